@@ -5,12 +5,13 @@ import collections.abc
 import contextlib
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 
 from . import _hooks, backend
+from ._export import to_torch
 from .backends import cuda
 from .device_resident import DeviceResident, DeviceResidentsVisitor
 from .initializers.fillers import NaN
@@ -126,6 +127,8 @@ class Link(DeviceResident):
         return out
 
     forward: Any
+    __load_checkpoint__: Callable[..., None]
+    """Load a `.npz` or HDF5 file, also a snapshot of a Trainer; `serializers`, above this file, sets it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter) and self.within_init_scope:
@@ -214,6 +217,10 @@ class Link(DeviceResident):
             value = self.__dict__[name]
             if isinstance(value, _ARRAYS):
                 self.__dict__[name] = visitor.visit_array(value)
+
+    def __to_torch__(self, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """A torch module that computes the same, and its example inputs; `anygru.onnx.export` calls it."""
+        return to_torch(self, args)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """All parameters, those of this link first, sorted by name.

@@ -37,6 +37,10 @@ class TorchFunction(FunctionNode):
         """The outputs of some inputs, differentiable by torch."""
         raise NotImplementedError
 
+    def compute_in_graph(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """`compute` for torch's exporter, in operations that other runtimes have."""
+        return self.compute(*inputs)
+
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
         tensors = list(map(as_tensor, arrays))
         record, recorded = False, torch.is_grad_enabled()

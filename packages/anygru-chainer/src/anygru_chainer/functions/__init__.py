@@ -7,6 +7,7 @@ from .convolutions import *
 from .evaluations import *
 from .joining import *
 from .losses import *
+from .lstms import *
 from .normalizations import *
 from .products import *
 from .recurrent import *

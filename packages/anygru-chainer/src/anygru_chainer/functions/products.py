@@ -231,7 +231,8 @@ def embed_id(x: Tensor, W: Tensor, ignore_label: int | None = None) -> Tensor:
     if config.debug and bool(((ids < 0) | (ids >= len(W))).any()):
         raise ValueError("Each not ignored `x` value need to satisfy `0 <= x < len(W)`")
     ids = torch.where(ids < 0, ids + len(W), ids)
-    if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < len(W)):
+    known = ids.numel() and not torch.compiler.is_compiling()  # an exported graph has no values yet
+    if known and not (int(ids.min()) >= 0 and int(ids.max()) < len(W)):
         raise IndexError(f"embed_id: ids must be below {len(W)}, the number of rows of W, got {int(ids.max())}")
     y = torch.nn.functional.embedding(ids, W)
     return y if ignored is None else y.masked_fill(ignored.unsqueeze(-1), 0)

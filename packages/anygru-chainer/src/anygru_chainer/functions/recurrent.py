@@ -20,18 +20,13 @@ from .._torch_function import TorchFunction
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import argument, type_check
-from ..variable import Variable
 from ._checks import Type, expect
 from ._longest_first import longest_first
-from ._rows import Tensor, function
-from .arrays import reshape
-from .joining import stack
-from .products import linear
+from ._rows import Tensor
+from .lstms import _lstm as _lstm  # in Chainer beside `n_step_lstm`, where public programs take it from
 from .stochastic import check_ratio, dropout_mask
 
-__all__ = [
-    "lstm", "n_step_bigru", "n_step_bilstm", "n_step_birnn", "n_step_gru", "n_step_lstm", "n_step_rnn", "slstm", "tree_lstm",
-]  # fmt: skip
+__all__ = ["n_step_bigru", "n_step_bilstm", "n_step_birnn", "n_step_gru", "n_step_lstm", "n_step_rnn"]
 
 Drop = Callable[[int, Tensor], Any] | None
 """What each direction of a layer reads, from the layer's number and the output of the layer below; None without dropout."""
@@ -45,6 +40,8 @@ class Kind(NamedTuple):
     n_states: int
     compute: Callable[..., tuple[Tensor, ...]]
     """Of (packed rows, states, weights, bidirectional, drop) the rows of the last layer and the final states."""
+    by_torch: Callable[..., tuple[Tensor, ...]] | None = None
+    """torch's function of all layers; None: anygru's."""
 
     @property
     def n_weights(self) -> int:
@@ -84,9 +81,9 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
 
 
 GRU_KIND = Kind("GRU", 3, 1, _gru)
-LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(torch.lstm))
-TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh))
-RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu))
+LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(torch.lstm), torch.lstm)
+TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh), torch.rnn_tanh)
+RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu), torch.rnn_relu)
 
 
 class NStepRNN(TorchFunction):
@@ -168,6 +165,36 @@ class NStepRNN(TorchFunction):
         unpacked = torch.nn.utils.rnn.unpack_sequence(PackedSequence(rows, packed.batch_sizes))
         return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]
 
+    def compute_in_graph(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The sequences as one padded batch; without anygru's operator, which knows lengths, one by one."""
+        xs = [x.flatten(1) for x in inputs[self._xs]]
+        sizes = [len(x) for x in xs]
+        lengths = [sum(size > b for size in sizes) for b in range(sizes[0])] if self.time_major else sizes
+        padded = torch.nn.utils.rnn.pad_sequence(xs, batch_first=self.time_major)  # [T, B, I]
+        states = [state[:, : len(lengths)] for state in self._initial(inputs[self._states], len(lengths))]
+        weights = _joined_gates(inputs[self._weights], self.kind.n_gates)
+        if self.kind.by_torch is None:
+            ragged = None if min(lengths) == max(lengths) else torch.tensor(lengths)
+            output, *finals = functional.gru(
+                padded, states[0], weights, lengths=ragged, bidirectional=self.bidirectional
+            )
+            each = [output[:length, b] for b, length in enumerate(lengths)]
+        else:
+            each, ends = [], []
+            for b, length in enumerate(lengths):
+                own = [state[:, b, None] for state in states]
+                start = own[0] if len(own) == 1 else own
+                rows, *end = self.kind.by_torch(
+                    padded[:length, b, None], start, weights, True, self.n_layers, 0.0, False, self.bidirectional, False
+                )
+                each.append(rows[:, 0])
+                ends.append(end)
+            finals = [torch.cat(state, 1) for state in zip(*ends, strict=True)]
+        if not self.time_major:
+            return *finals, *each
+        whole = torch.nn.utils.rnn.pad_sequence(each)
+        return *finals, *[whole[t, :size] for t, size in enumerate(sizes)]
+
     def _initial(self, states: Sequence[Tensor], batch: int) -> list[Tensor]:
         """The initial states of the cells, which must be there for all sequences (IndexError, InvalidType).
 
@@ -193,12 +220,9 @@ class NStepRNN(TorchFunction):
         Chainer joins the gates' matrices, which copies them, so that a graph that is kept over an update has the old
         ones (7.8.1, `n_step_rnn.py`, recorded). The matrices of layers without gates are not joined.
         """
-        n = self.kind.n_gates
-        if n == 1:
+        if self.kind.n_gates == 1:
             return list(parts)
-        joined = []
-        for start in range(0, len(parts), n):
-            joined.append(torch.cat(tuple(parts[start : start + n])))
+        joined = _joined_gates(parts, self.kind.n_gates)
         if self._joined is None:
             self._joined = list(map(torch.Tensor.detach, joined)) if torch.is_grad_enabled() else None
             return joined
@@ -209,6 +233,11 @@ class NStepRNN(TorchFunction):
         if layer not in self._masks:
             self._masks[layer] = [_mask_like(rows, self.dropout) for _ in range(2 if self.bidirectional else 1)]
         return tuple([rows * mask for mask in self._masks[layer]])
+
+
+def _joined_gates(parts: Sequence[Tensor], n_gates: int) -> list[Tensor]:
+    """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction."""
+    return [torch.cat(tuple(parts[start : start + n_gates])) for start in range(0, len(parts), n_gates)]
 
 
 def _mask_like(rows: Tensor, ratio: float) -> Tensor:
@@ -307,76 +336,3 @@ n_step_lstm_base = _n_step("n_step_lstm_base", {"lstm": LSTM_KIND}, None)
 n_step_rnn = _n_step("n_step_rnn", _RNNS, False)
 n_step_birnn = _n_step("n_step_birnn", _RNNS, True)
 n_step_rnn_base = _n_step("n_step_rnn_base", _RNNS, None)
-
-
-def _gates(x: Tensor) -> tuple[Tensor, ...]:
-    """The gates of Chainer's layout, in which the units' gates lie side by side: a, i, f, o of unit 0, of unit 1, ..."""
-    return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:]).unbind(2)
-
-
-def _cell_and_gates(node: object, c: Type, x: Type) -> None:
-    expect(c.dtype.kind == "f", x.dtype == c.dtype, c.ndim >= 2, x.ndim >= 2, c.ndim == x.ndim)
-    expect(x.shape[0] <= c.shape[0], x.shape[1] == 4 * c.shape[1])
-    expect(*[x.shape[axis] == c.shape[axis] for axis in range(2, type_check.eval(c.ndim))])
-
-
-@function("LSTM", _cell_and_gates)
-def lstm(c_prev: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM: the cells [B, N, ...] and the outputs after `c_prev` [B, N, ...].
-
-    Args:
-        x: what enters the units [B', 4N, ...]: for each unit candidate, input gate, forget gate and output gate. Where B' is
-            less than B, the other cells stay.
-    """
-    a, i, f, o = _gates(x)
-    c = a.tanh() * i.sigmoid() + f.sigmoid() * c_prev[: len(x)]
-    return torch.cat((c, c_prev[len(x) :])), o.sigmoid() * c.tanh()
-
-
-def _lstm(
-    x: VariableLike, h: VariableLike, c: VariableLike, w: Sequence[VariableLike], b: Sequence[VariableLike]
-) -> tuple[Variable, Variable]:
-    """The outputs and cells after one step of a layer with an n-step LSTM's matrices and biases; public programs use it."""
-
-    def side_by_side(parts: Sequence[VariableLike]) -> Variable:
-        stacked = stack([parts[gate] for gate in (2, 0, 1, 3)], axis=1)
-        return reshape(stacked, (-1, *stacked.shape[2:]))
-
-    upward = linear(x, side_by_side(w[:4]), side_by_side(b[:4]))
-    c, h = lstm(c, upward + linear(h, side_by_side(w[4:]), side_by_side(b[4:])))
-    return h, c
-
-
-def _cells_and_gates(node: object, c1: Type, c2: Type, x1: Type, x2: Type) -> None:
-    expect(c1.dtype.kind == "f", c2.dtype == c1.dtype, x1.dtype == c1.dtype, x2.dtype == c1.dtype)
-    expect(c1.ndim >= 2, c1.shape == c2.shape, x1.ndim == c1.ndim, x1.shape == x2.shape)
-    expect(x1.shape[0] == c1.shape[0], x1.shape[1] == 4 * c1.shape[1])
-    expect(*[x1.shape[axis] == c1.shape[axis] for axis in range(2, type_check.eval(c1.ndim))])
-
-
-@function("SLSTM", _cells_and_gates)
-def slstm(c_prev1: Tensor, c_prev2: Tensor, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    """The cells and outputs of a node of a binary tree, from the cells [B, N] of its children and what they give [B, 4N]."""
-    (a1, i1, f1, o1), (a2, i2, f2, o2) = _gates(x1), _gates(x2)
-    c = a1.tanh() * i1.sigmoid() + a2.tanh() * i2.sigmoid() + f1.sigmoid() * c_prev1 + f2.sigmoid() * c_prev2
-    return c, (o1 + o2).sigmoid() * c.tanh()
-
-
-def _children(node: object, *inputs: Type) -> None:
-    *cells, x = inputs
-    type_check.expect(len(cells) >= 1)
-    for c in cells:
-        expect(c.dtype.kind == "f", x.dtype == c.dtype, c.ndim >= 2, x.ndim == c.ndim, x.shape[0] == c.shape[0])
-        expect(x.shape[1] == (3 + len(cells)) * c.shape[1])
-
-
-@function("TreeLSTM", _children)
-def tree_lstm(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """The cells and outputs of a node of a tree: called as `tree_lstm(c1, ..., cK, x)`.
-
-    x is [B, (3 + K) N, ...]: candidates, input gates, output gates and the K forget gates of all units (Tai et al., 2015).
-    """
-    *cells, x = inputs
-    a, i, o, *forget = x.chunk(3 + len(cells), 1)
-    c = a.tanh() * i.sigmoid() + sum(f.sigmoid() * old for f, old in zip(forget, cells, strict=True))
-    return c, o.sigmoid() * c.tanh()

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy
 
+from anygru.extend import chainer_files
 from anygru.extend import hdf5_files as files
 
 from ..backends import _cpu
+from ..link import Link
 from ..serializer import Deserializer, Serializer
 from ..types import NdArray
 from . import npz
@@ -150,3 +152,15 @@ def load_hdf5(filename: str, obj: Any) -> None:
     _h5py()
     os.stat(filename)  # FileNotFoundError
     HDF5Deserializer(_FlatGroup(files.load(filename))).load(obj)
+
+
+def _load_checkpoint(link: Link, path: str) -> None:
+    if path.lower().endswith((".h5", ".hdf5")):
+        load_hdf5(path, link)
+        return
+    model = "updater/model:main/"  # its place in a snapshot of a Trainer
+    in_snapshot = any(name.startswith(model) for name in chainer_files.load_npz(path))
+    npz.load_npz(path, link, path=model if in_snapshot else "")
+
+
+Link.__load_checkpoint__ = _load_checkpoint

@@ -75,13 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16", "int8"),
         help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
     )
-    parser.add_argument(
-        "--model",
-        metavar="FILE.pdparams",
-        help="FROM is a .pdopt of Paddle's Adam, and this its model: TO becomes a state_dict of torch.optim.Adam",
-    )
-    parser.add_argument("--betas", type=float, nargs=2, metavar="BETA", help="of that Adam (default: 0.9 0.999)")
-    parser.add_argument("--lr", type=float, help="the learning rate of that Adam (default: the scheduler's in FROM)")
+    _add_other_sources(parser)
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument(
         "--provenance",
@@ -90,6 +84,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--verbose", action="store_true", help="show which rows of which tensor became which")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
+
+
+def _add_other_sources(parser: argparse.ArgumentParser) -> None:
+    """Declare what makes something else of FROM than a checkpoint in another form: an optimizer's state, a model."""
+    parser.add_argument(
+        "--model",
+        metavar="FILE.pdparams",
+        help="FROM is a .pdopt of Paddle's Adam, and this its model: TO becomes a state_dict of torch.optim.Adam",
+    )
+    parser.add_argument(
+        "--script",
+        metavar="FILE.py:NAME",
+        help="a function that returns the model, or the model and a tuple of example inputs: TO becomes its ONNX file, with "
+        "the weights of FROM; the script's code is run",
+    )
+    parser.add_argument(
+        "--input",
+        dest="inputs",
+        metavar="SHAPE[:DTYPE]",
+        action="append",
+        default=[],
+        help="an example input of the script's model, such as 4,10,3 or 4,10:int64",
+    )
+    parser.add_argument("--betas", type=float, nargs=2, metavar="BETA", help="of that Adam (default: 0.9 0.999)")
+    parser.add_argument("--lr", type=float, help="the learning rate of that Adam (default: the scheduler's in FROM)")
 
 
 def _styles() -> str:
@@ -104,8 +123,12 @@ def main(args: argparse.Namespace) -> int:
         existing(args.source)
     if args.model is not None:
         return _convert_optimizer(args)
+    if args.script is not None:
+        return _convert_model(args)
     if args.betas or args.lr is not None:
         raise UsageError("--betas and --lr belong to an optimizer's state: name its model (--model)")
+    if args.inputs:
+        raise UsageError("--input belongs to the model of a script: name it (--script)")
     from ..checkpoints.writing.convert import convert
 
     _load_keras(args)
@@ -118,17 +141,23 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def _convert_model(args: argparse.Namespace) -> int:
+    from . import scripted
+
+    _refuse_options(args, "for the model of a script (--script)", ())
+    if args.betas or args.lr is not None:
+        raise UsageError("--betas and --lr have no meaning for the model of a script (--script)")
+    for line in scripted.convert(args):
+        print(printable(line))
+    print(printable(f"wrote {args.target}"))
+    return 0
+
+
 def _convert_optimizer(args: argparse.Namespace) -> int:
     from ..checkpoints import save_checkpoint
     from ..checkpoints.writing.optimizer import adam_state
 
-    unused = ("mapping", "style", "bidirectional", "transpose", "no_transpose", "like", "layer_names", "approximate")
-    for name in (*unused, "weights", "provenance", "source_format", "target_format"):
-        if getattr(args, name):
-            option = {"mapping": "map", "source_format": "from", "target_format": "to"}.get(
-                name, name.replace("_", "-")
-            )
-            raise UsageError(f"--{option} has no meaning for an optimizer's state (--model)")
+    _refuse_options(args, "for an optimizer's state (--model)", ("script", "inputs"))
     betas = tuple(args.betas or (0.9, 0.999))
     state = adam_state(args.source, existing(args.model), betas=(betas[0], betas[1]), lr=args.lr)
     save_checkpoint(state, args.target, "torch")
@@ -137,6 +166,15 @@ def _convert_optimizer(args: argparse.Namespace) -> int:
     print("note: parameters are numbered in the order of the model's file; eps and weight decay are torch's defaults")
     print(printable(f"wrote {args.target}"))
     return 0
+
+
+def _refuse_options(args: argparse.Namespace, where: str, others: tuple[str, ...]) -> None:
+    """Raise UsageError for an option that only a plain conversion has, and for the `others`."""
+    unused = ("mapping", "style", "bidirectional", "transpose", "no_transpose", "like", "layer_names", "approximate")
+    for name in (*unused, "weights", "provenance", "source_format", "target_format", *others):
+        if getattr(args, name):
+            options = {"mapping": "map", "source_format": "from", "target_format": "to", "inputs": "input"}
+            raise UsageError(f"--{options.get(name, name.replace('_', '-'))} has no meaning {where}")
 
 
 def _load_keras(args: argparse.Namespace) -> None:

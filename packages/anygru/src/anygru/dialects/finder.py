@@ -134,6 +134,7 @@ def _package_behind_a_script() -> ModuleSpec | None:
 
 def install() -> None:
     """Let this process import the dialects by their original names. A second call changes nothing."""
+    roots()  # reading the entry points imports modules, for which the finder would ask for them
     # Compared by name: the start-up file loads its own copy of this module.
     if not any(type(finder).__name__ == DialectFinder.__name__ for finder in sys.meta_path):
         sys.meta_path.insert(0, DialectFinder())

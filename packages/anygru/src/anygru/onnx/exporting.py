@@ -23,7 +23,7 @@ from .operators import OPSET, check_activation, onnxscript_operators, translatio
 
 
 def export(
-    model: nn.Module,
+    model: Any,
     args: tuple[Any, ...],
     path: str | os.PathLike[str] | None = None,
     *,
@@ -40,7 +40,8 @@ def export(
     weights are exported as computed. The model is exported in the mode it is in; call `model.eval()` for deployment.
 
     Args:
-        model: any module that torch.onnx.export(dynamo=True) takes.
+        model: any module that torch.onnx.export(dynamo=True) takes, or a model of a dialect with `__to_torch__`, such as a
+            Chain of Chainer.
         args: example inputs; sizes named in `dynamic_shapes` stay open.
         path: where to write the file; None writes nothing.
         kwargs: example keyword inputs.
@@ -57,8 +58,7 @@ def export(
             zoneout.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
-    if not isinstance(model, nn.Module):
-        raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    model, args = as_module(model, tuple(args))
     table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}
     _check_layers(model)
@@ -69,7 +69,7 @@ def export(
         try:
             program = torch.onnx.export(
                 model,
-                tuple(args),
+                args,
                 kwargs=dict(kwargs or {}),
                 dynamo=True,
                 dynamic_shapes=dynamic_shapes,
@@ -89,6 +89,20 @@ def export(
     if path is not None:
         program.save(os.fspath(path))
     return program
+
+
+def as_module(model: Any, args: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:
+    """A module that computes what the model computes, and its example inputs.
+
+    Raises:
+        ArgumentTypeError: the model is neither a module nor one of a dialect that becomes one.
+    """
+    if isinstance(model, nn.Module):
+        return model, args
+    if not hasattr(model, "__to_torch__"):
+        raise ArgumentTypeError(f"model must be a torch.nn.Module or a chainer.Chain, got {type(model).__name__}")
+    module, tensors = model.__to_torch__(args)
+    return module, tensors
 
 
 def _own_cause(error: BaseException | None) -> AnygruError | None:

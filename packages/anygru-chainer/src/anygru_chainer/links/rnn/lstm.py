@@ -5,7 +5,7 @@ from typing import Any
 from ... import _hooks
 from ...functions._cells import lstm_step
 from ...functions.joining import concat, split_axis
-from ...functions.recurrent import lstm
+from ...functions.lstms import lstm
 from ...initializers import fillers
 from ...link import Chain
 from ...types import InitializerSpec, NdArray, VariableLike

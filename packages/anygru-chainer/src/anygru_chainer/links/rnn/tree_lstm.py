@@ -5,7 +5,7 @@ from typing import Any
 
 from ...functions.activations import sigmoid, tanh
 from ...functions.joining import concat, split_axis
-from ...functions.recurrent import tree_lstm
+from ...functions.lstms import tree_lstm
 from ...link import Chain
 from ...types import VariableLike
 from ...variable import Variable

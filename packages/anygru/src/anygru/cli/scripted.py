@@ -1,0 +1,126 @@
+"""`anygru convert model.npz --script model.py:build out.onnx`: a model that a script defines, with a checkpoint's weights.
+
+The script is imported, so its code runs; its main program does not. The function returns a torch module or a dialect's
+model, alone or with a tuple of example inputs.
+"""
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import dialects
+from ..checkpoints import load_checkpoint
+from ..onnx.exporting import as_module, export
+from . import UsageError, existing
+from .terminal import STANDARD_INPUT
+
+_SEED = 0
+
+
+def convert(args: argparse.Namespace) -> list[str]:
+    """Write the ONNX file, and return the lines of a report.
+
+    Raises:
+        UsageError: an argument or the function's result cannot be used.
+    """
+    if args.source == STANDARD_INPUT or not str(args.target).lower().endswith(".onnx"):
+        raise UsageError(
+            "--script makes an ONNX file of a checkpoint's file: anygru convert FROM --script FILE:NAME TO.onnx"
+        )
+    model, inputs = _build(args.script)
+    if args.inputs:
+        inputs = tuple(_example(each) for each in args.inputs)
+    if inputs is None:
+        raise UsageError("which inputs? Return (model, (input, ...)) from the function, or name shapes: --input 4,10,3")
+    _load(model, args.source)
+    try:
+        module, tensors = as_module(model, inputs)
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    module.eval()
+    export(module, tensors, args.target)
+    name = type(model).__name__
+    parameters = sum(parameter.numel() for parameter in module.parameters())
+    return [f"{name} with {parameters:,} parameters, in inference", _verified(module, tensors, args.target)]
+
+
+def _build(script: str) -> tuple[Any, tuple[Any, ...] | None]:
+    """The model and the inputs that a script's function returns."""
+    path, colon, name = script.rpartition(":")
+    if not colon or not name.isidentifier():
+        raise UsageError(f"--script must be FILE:NAME, a file and a function in it, got {script}")
+    built = _function(existing(path), name)()
+    if not isinstance(built, tuple):
+        return built, None
+    if len(built) != 2:
+        raise UsageError(f"{script} must return a model, or a model and a tuple of inputs, got {len(built)} values")
+    model, inputs = built
+    return model, inputs if isinstance(inputs, tuple) else (inputs,)
+
+
+def _function(path: str, name: str) -> Callable[[], Any]:
+    """A function of a script, which may import the frameworks of the dialects."""
+    dialects.install()
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    module_name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, name, None)):
+        raise UsageError(f"{path} has no function {name}")
+    function: Callable[[], Any] = getattr(module, name)
+    return function
+
+
+def _example(text: str) -> Any:
+    """An array of a shape like `4,10,3` (float32, normally distributed) or `4,10:int64` (zeros)."""
+    import numpy
+
+    shape, _, dtype = text.partition(":")
+    try:
+        sizes, kind = [int(size) for size in shape.split(",")], numpy.dtype(dtype or "float32")
+    except (TypeError, ValueError):
+        raise UsageError(f"--input must be SHAPE or SHAPE:DTYPE, such as 4,10,3 or 4,10:int64, got {text}") from None
+    if kind.kind != "f":
+        return numpy.zeros(sizes, kind)
+    return numpy.random.RandomState(_SEED).standard_normal(sizes).astype(kind)
+
+
+def _load(model: Any, source: str) -> None:
+    try:
+        if isinstance(model, nn.Module):
+            model.load_state_dict(load_checkpoint(source).tensors)
+            return
+        if hasattr(model, "__load_checkpoint__"):
+            model.__load_checkpoint__(source)
+            return
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        told = error.args[0] if isinstance(error, KeyError) else error
+        raise UsageError(f"{source} does not fit the {type(model).__name__} of the script: {told}") from error
+    raise UsageError(f"the function must return a torch.nn.Module or a chainer.Chain, got {type(model).__name__}")
+
+
+def _verified(module: nn.Module, tensors: tuple[Tensor, ...], path: str) -> str:
+    """How far the file's results are from the model's, by ONNX Runtime where that is installed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return "not verified, because onnxruntime is not installed"
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    found = session.run(None, {name: tensor.numpy() for name, tensor in zip(names, tensors, strict=True)})
+    with torch.no_grad():
+        results = module(*tensors)
+    pairs = zip(found, (results,) if isinstance(results, Tensor) else results, strict=True)
+    apart = [float((torch.from_numpy(one).double() - other.double()).abs().max()) for one, other in pairs if one.size]
+    worst = max(apart, default=0.0)
+    return f"verified: ONNX Runtime and the model, run on the same input, give results at most {worst:.2g} apart"
