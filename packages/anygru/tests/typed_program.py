@@ -20,6 +20,9 @@ assert_type(layer(dense, torch.zeros(2, 2, 4))[0], Tensor)
 assert_type(layer(dense, lengths=[5, 3])[0], Tensor)
 assert_type(layer(dense, resets=torch.zeros(5, 2, dtype=torch.bool))[0], Tensor)
 
+assert_type(layer.forward(dense)[0], Tensor)
+assert_type(layer.forward([dense[:, 0]])[0], list[Tensor])
+
 outputs, h_n = layer([torch.randn(5, 3), torch.randn(2, 3)])
 assert_type(outputs, list[Tensor])
 assert_type(layer((torch.randn(5, 3), torch.randn(2, 3)))[0], tuple[Tensor, ...])
@@ -44,6 +47,11 @@ assert_type(functional.gru(dense, None, plain.flat_weights, lengths=[5, 3], rese
 assert_type(functional.gru([dense[:, 0]], None, plain.flat_weights)[0], list[Tensor])
 assert_type(functional.gru(packed, None, plain.flat_weights)[0], PackedSequence)
 assert_type(functional.gru_cell(dense[0], None, *plain.flat_weights), Tensor)
+
+frozen = plain.freeze(weights="int8")
+assert_type(frozen(dense)[0], Tensor)
+assert_type(frozen.forward([dense[:, 0]])[0], list[Tensor])
+assert_type(cell.freeze("bfloat16")(dense[0]), Tensor)
 
 stream = plain.stream(2)
 assert_type(stream.step(dense[0]), Tensor)

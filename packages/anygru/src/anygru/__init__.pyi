@@ -1,4 +1,10 @@
-# What type checkers and editors see of the lazy names of `__init__.py`; a test compares the two.
+# What type checkers and editors see of the lazy names of `__init__.py`; a test compares the two. `facts` is no public
+# name: imported in the relative form, editors would offer it.
+from anygru.facts import formula as formula
+from anygru.facts import gates as gates
+from anygru.facts import quantization as quantization
+from anygru.facts import weights as weights
+
 from . import backends as backends
 from . import c_export as c_export
 from . import checkpoints as checkpoints
@@ -17,10 +23,6 @@ from .errors import ArgumentError as ArgumentError
 from .errors import ArgumentTypeError as ArgumentTypeError
 from .errors import BackendError as BackendError
 from .errors import CheckpointError as CheckpointError
-from .facts import formula as formula
-from .facts import gates as gates
-from .facts import quantization as quantization
-from .facts import weights as weights
 from .layers.gru import GRU as GRU
 from .layers.gru import FrozenGRU as FrozenGRU
 from .layers.gru import FrozenGRUCell as FrozenGRUCell

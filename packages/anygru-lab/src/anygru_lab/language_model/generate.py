@@ -22,7 +22,7 @@ def build(
     weights: Mapping[str, Tensor],
     source: Path | str,
     backend: str | None = None,
-    freeze: str | None = None,
+    freeze: anygru.quantization.WeightFormat | None = None,
 ) -> LanguageModel:
     """The model of these weights, ready to generate.
 
@@ -58,11 +58,12 @@ def build(
     return model.eval()
 
 
-def format_of(weights: Mapping[str, Tensor]) -> str:
-    """The format of a frozen GRU's weights, empty if it is not frozen."""
+def format_of(weights: Mapping[str, Tensor]) -> anygru.quantization.WeightFormat | None:
+    """The format of a frozen GRU's weights, None if it is not frozen."""
     if "gru.weight_hh_l0" not in weights:
-        return ""
-    return {torch.int8: "int8", torch.bfloat16: "bfloat16"}.get(weights["gru.weight_hh_l0"].dtype, "")
+        return None
+    dtype = weights["gru.weight_hh_l0"].dtype
+    return "int8" if dtype is torch.int8 else "bfloat16" if dtype is torch.bfloat16 else None
 
 
 @torch.no_grad()

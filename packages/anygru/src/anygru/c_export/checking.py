@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import AnygruError, ArgumentError
+from ..facts.quantization import WeightFormat
 from ..patching.freeze import freeze
 from .residual import Residual
 from .writing import Source
@@ -48,13 +49,13 @@ def find_compiler() -> str | None:
     return next((path for name in (chosen, *COMPILERS) if name and (path := shutil.which(name))), None)
 
 
-def prepared(model: nn.Module, weights: str | None) -> nn.Module:
+def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
     """A copy of the model on the CPU, in evaluation mode, whose GRUs have the numbers that the file has."""
     copied = copy.deepcopy(_plain(model)).cpu().eval()
     if weights in (None, "float32"):
         return copied
     holder = nn.Sequential(copied)
-    freeze(holder, str(weights))  # a GRU that is the model itself has no place to be exchanged in
+    freeze(holder, weights)  # a GRU that is the model itself has no place to be exchanged in
     return holder
 
 

@@ -7,6 +7,7 @@ from torch import nn
 
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.quantization import WeightFormat
 from .checking import BOUNDS, CheckResult, find_compiler, prepared
 from .checking import check as check_against
 from .identifiers import check_name, name_from
@@ -43,7 +44,7 @@ def export_c(
     model: nn.Module,
     path: str | os.PathLike[str],
     *,
-    weights: str | None = None,
+    weights: WeightFormat | None = None,
     name: str | None = None,
     check: bool | None = None,
 ) -> Exported:
@@ -80,7 +81,9 @@ def export_c(
     return exported._replace(path=os.fspath(path))
 
 
-def source_of(model: nn.Module, name: str, weights: str | None = None, compare: bool | None = None) -> Exported:
+def source_of(
+    model: nn.Module, name: str, weights: WeightFormat | None = None, compare: bool | None = None
+) -> Exported:
     """The file as a text, compared with the model if asked for; the arguments are those of `export_c`."""
     check_name(name)
     if compare is not None and not isinstance(compare, bool):

@@ -10,7 +10,7 @@ from torch.nn.parameter import is_lazy
 
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ..facts.formula import activation_name
-from ..facts.quantization import Stored, check, check_format
+from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import KINDS, Layout, Weights
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
@@ -88,7 +88,7 @@ class Sum:
 Operation = Recurrence | Linear | Norm | Activation | Sum
 
 
-def operations(model: nn.Module, weights: str | None = None) -> list[Operation]:
+def operations(model: nn.Module, weights: WeightFormat | None = None) -> list[Operation]:
     """The operations of a model, in the order in which they act.
 
     Args:
@@ -191,7 +191,7 @@ def check_numbers(found: Sequence[Operation]) -> None:
                 raise ArgumentError(f"{place} must be finite, and one value is infinite or NaN")
 
 
-def _read(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
+def _read(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     """The operations of one module; `path` is its name in the model."""
     parts = getattr(module, "c_parts", None)
     if parts is not None:
@@ -251,7 +251,7 @@ def _vector(tensor: Tensor | None, name: str) -> Tensor | None:
     return tensor.detach().cpu().clone()
 
 
-def _gru(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
+def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     layer: Any = module
     name = path or "model"
     if isinstance(module, (nn.GRU, nn.GRUCell)):
@@ -291,7 +291,7 @@ def _layout(layer: Any) -> Layout:
     return Layout(layer.num_layers, layer.bidirectional, layer.bias, norm=layer.norm is not None)
 
 
-def _stored(layer: Any, name: str, weights: str | None) -> tuple[list[Stored], str]:
+def _stored(layer: Any, name: str, weights: WeightFormat | None) -> tuple[list[Stored], WeightFormat]:
     """The flat weights of a layer in the format that was asked for, and its name."""
     if isinstance(layer, Frozen):
         if weights is not None and weights != layer.weights:
@@ -307,7 +307,7 @@ def _stored(layer: Any, name: str, weights: str | None) -> tuple[list[Stored], s
         frozen = layer.freeze(weights)
     except AnygruError as error:
         raise type(error)(f"{name}: {error}") from error
-    return frozen.stored(), str(weights)
+    return frozen.stored(), weights
 
 
 def _ours(module: nn.Module) -> GRU | GRUCell:
@@ -320,13 +320,13 @@ def _ours(module: nn.Module) -> GRU | GRUCell:
     return GRU.around(Weights.of(tensors, layer.bidirectional, layer.bias), batch_first=layer.batch_first)
 
 
-def _linear(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
+def _linear(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     weight, bias = (_vector(getattr(module, kind), f"{path or 'model'}.{kind}") for kind in ("weight", "bias"))
     assert weight is not None
     return [Linear(path, weight, bias)]
 
 
-def _norm(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
+def _norm(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     assert isinstance(module, nn.LayerNorm)
     if len(module.normalized_shape) != 1:
         raise ArgumentError(f"{path or 'model'}: LayerNorm must be over the features, got {module.normalized_shape}")
@@ -334,15 +334,15 @@ def _norm(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
     return [Norm(path, module.normalized_shape[0], weight, bias, module.eps)]
 
 
-def _nothing(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
+def _nothing(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     """A module that does nothing in inference."""
     return []
 
 
-def _activation(name: str, **usual: object) -> Callable[[nn.Module, str, str | None], list[Operation]]:
+def _activation(name: str, **usual: object) -> Callable[[nn.Module, str, WeightFormat | None], list[Operation]]:
     """Reads an activation that has the usual options."""
 
-    def read(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
+    def read(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
         for option, value in usual.items():
             if getattr(module, option) != value:
                 came = getattr(module, option)
@@ -352,7 +352,7 @@ def _activation(name: str, **usual: object) -> Callable[[nn.Module, str, str | N
     return read
 
 
-_READERS: dict[type[nn.Module], Callable[[nn.Module, str, str | None], list[Operation]]] = {
+_READERS: dict[type[nn.Module], Callable[[nn.Module, str, WeightFormat | None], list[Operation]]] = {
     **dict.fromkeys((GRU, GRUCell, FrozenGRU, FrozenGRUCell, nn.GRU, nn.GRUCell), _gru),
     nn.Linear: _linear,
     nn.LayerNorm: _norm,

@@ -12,6 +12,7 @@ from torch import nn
 
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import AnygruError
+from ..facts.quantization import WeightFormat
 from .checking import CheckError
 from .exporting import source_of
 from .writing import Source
@@ -43,7 +44,7 @@ class Pages(NamedTuple):
 
 
 def export_wasm(
-    model: nn.Module, folder: str | os.PathLike[str], *, weights: str | None = None, name: str = "model"
+    model: nn.Module, folder: str | os.PathLike[str], *, weights: WeightFormat | None = None, name: str = "model"
 ) -> Pages:
     """Write a model as WebAssembly (with SIMD) that pages, workers and node can run, and a demo page.
 

@@ -4,9 +4,13 @@ import math
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .finding import FoundGRU
 from .layout import CheckpointLayout
+
+if TYPE_CHECKING:
+    from ..facts.quantization import WeightFormat
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Choices:
     no_transpose: Collection[str] = ()
     layer_names: bool = False
     like: str | os.PathLike[str] | None = None
-    weights: str | None = None
+    weights: "WeightFormat | None" = None
     sandbox: bool = False
     provenance: bool = False
 

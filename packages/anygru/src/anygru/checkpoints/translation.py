@@ -91,7 +91,7 @@ def _make_frozen(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "FrozenG
     return layer
 
 
-def freeze_tensors(tensors: Mapping[str, StoredTensor], weights: str) -> dict[str, StoredTensor]:
+def freeze_tensors(tensors: Mapping[str, StoredTensor], weights: quantization.WeightFormat) -> dict[str, StoredTensor]:
     """The tensors of a layout that is freezable as a frozen layer has them."""
     found: dict[str, StoredTensor] = {}
     for name, stored in tensors.items():

@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -108,7 +108,8 @@ def prepare(model: torch.nn.Module, variant: str, train: bool) -> str:
     if variant == "accelerated" and not isinstance(model, _OnnxGRUs):
         return str(anygru.accelerate(model))
     if variant.startswith("frozen"):
-        return str(anygru.freeze(model, weights=variant.partition(" ")[2]))
+        weights = cast("anygru.quantization.WeightFormat", variant.partition(" ")[2])
+        return str(anygru.freeze(model, weights))
     return ""
 
 

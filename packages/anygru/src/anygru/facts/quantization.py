@@ -4,14 +4,16 @@ int8 is symmetric: a value q of a row with scale s means q * s, q between -127 a
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from ..errors import ArgumentError
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
+WeightFormat: TypeAlias = Literal["float32", "bfloat16", "int8"]
+
+DTYPES: dict[WeightFormat, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
 """The names of the formats, and the dtype of a weight matrix in each."""
 
 
@@ -24,7 +26,7 @@ class Stored(NamedTuple):
     """float32, a value for each row, positive, where values are int8; else None."""
 
 
-def check_format(weights: str) -> torch.dtype:
+def check_format(weights: WeightFormat) -> torch.dtype:
     """The dtype of weight matrices in a format.
 
     Raises:
@@ -35,7 +37,7 @@ def check_format(weights: str) -> torch.dtype:
     return DTYPES[weights]
 
 
-def quantize(tensor: Tensor, weights: str, nearest: bool = False) -> Stored:
+def quantize(tensor: Tensor, weights: WeightFormat, nearest: bool = False) -> Stored:
     """A float32 weight matrix, or a bias, in the named format; the memory is shared where nothing changes.
 
     nearest: int8 weights are rounded one by one, as `rounded` does it.
@@ -65,7 +67,7 @@ def _scale(matrix: Tensor) -> Tensor:
     return (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
 
 
-def rounded(matrix: Tensor, weights: str) -> Tensor:
+def rounded(matrix: Tensor, weights: WeightFormat) -> Tensor:
     """A weight matrix with the values that a format can hold, whose gradient goes to the matrix as if nothing had been rounded.
 
     The straight-through estimator of Bengio et al. 2013 (arXiv:1308.3432).
@@ -79,7 +81,7 @@ def rounded(matrix: Tensor, weights: str) -> Tensor:
     return exact + (matrix - matrix.detach())  # the sum is exact, since the difference is 0
 
 
-def quantize_groups(tensor: Tensor, weights: str, nearest: bool = False) -> Stored:
+def quantize_groups(tensor: Tensor, weights: WeightFormat, nearest: bool = False) -> Stored:
     """`quantize` of each group of a tensor [G, ...]."""
     parts = [quantize(part, weights, nearest) for part in tensor]
     scales = [part.scale for part in parts if part.scale is not None]

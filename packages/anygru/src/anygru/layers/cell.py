@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError
 from ..facts.arguments import check_state_type
 from ..facts.formula import Activation, Reset
+from ..facts.quantization import WeightFormat
 from ..facts.weights import KINDS, Layout, Weights
 from ..functional import compute_cell
 from ..operator.typed_calls import CellCall
@@ -102,7 +103,7 @@ class GRUCell(Recurrent):
             check_state_type(h, "h")
         return compute_cell(input, h, self._current(self._weight_names), self._options)
 
-    def freeze(self, weights: str = "float32") -> FrozenGRUCell:
+    def freeze(self, weights: WeightFormat = "float32") -> FrozenGRUCell:
         """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
         return FrozenGRUCell.of(self, to_freeze(self, self._weight_names, weights), weights)
 

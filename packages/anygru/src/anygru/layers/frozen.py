@@ -18,7 +18,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
-from ..facts.quantization import Stored, check, check_format
+from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
 from ..operator.execution import is_recorded
 from ..operator.frozen_weights import FrozenWeights
@@ -56,7 +56,7 @@ class Frozen(nn.Module):
         sizes: tuple[int, int],
         layout: Layout,
         names: Sequence[str],
-        weights: str,
+        weights: WeightFormat,
         formula: Formula,
         backend: str | None,
         device: torch.device | str | int | None,
@@ -99,7 +99,7 @@ class Frozen(nn.Module):
         return self._options
 
     @property
-    def weights(self) -> str:
+    def weights(self) -> WeightFormat:
         """The format of the weight matrices."""
         return self._format
 

@@ -11,13 +11,14 @@ from torch.nn.parameter import is_lazy
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_dropout, check_state_type
 from ..facts.decays import PerStep
-from ..facts.formula import Activation, make_formula
+from ..facts.formula import Activation, Reset, make_formula
 from ..facts.problem import Options
-from ..facts.quantization import Stored, check_format, quantize, quantize_groups
+from ..facts.quantization import Stored, WeightFormat, check_format, quantize, quantize_groups
 from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Layout, Weights
 from ..functional import compute, compute_cell
 from ..operator.frozen_weights import FrozenWeights
+from ..operator.typed_calls import CellCall, SequenceCall, typed
 from .frozen import Frozen
 from .recurrent import as_leaf, check_parts, check_size
 from .rnn_names import RNNNames
@@ -52,7 +53,7 @@ class FrozenGRU(RNNNames, Frozen):
     """`GRU`, which `thaw` returns; it imports this file."""
 
     @classmethod
-    def of(cls, layer: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
+    def of(cls, layer: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> "Self":
         """A frozen copy of a `GRU` with these flat weights, by their names."""
         check_plain(layer)
         stored = _stored(layer, tensors, weights)
@@ -86,8 +87,8 @@ class FrozenGRU(RNNNames, Frozen):
         bidirectional: bool = False,
         device: torch.device | str | int | None = None,
         *,
-        weights: str = "float32",
-        reset: str = "after",
+        weights: WeightFormat = "float32",
+        reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
@@ -111,6 +112,10 @@ class FrozenGRU(RNNNames, Frozen):
     def bidirectional(self) -> bool:
         return self.layout.bidirectional
 
+    if TYPE_CHECKING:
+        __call__: SequenceCall
+
+    @typed
     def forward(
         self,
         input: Batch,
@@ -175,7 +180,7 @@ class FrozenGRUCell(Frozen):
     """`GRUCell`, which `thaw` returns; it imports this file."""
 
     @classmethod
-    def of(cls, cell: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
+    def of(cls, cell: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> "Self":
         """A frozen copy of a `GRUCell` with these weights, by their names."""
         check_plain(cell)
         stored = _stored(cell, tensors, weights)
@@ -193,8 +198,8 @@ class FrozenGRUCell(Frozen):
         bias: bool = True,
         device: torch.device | str | int | None = None,
         *,
-        weights: str = "float32",
-        reset: str = "after",
+        weights: WeightFormat = "float32",
+        reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
@@ -205,6 +210,9 @@ class FrozenGRUCell(Frozen):
         layout = Layout(bias=bool(bias), groups=groups, splits_input=input_groups > 1)
         formula = make_formula(reset, gate_activation, activation)
         super().__init__((input_size, hidden_size), layout, layout.kinds, weights, formula, backend, device)
+
+    if TYPE_CHECKING:
+        __call__: CellCall
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """As `GRUCell.forward`, without gradients."""
@@ -260,7 +268,7 @@ def check_plain(layer: Any) -> None:
         raise ArgumentError("a frozen layer has no layer norm and no zoneout; use the layer under torch.no_grad()")
 
 
-def _stored(layer: Any, tensors: dict[str, Tensor], weights: str) -> list[Stored]:
+def _stored(layer: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> list[Stored]:
     """A copy of a layer's weights in the format of that name."""
     check_format(weights)
     for name, tensor in tensors.items():

@@ -16,10 +16,11 @@ from ..facts.arguments import check_dropout, check_state_type, make_noise
 from ..facts.decays import PerStep
 from ..facts.formula import Activation, Reset
 from ..facts.problem import Options
+from ..facts.quantization import WeightFormat
 from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Layout, Weights
 from ..functional import compute
-from ..operator.typed_calls import SequenceCall
+from ..operator.typed_calls import SequenceCall, typed
 from .cell import GRUCell as GRUCell
 from .frozen_calls import FrozenGRU as FrozenGRU
 from .frozen_calls import FrozenGRUCell as FrozenGRUCell
@@ -202,6 +203,7 @@ class GRU(RNNNames, Recurrent):
         places = [(layer, direction) for layer in range(layout.num_layers) for direction in range(layout.directions)]
         return [list(flat[layout.of_direction(*place)]) for place in places]
 
+    @typed
     def forward(
         self,
         input: Batch,
@@ -248,7 +250,7 @@ class GRU(RNNNames, Recurrent):
         named = zip(self._weight_names, weights, strict=True)
         return [F.dropout(w, self.weight_dropout) if name.startswith("weight_hh") else w for name, w in named]
 
-    def freeze(self, weights: str = "float32") -> FrozenGRU:
+    def freeze(self, weights: WeightFormat = "float32") -> FrozenGRU:
         """Returns a layer for inference with a copy of the present weights, packed once.
 
         Args:

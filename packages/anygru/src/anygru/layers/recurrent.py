@@ -16,7 +16,7 @@ from ..facts.arguments import check_clipping, check_dropout, check_groups, check
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, make_formula
 from ..facts.problem import Options
-from ..facts.quantization import check_format, rounded
+from ..facts.quantization import WeightFormat, check_format, rounded
 from ..facts.weights import MATRICES, Layout
 from ..operator.casting import DTYPES
 
@@ -96,7 +96,7 @@ def of_layout(layout: Layout) -> dict[str, Any]:
     return {"norm": "layer" if layout.norm else None, "groups": layout.groups, "input_groups": input_groups}
 
 
-def to_freeze(layer: "Recurrent", names: Sequence[str], weights: str) -> dict[str, Tensor]:
+def to_freeze(layer: "Recurrent", names: Sequence[str], weights: WeightFormat) -> dict[str, Tensor]:
     """The weights by name, as they are before any rounding.
 
     Raises:
@@ -139,7 +139,7 @@ class Recurrent(nn.Module):
     groups = 1
     input_groups = 1
     gradient_clipping: float | None = None
-    freezes_to: str | None = None
+    freezes_to: WeightFormat | None = None
     """The format of a frozen layer for which this one is trained: calls read its weights as that format can hold them. See
     `anygru.freeze_aware`."""
     _options: Options

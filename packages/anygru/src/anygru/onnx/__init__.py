@@ -3,8 +3,9 @@
 Needs the extra `anygru[onnx]` (onnx and onnxscript). See `docs/onnx.md`.
 """
 
-from .exporting import export as export
-from .exporting import export_step as export_step
-from .loading import ReverseGRU as ReverseGRU
-from .loading import load as load
-from .operators import translations as translations
+# Not relative: a relative import would make editors offer the names of these files, too.
+from anygru.onnx.exporting import export as export
+from anygru.onnx.exporting import export_step as export_step
+from anygru.onnx.loading import ReverseGRU as ReverseGRU
+from anygru.onnx.loading import load as load
+from anygru.onnx.operators import translations as translations

@@ -1,6 +1,7 @@
 """Types of calls and their results for type checkers: the output has the form of the input."""
 
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, cast, overload
 
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
@@ -52,6 +53,19 @@ class SequenceCall(Protocol):
         return_states: bool = False,
         reset_states: PerStep | None = None,
     ) -> tuple[Any, ...]: ...
+
+
+class SequenceMethod(Protocol):
+    """The method `forward` of a layer."""
+
+    def __get__(self, layer: Any, kind: type | None = None) -> SequenceCall: ...
+
+    def __call__(self, layer: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]: ...
+
+
+def typed(method: Callable[..., tuple[Any, ...]]) -> SequenceMethod:
+    """The method itself, with the types of the call: `layer.forward(...)` has those of `layer(...)`."""
+    return cast(SequenceMethod, method)
 
 
 class CellCall(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 from ..errors import AnygruError
-from ..facts.quantization import check_format
+from ..facts.quantization import WeightFormat, check_format
 from ..facts.weights import KINDS, Weights
 from ..layers.frozen import Frozen
 from ..layers.frozen_calls import check_plain
@@ -17,7 +17,7 @@ _KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
 """What can be frozen, and subclasses that compute no other way."""
 
 
-def freeze(model: nn.Module, weights: str = "float32") -> Report:
+def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
     """Exchange every torch.nn.GRU and GRUCell and every anygru GRU and GRUCell inside a model for a frozen layer.
 
     The model is changed in place, its other modules stay. A module that is used in several places is exchanged in all.
@@ -56,7 +56,7 @@ def freeze(model: nn.Module, weights: str = "float32") -> Report:
     return report
 
 
-def freeze_aware(model: nn.Module, weights: str = "int8") -> Report:
+def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
     """Train every GRU inside a model with its weights as a frozen layer will hold them, so that `freeze` changes nothing.
 
     From now on each call reads the weight matrices rounded to the format, in training and in inference, and gradients go to the
@@ -128,7 +128,7 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
     return None
 
 
-def _freeze(module: nn.Module, weights: str) -> nn.Module:
+def _freeze(module: nn.Module, weights: WeightFormat) -> nn.Module:
     return _as_ours(module).freeze(weights)
 
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .atomic import check_regular
 from .other_layers import LayerPlan, plan_layers
 from .provenance import KEY, describe
 from .target_names import TargetNames
+
+if TYPE_CHECKING:
+    from ...facts.quantization import WeightFormat
 
 
 def rewrite(
@@ -267,7 +270,7 @@ class _Writer:
         from ..translation import freeze_tensors
 
         can = layout.freezable and self._report.target in ("safetensors", "torch")
-        wanted = self._weights or (gru.frozen if can else "") or "float32"
+        wanted = cast("WeightFormat", self._weights or (gru.frozen if can else "") or "float32")
         if wanted == "float32":
             if gru.frozen:
                 self._report.notes.append(f"{gru.path or 'the GRU'}: its {gru.frozen} weights became float32")
