@@ -10,6 +10,7 @@ import pytest
 import torch
 from test_train import interrupt_after, losses, only_line
 
+from anygru.errors import how_to_install
 from anygru_lab.language_model.checkpoint import RunFolder, read_model
 from anygru_lab.language_model.corpus import Corpus, Document
 from anygru_lab.language_model.generate import build, generate
@@ -218,7 +219,7 @@ def test_tensorboard_files_hold_the_losses(train, tmp_path):
 
 def test_without_tensorboard_its_name_is_said(train, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    only_line(train("--steps", 1, "--tensorboard"), "pip install 'anygru-lab[tensorboard]'")
+    only_line(train("--steps", 1, "--tensorboard"), f"needs the package tensorboard: {how_to_install('tensorboard')}")
 
 
 class FakeWandb:
@@ -248,7 +249,7 @@ def test_weights_and_biases_get_the_losses(train, tmp_path, monkeypatch):
     assert sent == pytest.approx([float(row[1]) for row in losses(tmp_path / "run")[1:]], rel=1e-12)
     assert [step for step, values in fake.sent.items() if "bits per byte/held out" in values] == [2, 4]
     monkeypatch.setitem(sys.modules, "wandb", None)
-    only_line(train("--steps", 1, "--wandb", "--fresh"), "pip install 'anygru-lab[wandb]'")
+    only_line(train("--steps", 1, "--wandb", "--fresh"), f"needs the package wandb: {how_to_install('wandb')}")
 
 
 def test_the_curve_is_drawn_while_the_run_goes_on(train, tmp_path, monkeypatch):

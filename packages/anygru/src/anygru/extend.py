@@ -17,7 +17,7 @@ _HOME = {
     # weights and gates
     "Weights": "facts.weights:Weights",
     "gates": "facts.gates",
-    "native": "_native",
+    "native": "backends.native_module:native",
     # definitions that frameworks share
     "NUMPY_OF_TORCH": "dialects.kit.numbers:NUMPY_OF_TORCH",
     "TORCH_OF_NUMPY": "dialects.kit.numbers:TORCH_OF_NUMPY",
@@ -60,6 +60,7 @@ _HOME = {
     "console": "cli.terminal:console",
     "count": "cli.terminal:count",
     "existing": "cli:existing",
+    "needed": "cli:needed",
     "names_of_any_script": "cli.terminal:names_of_any_script",
 }
 """Name -> where it is: "module" for a module, "module:name" for anything else."""

@@ -1,5 +1,5 @@
 # What type checkers see of the lazy names of `extend.py`; a test compares the two.
-from . import _native as native
+from .backends.native_module import native
 from .checkpoints.formats import chainer as chainer_files
 from .checkpoints.formats import hdf5 as hdf5_files
 from .checkpoints.formats import mxnet as mxnet_files
@@ -15,7 +15,7 @@ from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.atomic import open_for_replace
 from .checkpoints.writing.convert import convert
 from .checkpoints.writing.pickling import Global, PickledCall, dump
-from .cli import Failure, UsageError, existing
+from .cli import Failure, UsageError, existing, needed
 from .cli.terminal import STANDARD_INPUT, console, count, names_of_any_script
 from .dialects.kit import schedules
 from .dialects.kit.fans import fans
@@ -63,6 +63,7 @@ __all__ = [
     "names",
     "names_of_any_script",
     "native",
+    "needed",
     "not_covered",
     "oneflow_files",
     "onnxscript_operators",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 import torch
 
 import anygru
-from anygru.checkpoints import save_checkpoint
+from anygru.checkpoints import load_checkpoint, save_checkpoint
 from anygru.cli import main
+from anygru.errors import how_to_install
 
 DATA = Path(__file__).parent.parent / "checkpoints" / "data"
 
@@ -61,6 +64,7 @@ def test_names_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_draws_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     import matplotlib.image
 
     status, out, _ = inspect(capsys, DATA / "mxnet/plain.params", "--plot", tmp_path / "weights.png")
@@ -72,6 +76,24 @@ def test_draws_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert main(["inspect", str(DATA / "chainer/model.npz"), "--plot", str(tmp_path / "weights.xyz")]) == 2
     assert "xyz" in capsys.readouterr().err
     assert not (tmp_path / "weights.xyz").exists()
+
+
+def test_without_matplotlib_the_command_that_installs_it_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["inspect", str(DATA / "mxnet/plain.params"), "--plot", str(tmp_path / "weights.png")]) == 2
+    assert capsys.readouterr().err.endswith(f": error: --plot needs the package matplotlib: {how_to_install('lab')}\n")
+
+
+@pytest.mark.parametrize(("package", "extra", "format"), [("h5py", "hdf5", "hdf5"), ("onnx", "onnx", "onnx")])
+def test_without_the_library_of_a_format_the_command_that_installs_it_is_said(
+    package: str, extra: str, format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=re.escape(how_to_install(extra))):
+        load_checkpoint(tmp_path / "file", format)
 
 
 def test_nothing_to_draw_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -5,10 +5,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from anygru import extend
 from anygru.errors import CheckpointError
 from anygru.extend import STANDARD_INPUT, UsageError, open_regular
-
-from .. import extras
 
 if TYPE_CHECKING:
     import polars
@@ -20,7 +19,7 @@ MOST_COLUMNS = 10_000
 
 def needed(package: str, purpose: str) -> Any:
     """Import a package of the extra for forecasts; UsageError if it is not installed."""
-    return extras.needed(package, purpose, "forecast", "anygru")
+    return extend.needed(package, purpose, "forecast")
 
 
 def read(path: str) -> "tuple[polars.DataFrame, bool]":

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from anygru.errors import printable
+from anygru.extend import needed
 
-from .. import extras
 from . import curve
 
 NARROW = 80  # columns; the bar and all numbers do not fit into fewer
@@ -122,7 +122,7 @@ class Board(Display):
     """Writes event files for TensorBoard into a run's folder."""
 
     def __init__(self, folder: str) -> None:
-        self._writer = extras.needed("torch.utils.tensorboard", "--tensorboard", "tensorboard").SummaryWriter(folder)
+        self._writer = needed("torch.utils.tensorboard", "--tensorboard", "tensorboard").SummaryWriter(folder)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._writer.close()
@@ -139,7 +139,7 @@ class Wandb(Display):
     """Sends the losses to Weights & Biases; its settings are those of its environment variables."""
 
     def __init__(self, folder: str, options: Mapping[str, object]) -> None:
-        package = extras.needed("wandb", "--wandb", "wandb")
+        package = needed("wandb", "--wandb", "wandb")
         project = os.environ.get("WANDB_PROJECT", "anygru-train")
         self._run = package.init(project=project, name=os.path.basename(os.path.abspath(folder)), config=dict(options))
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     native = _native
 else:
     try:
-        from .. import _native as native
-    except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
+        from .native_module import native
+    except ImportError as error:
         native, missing = None, str(error)
 
 
@@ -32,7 +32,7 @@ def without_kernels() -> str | None:
         return None
     return (
         f"the native module of this installation cannot be loaded ({missing}); "
-        "install anygru from a wheel, or with a C++ compiler"
+        "install anygru for this Python from a wheel, or with a C++ compiler"
     )
 
 

@@ -49,6 +49,19 @@ class UsageError(AnygruError):
     """The arguments cannot be used; the message is one line with the argument and the reason."""
 
 
+def needed(package: str, purpose: str, extra: str) -> Any:
+    """Import a package that an extra brings, for a purpose such as "--plot".
+
+    Raises:
+        UsageError: it is not installed; the message has the command that installs it.
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        name = package.rpartition(".")[2] if package.startswith("torch.") else package.partition(".")[0]
+        raise UsageError(f"{purpose} needs the package {name}: {how_to_install(extra)}") from None
+
+
 class Failure(Exception):
     """A command failed for a known reason; the message is one line."""
 

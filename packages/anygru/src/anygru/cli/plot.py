@@ -9,6 +9,7 @@ from ..checkpoints import Checkpoint
 from ..checkpoints.stored import StoredTensor
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import CheckpointError, printable
+from . import needed
 from .terminal import names_of_any_script
 
 __all__ = ["draw"]
@@ -27,7 +28,7 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
     Raises:
         CheckpointError: there is nothing to draw, or the picture's ending is of no known kind.
     """
-    from matplotlib.figure import Figure
+    figures = needed("matplotlib.figure", "--plot", "lab")
 
     in_gru_layers = {name for gru in checkpoint.gru_layers for name in gru.names}
     names = [name for name, stored in checkpoint.stored.items() if stored.values.size > 1]
@@ -37,7 +38,7 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
     shown = names[:_MOST_PANELS]
     rows = math.ceil(len(shown) / _COLUMNS)
     height = 2.6 * rows + 0.6
-    figure = Figure(figsize=(4 * _COLUMNS, height))
+    figure = figures.Figure(figsize=(4 * _COLUMNS, height))
     figure.subplots_adjust(left=0.04, right=0.98, bottom=0.3 / height, top=1 - 0.9 / height, hspace=0.6, wspace=0.25)
     title = f"{os.path.basename(os.path.normpath(checkpoint.path))} ({checkpoint.format})"
     title += f": {len(shown)} of {len(names)} tensors" if len(shown) < len(names) else ""

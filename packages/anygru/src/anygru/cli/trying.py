@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import how_to_install, printable
-from . import Failure, UsageError, existing, removing_temporary_files
+from ..errors import printable
+from . import Failure, UsageError, existing, needed, removing_temporary_files
 from .terminal import console
 
 VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen int8")
@@ -207,14 +207,11 @@ def recommended(variants: list[Variant]) -> Variant | None:
 
 
 def _plot(variants: list[Variant], path: str) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise UsageError(f"--plot needs Matplotlib: {how_to_install('lab')}") from None
+    figures = needed("matplotlib.figure", "--plot", "lab")
     from ..checkpoints.writing.atomic import open_for_replace
 
     measured = [each for each in variants if each.times]
-    figure = Figure(figsize=(7, 0.6 + 0.5 * len(measured)), layout="constrained")
+    figure = figures.Figure(figsize=(7, 0.6 + 0.5 * len(measured)), layout="constrained")
     axes = figure.add_subplot()
     bars = axes.barh([each.name for each in measured], [1e3 * each.median for each in measured], color="#4c78a8")
     axes.bar_label(bars, fmt="%.3g", padding=3)

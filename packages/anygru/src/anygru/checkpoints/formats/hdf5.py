@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 import numpy as np
 
-from ...errors import CheckpointError
+from ...errors import CheckpointError, how_to_install
 from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.hdf5_reading import DEEPEST, Reader
@@ -187,7 +187,7 @@ def _import_h5py() -> ModuleType:
     try:
         return importlib.import_module("h5py")
     except ImportError as error:
-        raise ImportError("HDF5 files need h5py: install anygru[hdf5]") from error
+        raise ImportError(f"HDF5 files need h5py: {how_to_install('hdf5')}") from error
 
 
 def _write_dataset(h5py: ModuleType, target: "h5.Group", name: str, array: np.ndarray, compression: int | None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import CheckpointError
+from ...errors import CheckpointError, how_to_install
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
@@ -88,7 +88,7 @@ def _onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("ONNX models need the package onnx: install anygru[onnx]") from error
+        raise ImportError(f"ONNX models need the package onnx: {how_to_install('onnx')}") from error
     return onnx
 
 

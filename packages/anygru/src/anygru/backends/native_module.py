@@ -1,0 +1,33 @@
+"""The native module, or an ImportError that says why this process has none."""
+
+import importlib
+from pathlib import Path
+
+__all__ = ["native"]
+
+
+def _is_sub_interpreter() -> bool:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # since Python 3.13, and before
+        try:
+            interpreters = importlib.import_module(name)
+        except ImportError:
+            continue
+        return bool(interpreters.get_current() != interpreters.get_main())
+    return False
+
+
+def _reason(error: ImportError, folder: Path) -> str:
+    """The words of an import that failed, and the builds for other Pythons that are there."""
+    others = sorted(path.name for path in folder.glob("_native*.*") if path.suffix in (".so", ".pyd"))
+    if isinstance(error, ModuleNotFoundError) and others:
+        return f"it was built for another Python: {', '.join(others)}"
+    return str(error)
+
+
+# Its types are global: loaded a second time, they would replace those of the main interpreter, and calls there would fail.
+if _is_sub_interpreter():
+    raise ImportError("this is a sub-interpreter, and it works in the main interpreter of a process only")
+try:
+    from .. import _native as native
+except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
+    raise ImportError(_reason(error, Path(__file__).parents[1])) from error
