@@ -1,5 +1,6 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
-# make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package
+# make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package, without the long ones
+#              (LONG=yes: with them)
 # make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
 #                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others)
 # make test-gpu    the tests of the backends on a machine with a GPU
@@ -18,11 +19,14 @@ READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 ARGS ?=
 PACKAGE ?=
+LONG ?=
 MINUTES ?= 10
 
 # The packages beside anygru itself; all go into one environment, as links to this folder.
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
 TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
+# While one package is worked on, what takes long is left out; the run of all packages has everything.
+MARKS = not slow and not gpu$(if $(PACKAGE),$(if $(LONG),, and not long))
 
 # Without a GPU torch's build for CPUs will do, which is far smaller: a local version such as 2.13.0+cpu. (macOS has no other.)
 # It comes from where pip is configured to look, indexes or a folder of wheels; where they have none, torch comes as they have it.
@@ -38,7 +42,7 @@ train: $(READY)
 
 test: $(DEV)
 	@echo "== tests"
-	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu" $(TESTS) $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "$(MARKS)" $(TESTS) $(ARGS)
 
 test-all: $(DEV)
 	@echo "== tests, the slow ones too"

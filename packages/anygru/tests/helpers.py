@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import torch
 
 TOLERANCE = {
@@ -14,6 +16,15 @@ TOLERANCE = {
     torch.bfloat16: {"rtol": 3e-2, "atol": 3e-2},
 }
 """By the dtype of the tensors; atol for values up to 1, and in proportion for larger ones: sums round at their terms' size."""
+
+
+def mostly_long(cases: Iterable[Any], short: int = 1) -> list[Any]:
+    """The cases of a test, all but the first ones marked as long: `make test PACKAGE=...` leaves those out."""
+    long = pytest.mark.long
+    return [
+        case if number < short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=long)
+        for number, case in enumerate(cases)
+    ]
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor, **context: object) -> None:

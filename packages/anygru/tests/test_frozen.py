@@ -345,6 +345,8 @@ def test_graphs_have_one_node() -> None:
     traced = torch.jit.trace(anygru.GRU(5, 9, 2, reset="before").freeze("int8"), (x,))
     assert "weight_ih_l0" in dict(traced.named_buffers())
     assert traced(torch.randn(4, 2, 5))[0].shape == (4, 2, 9)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 5), layer)
+    near(torch.jit.trace(model, (x,))(x)[0], layer(model[0](x).detach())[0], "int8")  # its input requires a gradient
     with pytest.raises(TypeError, match=r"torch.jit.script cannot compile anygru.FrozenGRU"):
         torch.jit.script(layer)
 

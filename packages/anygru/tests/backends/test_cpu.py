@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close
+from helpers import Case, close, mostly_long
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.facts.formula import Formula
@@ -253,7 +253,7 @@ sys.exit("the child hangs")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.parametrize("how", ["free", "limited"])
+@pytest.mark.parametrize("how", mostly_long(["free", "limited"]))
 def test_a_child_computes_whose_parent_used_torchs_threads_and_not_ours(how: str) -> None:
     """Also where the system starts no thread for it."""
     environment = dict(os.environ, OMP_NUM_THREADS="2")

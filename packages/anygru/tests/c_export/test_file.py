@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import WARNINGS, compiled, floats, random_model, tool
+from helpers import mostly_long
 from torch import nn
 
 import anygru
@@ -19,14 +20,14 @@ from anygru.c_export.identifiers import KEYWORDS, name_from
 
 LANGUAGES = {
     "C99, gcc": ("gcc", ["-std=c99"]),
-    "C99, clang": ("clang", ["-std=c99"]),
     "C++17, gcc": ("g++", ["-std=c++17"]),
+    "C99, clang": ("clang", ["-std=c99"]),
     "C++17, clang": ("clang++", ["-std=c++17"]),
     "C++11, gcc": ("g++", ["-std=c++11"]),
 }
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", mostly_long(LANGUAGES, 2))
 def test_compiles_without_warnings(language: str, tmp_path: Path) -> None:
     name, options = LANGUAGES[language]
     compiler = tool(name, name.replace("clang++", "clang"))
@@ -39,8 +40,8 @@ def test_compiles_without_warnings(language: str, tmp_path: Path) -> None:
     compiled(tmp_path, program + "int main(void) { return 0; }\n", compiler, *options, *WARNINGS, "-O1", ending=ending)
 
 
-@pytest.mark.parametrize("weights", ["float32", "bfloat16", "int8"])
-@pytest.mark.parametrize("vectors", ["", "-march=native"], ids=["plain", "native"])
+@pytest.mark.parametrize("weights", mostly_long(["int8", "float32", "bfloat16"]))
+@pytest.mark.parametrize("vectors", mostly_long(["-march=native", ""]), ids=["native", "plain"])
 def test_sanitizers_find_nothing(weights: str, vectors: str) -> None:
     compiler = tool("gcc", "gcc")
     for model in (anygru.GRU(3, 19, bidirectional=True), anygru.GRUCell(37, 7, reset="before")):

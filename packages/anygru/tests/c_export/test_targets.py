@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import compiled, tool
+from helpers import mostly_long
 from torch import nn
 
 import anygru
@@ -22,7 +23,7 @@ from anygru.c_export.exporting import source_of
 FORMATS = ["float32", "bfloat16", "int8"]
 
 
-@pytest.mark.parametrize("weights", FORMATS)
+@pytest.mark.parametrize("weights", mostly_long(FORMATS))
 def test_64_bit_arm(weights: str) -> None:
     compiler = tool("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
     emulator = tool("qemu-aarch64", "qemu-user")

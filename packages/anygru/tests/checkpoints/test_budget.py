@@ -383,6 +383,7 @@ def test_a_limit_of_the_callers_own(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "x.npz", limit=-1)
 
 
+@pytest.mark.long
 def test_usual_values_fit_into_the_default(tmp_path: Path) -> None:
     """A vocabulary, the values with the least bytes a value that checkpoints really have, and tied weights."""
     words = {f"word{number}": number for number in range(400_000)}

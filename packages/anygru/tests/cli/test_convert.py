@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers import mostly_long
 
 import anygru
 from anygru.checkpoints import load_checkpoint, save_checkpoint
@@ -155,7 +156,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", mostly_long([signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     """When the file is written, and is not yet in its place."""
     torch.save({"w": torch.randn(100, 100)}, tmp_path / "x.pt")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import mostly_long
 
 RESUMABLE = Path(__file__).parent.parent / "parallel" / "train_resumable.py"
 
@@ -41,6 +42,7 @@ def program(tmp_path):
     return write
 
 
+@pytest.mark.long
 def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path):
     """Rank 1 fails after both have shown what they see; rank 0 would wait for it for half an hour."""
     script = program(
@@ -187,7 +189,7 @@ def test_interrupting_the_launcher_ends_the_workers(program, tmp_path):
             os.kill(int(file.read_text()), 0)
 
 
-@pytest.mark.parametrize("ending", ["os._exit(7)", "sys.exit(7)"])
+@pytest.mark.parametrize("ending", mostly_long(["os._exit(7)", "sys.exit(7)"]))
 def test_the_exit_status_is_that_of_the_cause(ending, program, tmp_path):
     """Rank 0 fails by an exception because rank 1 is gone, and may be seen first."""
     script = program(
@@ -207,6 +209,7 @@ def test_the_exit_status_is_that_of_the_cause(ending, program, tmp_path):
     assert last.endswith("ended with exit status 7")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system which process is stopped")
 def test_a_stopped_worker_is_named_and_not_the_launchers_own_signal(program, tmp_path):
     script = program(
@@ -290,7 +293,7 @@ def listening():
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads the sockets in /proc")
-@pytest.mark.parametrize("way", ["launch", "restartable", "spawn"])
+@pytest.mark.parametrize("way", mostly_long(["launch", "restartable", "spawn"]))
 def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
     if way == "spawn":
         script = program(
@@ -307,6 +310,7 @@ def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
     assert set(re.findall(r"'(\w+)'", done.stdout)) == {"0100007F"}  # 127.0.0.1
 
 
+@pytest.mark.long
 def test_a_peer_that_has_ended_is_named(program, tmp_path):
     script = program(
         """
@@ -324,7 +328,7 @@ def test_a_peer_that_has_ended_is_named(program, tmp_path):
     assert done.stderr.splitlines()[-1].endswith("(127.0.0.1) has ended")
 
 
-@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("status", mostly_long([3, 0]))
 def test_nothing_is_left_in_the_temporary_folder(status, tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "program.py").write_text(f"import sys\nsys.exit({status})\n")

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from helpers import mostly_long
 
 import anygru as package
 
@@ -51,7 +52,7 @@ def rows(out):
     return {name: tuple(map(float, rest)) for name, *rest in re.findall(pattern, out, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("build", ["build", "by_name"])
+@pytest.mark.parametrize("build", mostly_long(["build", "by_name"]))
 def test_every_variant_is_measured_and_compared(anygru, model, build):
     result = anygru("try", f"{model}:{build}", *QUICK)
     assert result.status == 0, result.error
@@ -63,10 +64,12 @@ def test_every_variant_is_measured_and_compared(anygru, model, build):
     assert "import anygru" in result.out or "Keep the model as it is" in result.out
 
 
+@pytest.mark.long
 def test_training_has_no_frozen_variants(anygru, model):
     assert list(rows(anygru("try", f"{model}:build", "--train", *QUICK).out)) == ["as it is", "accelerated"]
 
 
+@pytest.mark.long
 def test_a_model_without_grus_stays_as_it_is(anygru, model):
     result = anygru("try", f"{model}:without", *QUICK)
     assert result.status == 0
@@ -78,10 +81,15 @@ def test_a_model_without_grus_stays_as_it_is(anygru, model):
     ("target", "status", "words"),
     [
         ("my_model.py:nothing", 1, "my_model.py has no callable 'nothing'"),
-        ("my_model.py:wrong", 1, "my_model.py:wrong must return (module, example inputs), got Model"),
-        ("my_model.py:failing", 1, "RuntimeError: no data here"),
+        pytest.param(
+            "my_model.py:wrong",
+            1,
+            "my_model.py:wrong must return (module, example inputs), got Model",
+            marks=pytest.mark.long,
+        ),
+        pytest.param("my_model.py:failing", 1, "RuntimeError: no data here", marks=pytest.mark.long),
         ("no_file.py:build", 2, "there is no file 'no_file.py'"),
-        ("no_module:build", 1, "No module named 'no_module'"),
+        pytest.param("no_module:build", 1, "No module named 'no_module'", marks=pytest.mark.long),
     ],
 )
 def test_a_wrong_target_is_one_line(anygru, model, monkeypatch, target, status, words):
@@ -98,12 +106,14 @@ def test_one_target_is_needed(anygru, model):
     assert "--rounds must be at least 1, got 0" in anygru("try", f"{model}:build", "--rounds", 0).error
 
 
+@pytest.mark.long
 def test_the_picture_is_drawn(anygru, model, tmp_path):
     pytest.importorskip("matplotlib")
     anygru("try", f"{model}:build", "--train", *QUICK, "--plot", tmp_path / "times.png")
     assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_the_grus_of_an_onnx_model(anygru, tmp_path):
     pytest.importorskip("onnxruntime")
     layer = package.GRU(4, 8, num_layers=2, bidirectional=True).eval()
@@ -114,6 +124,7 @@ def test_the_grus_of_an_onnx_model(anygru, tmp_path):
     assert len(rows(result.out)) == 5
 
 
+@pytest.mark.long
 def test_a_script_is_run_whole(anygru, tmp_path):
     (tmp_path / "good.py").write_text("print(1)")
     (tmp_path / "bad.py").write_text("raise SystemExit('no data')")

@@ -8,7 +8,9 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from helpers import mostly_long
 from onnx.reference import ReferenceEvaluator
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import anygru
 import anygru.onnx
@@ -60,7 +62,7 @@ def test_the_exporter_says_nothing_of_torchvision(caplog):
     assert "torchvision" not in caplog.text
 
 
-@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+@pytest.mark.parametrize("make", mostly_long(LAYERS.values(), 3), ids=LAYERS)
 def test_any_batch_and_length_give_the_same_numbers(make):
     model = Wrapped(make())
     program = anygru.onnx.export(model, (torch.randn(5, 2, 3),), dynamic_shapes=[({0: STEPS, 1: BATCH},)])
@@ -69,7 +71,7 @@ def test_any_batch_and_length_give_the_same_numbers(make):
         assert_same(run(program, input), model(input))
 
 
-@pytest.mark.parametrize("weights", ["bfloat16", "int8"])
+@pytest.mark.parametrize("weights", mostly_long(["int8", "bfloat16"]))
 def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
     layer = anygru.GRU(3, 4, 2, bidirectional=True).freeze(weights)
     lengths = torch.tensor([2, 5])
@@ -88,7 +90,7 @@ def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
         anygru.onnx.export(anygru.GRU(3, 4, activation="gelu").freeze(weights), (input,))
 
 
-@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+@pytest.mark.parametrize("make", mostly_long(LAYERS.values(), 2), ids=LAYERS)
 def test_every_layer_is_one_node_with_its_weights_in_the_file(make):
     layer = make()
     graph = anygru.onnx.export(Wrapped(layer), (torch.randn(5, 2, 3),)).model_proto.graph
@@ -166,9 +168,10 @@ def test_onnx_itself_agrees():
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
-def test_torchs_own_export_with_our_translations():
+@pytest.mark.parametrize("given", [True, False])
+def test_torchs_own_export_with_our_translations(given):
     layer = Wrapped(anygru.GRU(3, 4, reset="before"))
-    table = anygru.onnx.translations()
+    table = anygru.onnx.translations() if given else None
     program = torch.onnx.export(
         layer, (input := torch.randn(5, 2, 3),), dynamo=True, custom_translation_table=table, verbose=False
     )
@@ -215,8 +218,8 @@ class Ragged(torch.nn.Module):
 
 
 @pytest.mark.parametrize("sequence_lens", [True, False], ids=["sequence_lens", "masks"])
-@pytest.mark.parametrize("batch_first", [False, True])
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("batch_first", mostly_long([True, False]))
+@pytest.mark.parametrize("layers", mostly_long([2, 1]))
 def test_lengths_become_sequence_lens_or_masks(layers, batch_first, sequence_lens):
     model = Ragged(anygru.GRU(3, 4, layers, bidirectional=True, reset="before", batch_first=batch_first))
     shape = (2, 5, 3) if batch_first else (5, 2, 3)
@@ -242,19 +245,19 @@ def run_openvino(program, *inputs):
 
 
 FORMS = {
+    "open, masks": ({"sequence_lens": False}, True, True),
     "open, no lengths": ({}, True, False),
     "fixed, no lengths": ({}, False, False),
     "fixed, sequence_lens": ({}, False, True),
     "fixed, masks": ({"sequence_lens": False}, False, True),
-    "open, masks": ({"sequence_lens": False}, True, True),
 }
 """What OpenVINO computes rightly. With sequence_lens and open sizes, 2026.4 does not."""
 
 
 @pytest.mark.parametrize("runtime", [run, run_openvino])
-@pytest.mark.parametrize(("options", "is_open", "ragged"), FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("make", [lambda: anygru.GRU(3, 4), LAYERS["three layers, two directions"],
-                                  lambda: anygru.GRU(3, 4, reset="before").freeze("int8")])  # fmt: skip
+@pytest.mark.parametrize(("options", "is_open", "ragged"), mostly_long(FORMS.values()), ids=FORMS)
+@pytest.mark.parametrize("make", mostly_long([LAYERS["three layers, two directions"], lambda: anygru.GRU(3, 4),
+                                              lambda: anygru.GRU(3, 4, reset="before").freeze("int8")]))  # fmt: skip
 def test_runtimes(make, options, is_open, ragged, runtime):
     layer = make()
     model = Ragged(layer) if ragged else Wrapped(layer)
@@ -275,7 +278,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("make", "call", "words"), mostly_long(REFUSED.values()), ids=REFUSED)
 def test_what_the_operator_lacks_is_refused_at_once_and_the_way_out_works(make, call, words):
     input = torch.randn(5, 2, 3)
     with pytest.raises(anygru.ArgumentError, match=f"{words}.* with backend='reference' is exported step by step"):
@@ -289,3 +292,67 @@ def test_states_of_all_layers():
     layer = anygru.GRU(3, 4, 2, bidirectional=True).eval()
     program = anygru.onnx.export(layer, (input := torch.randn(5, 2, 3),), kwargs={"return_states": True})
     assert_same(run(program, input), layer(input, return_states=True))
+
+
+class Packing(torch.nn.Module):
+    """The usual way of torch to compute a ragged batch."""
+
+    def __init__(self, gru, batch_first, total, fill):
+        super().__init__()
+        self.gru, self.batch_first, self.total, self.fill = gru, batch_first, total, fill
+        self.head = torch.nn.Linear(gru.hidden_size * (1 + gru.bidirectional), 2)
+        self.eval()
+
+    def forward(self, input, lengths):
+        packed = pack_padded_sequence(input, lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False)
+        output, h_n = self.gru(packed)
+        total = input.size(1 if self.batch_first else 0) if self.total else None
+        output, lengths = pad_packed_sequence(output, self.batch_first, self.fill, total)
+        return self.head(output), h_n, lengths
+
+
+@pytest.mark.parametrize(("batch_first", "total", "fill"), mostly_long([(True, False, 2.5), (False, True, 0.0)]))
+@pytest.mark.parametrize(
+    "make",
+    mostly_long(
+        [
+            lambda **options: torch.nn.GRU(3, 4, 2, bidirectional=True, **options),
+            lambda **options: anygru.GRU(3, 4, reset="before", **options),
+            lambda **options: anygru.GRU(3, 4, **options).freeze("bfloat16"),
+        ]
+    ),
+)
+def test_a_packed_batch_becomes_sequence_lens(make, batch_first, total, fill):
+    layer = make(batch_first=batch_first)
+    model = Packing(layer, batch_first, total, fill)
+    call = (torch.randn((2, 5, 3) if batch_first else (5, 2, 3)), torch.tensor([5, 3]))
+    axes = {0: BATCH, 1: STEPS} if batch_first else {0: STEPS, 1: BATCH}
+    program = anygru.onnx.export(model, call, dynamic_shapes=(axes, {0: BATCH}))
+    nodes = [node for node in program.model_proto.graph.node if node.op_type == "GRU"]
+    assert len(nodes) == layer.num_layers
+    assert all(node.input[4] for node in nodes)
+    # No sequence has all steps, so that without a total length the output is shorter than the input.
+    inputs = (torch.randn((4, 7, 3) if batch_first else (7, 4, 3)), torch.tensor([2, 6, 1, 5]))
+    if hasattr(layer, "thaw"):
+        model.gru = layer.thaw().eval()
+    assert_same(run(program, *inputs), model(*inputs))
+    assert pack_padded_sequence(torch.zeros(3, 2, 1), [3, 2]).data.shape == (5, 1), "torch's function is itself again"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda packed: packed.data,
+        lambda packed: tuple(packed),
+        lambda packed: packed[0],
+        lambda packed: torch.nn.LSTM(3, 4)(packed)[1],
+    ],
+    ids=["data", "unpacked", "index", "lstm"],
+)
+def test_other_uses_of_a_packed_batch_are_refused(use):
+    class Model(torch.nn.Module):
+        def forward(self, input, lengths):
+            return use(pack_padded_sequence(input, lengths, enforce_sorted=False))
+
+    with pytest.raises(anygru.ArgumentError, match="give a packed sequence to GRUs and to pad_packed_sequence only"):
+        anygru.onnx.export(Model().eval(), (torch.randn(5, 2, 3), torch.tensor([5, 3])))

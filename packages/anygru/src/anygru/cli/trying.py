@@ -91,8 +91,15 @@ class Variant:
     report: str = ""
     times: list[float] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.output = Path(self.folder, self.name.replace(" ", "_") + ".pt")
+    process: "subprocess.Popen[str] | None" = None
+
+    @property
+    def output(self) -> Path:
+        """The file with the model's output."""
+        return Path(self.folder, self.name.replace(" ", "_") + ".pt")
+
+    def open(self) -> None:
+        """Begin the process, which imports torch while others do."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "anygru.cli.trial"],
             stdin=subprocess.PIPE,
@@ -118,6 +125,7 @@ class Variant:
         self.bytes = answer.get("bytes", 0)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process is not None
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -129,8 +137,9 @@ class Variant:
         return json.loads(line) if line else {"error": f"its process ended with status {self.process.wait()}"}
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
 
     @property
     def median(self) -> float:
@@ -144,6 +153,7 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
     """Fill the variants with times and differences to the first one."""
     import torch
 
+    variants[0].open()
     expected = None
     for variant in variants:
         variant.start()
@@ -151,6 +161,9 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
             if expected is None:
                 raise Failure(f"the model as it is fails: {variant.error}")
             continue
+        if expected is None:  # only now, since a wrong target would fail in all of them
+            for other in variants[1:]:
+                other.open()
         output = torch.load(variant.output, weights_only=True)
         if expected is None:
             expected = output

@@ -6,7 +6,7 @@ import itertools
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -20,6 +20,7 @@ from ..layers import gru as layers
 from ..layers.frozen import Frozen
 from ..operator.frozen_weights import FrozenWeights
 from .operators import OPSET, check_activation, onnxscript_operators, translations
+from .packing import PaddedBatch, padded
 
 
 def export(
@@ -38,6 +39,7 @@ def export(
 
     The layers may be anygru's or torch's. A layer that takes `lengths` gets them as the node's `sequence_lens`. Parametrized
     weights are exported as computed. The model is exported in the mode it is in; call `model.eval()` for deployment.
+    `pack_padded_sequence` in front of a layer gives `sequence_lens`, too.
 
     Args:
         model: any module that torch.onnx.export(dynamo=True) takes, or a model of a dialect with `__to_torch__`, such as a
@@ -54,8 +56,8 @@ def export(
         torch.onnx.ONNXProgram: the exported program.
 
     Raises:
-        ArgumentError: ONNX's GRU cannot say a layer: a callable activation, a PackedSequence, resets, decay, layer norm,
-            zoneout.
+        ArgumentError: ONNX's GRU cannot say a layer: a callable activation, a PackedSequence from outside, resets, decay,
+            layer norm, zoneout.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
     model, args = as_module(model, tuple(args))
@@ -191,26 +193,51 @@ def _without_torchvision() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _torch_layers_through_anygru() -> Iterator[None]:
-    """While this lasts, torch.nn.GRU and GRUCell compute through anygru's operator, which the exporter keeps as one node."""
-    with mock.patch.object(nn.GRU, "forward", _forward), mock.patch.object(nn.GRUCell, "forward", _cell_forward):
+    """While this lasts, torch.nn.GRU and GRUCell compute through anygru's operator, which the exporter keeps as one node.
+
+    Packed sequences are padded batches, for anygru's layers, too.
+    """
+    with (
+        mock.patch.object(nn.GRU, "forward", _forward),
+        mock.patch.object(nn.GRUCell, "forward", _cell_forward),
+        mock.patch.object(layers.GRU, "forward", _unpacking(layers.GRU.forward)),
+        mock.patch.object(layers.FrozenGRU, "forward", _unpacking(layers.FrozenGRU.forward)),
+        padded(),
+    ):
         yield
 
 
-def _forward(self: nn.GRU, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def _unpacking(forward: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """The method of a layer of anygru, for a packed sequence the padded call."""
+
+    def unpacked(self: layers.GRU | layers.FrozenGRU, input: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        if not isinstance(input, PaddedBatch):
+            return forward(self, input, *args, **kwargs)
+        steps = input.steps.transpose(0, 1) if self.batch_first else input.steps
+        output, *rest = forward(self, steps, *args, lengths=input.lengths, **kwargs)
+        steps = output.transpose(0, 1) if self.batch_first else output
+        return PaddedBatch.of(steps, input.lengths, 0.0), *rest
+
+    return unpacked
+
+
+def _forward(self: nn.GRU, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+    options: dict[str, Any] = {
+        "bidirectional": self.bidirectional,
+        "bias": self.bias,
+        "dropout": self.dropout,
+        "training": self.training,
+    }
+    weights = [getattr(self, name) for name in self._flat_weights_names]  # as computed, where one is parametrized
+    if isinstance(input, PaddedBatch):
+        output, h_n = gru(input.steps, hx, weights, lengths=input.lengths, **options)
+        return PaddedBatch.of(output, input.lengths, 0.0), h_n
     if isinstance(input, PackedSequence):
         raise ArgumentError(
-            "ONNX's GRU takes no PackedSequence: give the layer a padded tensor, or use anygru.GRU with lengths"
+            "ONNX's GRU takes no PackedSequence: pack the batch with pack_padded_sequence inside the model, or give the layer "
+            "a padded tensor, or use anygru.GRU with lengths"
         )
-    return gru(
-        input,
-        hx,
-        [getattr(self, name) for name in self._flat_weights_names],  # as computed, where one is parametrized
-        batch_first=self.batch_first,
-        bidirectional=self.bidirectional,
-        bias=self.bias,
-        dropout=self.dropout,
-        training=self.training,
-    )
+    return gru(input, hx, weights, batch_first=self.batch_first, **options)
 
 
 def _cell_forward(self: nn.GRUCell, input: Tensor, hx: Tensor | None = None) -> Tensor:

@@ -4,7 +4,9 @@ ONNX defines the operator in https://onnx.ai/onnx/operators/onnx__GRU.html: gate
 `R [D, 3H, H]`, `B [D, 6H]`, output `[T, D, B, H]`; `linear_before_reset=1` is the formula that anygru calls reset="after".
 """
 
+import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, TypeAlias
 
 import torch
@@ -53,7 +55,8 @@ def onnxscript_operators() -> Operators:
 def translations(*, sequence_lens: bool = True) -> dict[Callable[..., Any], Callable[..., Any]]:
     """The table for `torch.onnx.export(..., dynamo=True, custom_translation_table=anygru.onnx.translations())`.
 
-    It translates the layers of anygru. For torch.nn.GRU and GRUCell use `anygru.onnx.export`: torch's own export takes them
+    It translates the layers of anygru; without it torch.onnx.export finds the table itself where its version allows it. For
+    torch.nn.GRU and GRUCell use `anygru.onnx.export`: torch's own export takes them
     apart, step by step, before any translation is asked.
 
     Args:
@@ -65,6 +68,23 @@ def translations(*, sequence_lens: bool = True) -> dict[Callable[..., Any], Call
     onnxscript_operators()
     ways = (_gru, _frozen_gru) if sequence_lens else (_masked_gru, _masked_frozen_gru)
     return dict(zip((torch.ops.anygru.gru.default, torch.ops.anygru.frozen_gru.default), ways, strict=True))
+
+
+def register() -> None:
+    """Add the translations to the table of the `torch.onnx.export` that is running, unless it was given them.
+
+    torch has no way to offer a translation once for all; its exporter keeps the table of an export in a local variable. Where
+    this torch keeps it elsewhere, the exporter fails as for any operator that it does not know.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        table = frame.f_locals.get("registry")
+        if table is not None and frame.f_globals.get("__name__", "").startswith("torch.onnx."):
+            for operator, translation in translations().items():
+                if not table.is_registered(operator):
+                    table.register_op(operator, translation)
+            return
+        frame = frame.f_back
 
 
 def check_activation(argument: str, activation: object) -> str:

@@ -235,8 +235,11 @@ def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[T
     """A checked call of a frozen layer, in which `call` has no weights."""
     modifiers = call.modifiers
     wanted = [("input", call.input), ("h_0", call.h_0), *zip(modifiers.names, modifiers.present, strict=True)]
+    refuses_gradients = (
+        torch.is_grad_enabled() and not is_recorded()
+    )  # what is recorded are plain operations, which have one
     for name, tensor in wanted:
-        if (torch.is_grad_enabled() and tensor.requires_grad) or _has_tangent(tensor):
+        if (refuses_gradients and tensor.requires_grad) or _has_tangent(tensor):
             raise ArgumentError(
                 f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
                 f"{name}.detach(), or train the layer that `thaw()` gives"

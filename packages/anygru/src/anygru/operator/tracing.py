@@ -12,6 +12,7 @@ Gradients: a backend that exports `KERNELS` (see backends/README.md) hands what 
 needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
 """
 
+import importlib
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -55,6 +56,8 @@ def run(
     is traced step by step instead.
     """
     input, h_0, weights, batch_sizes, modifiers = call
+    if torch.onnx.is_in_onnx_export():
+        tell_exporter()
     if not is_one_node(formula, backend):
         problem = Problem(
             "", input.dtype, layout, formula, batch_sizes is not None, False, True, True, clipping=clipping
@@ -63,6 +66,12 @@ def run(
     facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend, clipping)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
+
+
+def tell_exporter() -> None:
+    """Give a plain `torch.onnx.export` the translations of the operators; `anygru.onnx.export` has done so already."""
+    # By its name: ONNX is above this file, and needed only where torch's exporter, which has imported it all, asks from below.
+    importlib.import_module("anygru.onnx.operators").register()
 
 
 def is_one_node(formula: Formula, backend: str | None) -> bool:

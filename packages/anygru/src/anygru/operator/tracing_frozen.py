@@ -31,6 +31,8 @@ def run(
     call: Call, stored: Sequence[Stored], layout: Layout, formula: Formula, backend: str | None
 ) -> tuple[Tensor, Tensor]:
     """As `tracing.run`, with stored weights in the place of the call's."""
+    if torch.onnx.is_in_onnx_export():
+        tracing.tell_exporter()
     if not tracing.is_one_node(formula, backend):
         return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]
