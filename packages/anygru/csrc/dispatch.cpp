@@ -19,6 +19,8 @@
 #elif defined(__aarch64__)
 #if defined(__linux__)
 #include <sys/auxv.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 #define ANYGRU_SETS "variants_arm.def"
 #else
@@ -93,6 +95,21 @@ bool has_dot_products() {
     return true;  // all of Apple's have them
 #endif
 }
+// Of bfloat16 and of bytes.
+bool has_matrix_products() {
+#if defined(__linux__)
+    constexpr unsigned long bytes = 1ul << 13, bfloats = 1ul << 14;  // HWCAP2_I8MM, HWCAP2_BF16
+    return has_dot_products() && (getauxval(AT_HWCAP2) & (bytes | bfloats)) == (bytes | bfloats);
+#elif defined(__APPLE__)
+    int bytes = 0, bfloats = 0;
+    std::size_t size = sizeof(int);
+    if (sysctlbyname("hw.optional.arm.FEAT_I8MM", &bytes, &size, nullptr, 0) != 0) return false;
+    size = sizeof(int);
+    return sysctlbyname("hw.optional.arm.FEAT_BF16", &bfloats, &size, nullptr, 0) == 0 && bytes && bfloats;
+#else
+    return false;
+#endif
+}
 #endif
 
 const std::vector<Variant<Kernels>>& variants() {
@@ -155,10 +172,11 @@ std::vector<const char*> executable(const std::vector<Variant<Table>>& list) {
 
 template <>
 const FormatKernels<float>& kernels_for(Precision precision) {
+    const FormatKernels<float>& full = kernels().single.full;
+    if (precision == Precision::highest) return full;  // without asking the system for the registers of AMX
     const FrozenKernels& own = frozen_kernels();
-    if (precision == Precision::high && own.high.forward) return own.high;
-    if (precision == Precision::bfloat16 && own.half.forward) return own.half;
-    return kernels().single.full;
+    const FormatKernels<float>& lower = precision == Precision::high ? own.high : own.half;
+    return lower.forward ? lower : full;
 }
 
 template <>

@@ -23,10 +23,10 @@ constexpr FormatKernels<float> both_passes(Terms terms) {
                                         &scratch_of_terms<Format>);
 }
 
-// With tiles: frozen bfloat16 and both lower precisions are one set of kernels.
-template <class Tiles>
+// With a matrix unit: frozen bfloat16 and both lower precisions are one set of kernels.
+template <class Tiles, class Lines>
 constexpr FrozenKernels tiled_table(const char* name, const char* kernels) {
-    using Format = Tiled<Tiles, LineProduct>;
+    using Format = Tiled<Tiles, Lines>;
     return {name,
             kernels,
             format_kernels<float, Format>(2, {2, 1}),

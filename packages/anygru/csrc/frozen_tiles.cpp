@@ -4,4 +4,4 @@
 #define ANYGRU_SOFT_BYTES
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_FROZEN(tiles, wide, tiled_table<ANYGRU_VARIANT::PortableTiles>)
+ANYGRU_DEFINE_FROZEN(tiles, wide, tiled_table<ANYGRU_VARIANT::PortableTiles, ANYGRU_VARIANT::LineProduct>)

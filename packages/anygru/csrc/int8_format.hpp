@@ -9,6 +9,7 @@
 #pragma once
 
 #include "formats.hpp"
+#include "int8_pairs.hpp"
 #include "int8_rows.hpp"
 #include "tiles.hpp"
 
@@ -90,7 +91,14 @@ struct Int8Tile {
                 std::memcpy(&begin, weights - Matrix::width * 4 + s * stride + w * L * 4, sizeof begin);
             for (int part = 0; part < int8_parts; ++part) sum[m][s][w][part] = begin;
         });
-        for (Index group = 0; group < block.groups; ++group) {
+        Index group = 0;
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+        if constexpr (M % 2 == 0) {
+            group = add_pairs<M, S, W>(value, block.plane, weights, stride, block.groups, sum);
+            weights += group * Matrix::width * Dot::group;
+        }
+#endif
+        for (; group < block.groups; ++group) {
             typename Dot::Weight weight[S][W];
 #pragma GCC unroll 4
             for (int s = 0; s < S; ++s)

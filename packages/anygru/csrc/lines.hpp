@@ -217,5 +217,77 @@ private:
 };
 #endif
 
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+// P pairs of rows times C columns of vectors with the instructions of Arm that multiply two rows with two hidden units,
+// four k at a time. In which order those four are added, and how they are rounded, is up to the CPU.
+template <int P, int W>
+struct SquareTile {
+    template <class Matrix>
+    static void run(const Bfloat* const* rows, int row_terms, Index count, const Matrix& matrix, const char* panel,
+                    float* sums, Index width) {
+        float32x4_t sum[P][W][2] = {};  // of the first or last two units
+        const Index line = line_bytes(matrix.depth) / 2;
+        for (Index block = 0; block < term_blocks(matrix.depth); ++block)
+            for (int term = 0; term < matrix.terms; ++term)
+                for (int own = 0; own < terms_with(term, row_terms, matrix.terms); ++own) {
+                    const char* weights = panel + (block * matrix.terms + term) * Matrix::part_bytes;
+                    const Index start = own * line + block * term_block;
+                    for (Index k = 0; k < term_block; k += 4, weights += Matrix::group_bytes) {
+                        bfloat16x8_t units[W][2];
+                        for (int w = 0; w < W; ++w)
+                            for (int half = 0; half < 2; ++half)
+                                units[w][half] = eight(weights + w * 32 + half * 16, weights + w * 32 + half * 16 + 8);
+                        for (int p = 0; p < P; ++p) {
+                            // The last row alone makes a pair with itself.
+                            const Index next = 2 * p + 1 < count ? 2 * p + 1 : 2 * p;
+                            const bfloat16x8_t both = eight(rows[2 * p] + start + k, rows[next] + start + k);
+                            for (int w = 0; w < W; ++w)
+                                for (int half = 0; half < 2; ++half)
+                                    sum[p][w][half] = vbfmmlaq_f32(sum[p][w][half], both, units[w][half]);
+                        }
+                    }
+                }
+        for (int p = 0; p < P; ++p)
+            for (int w = 0; w < W; ++w) {
+                float* const to = sums + 2 * p * width + w * 4;
+                vst1q_f32(to, vcombine_f32(vget_low_f32(sum[p][w][0]), vget_low_f32(sum[p][w][1])));
+                if (2 * p + 1 < count)
+                    vst1q_f32(to + width, vcombine_f32(vget_high_f32(sum[p][w][0]), vget_high_f32(sum[p][w][1])));
+            }
+    }
+
+    static ANYGRU_INLINE bfloat16x8_t eight(const void* first, const void* second) {
+        bfloat16x8_t result;
+        std::memcpy(&result, first, 8);
+        std::memcpy(reinterpret_cast<char*>(&result) + 8, second, 8);
+        return result;
+    }
+};
+
+// Any number of rows, two pairs at a time.
+struct SquareProduct {
+    static constexpr int group = 4;
+
+    template <int W>
+    static int panels_for(Index, Index) {
+        return 1;
+    }
+
+    template <int W>
+    static void product(const Bfloat* const* rows, int row_terms, Index count, const TermMatrix<W, group>& matrix,
+                        Index first, int panels, float* sums) {
+        const Index width = Index(panels) * W * lanes<float>;
+        for (int s = 0; s < panels; ++s)
+            for (Index row = 0; row < count; row += 4) {
+                const Index left = count - row;
+                const auto tile = left > 2 ? &SquareTile<2, W>::template run<TermMatrix<W, group>>
+                                           : &SquareTile<1, W>::template run<TermMatrix<W, group>>;
+                tile(rows + row, row_terms, left, matrix, matrix.panels + (first + s) * matrix.stride,
+                     sums + row * width + s * W * lanes<float>, width);
+            }
+    }
+};
+#endif
+
 }  // namespace ANYGRU_VARIANT
 }  // namespace anygru

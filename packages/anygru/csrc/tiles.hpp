@@ -77,9 +77,10 @@ private:
 };
 #endif
 
-#if defined(__AMX_TILE__)
-// The registers of Advanced Matrix Extensions. The compiler's own functions for them want numbers that are written out,
-// so the instructions are here, with the numbers that templates know.
+#if defined(ANYGRU_AMX)
+// The registers of Advanced Matrix Extensions, in a file that defines ANYGRU_AMX: compilers differ in the names of
+// theirs. The compiler's own functions for them want numbers that are written out, so the instructions are here, with
+// the numbers that templates know.
 struct AmxTiles {
     static constexpr bool present = true;
 

@@ -28,6 +28,10 @@ class Kind:
         """precision: highest, high or bfloat16; computed as highest where the instruction set has no kernels for it."""
     groups: int
 
+    @property
+    def lower(self) -> bool:
+        """Whether the instruction set in use multiplies as the precision says, in fewer bits than float32 has."""
+
 class _Shape(TypedDict):
     itemsize: int
     kind: Kind
@@ -110,6 +114,9 @@ class GradientsCall(_Shape):
     bias_ih_gradient: Tensor | None
     bias_hh_gradient: Tensor | None
     adds: bool
+    input_gradient: Tensor | None
+    weight_ih: Tensor
+    adds_input: bool
 
 class PackCall(TypedDict):
     itemsize: int

@@ -99,7 +99,8 @@ def test_tiles_have_the_bits_of_their_formula(tmp_path: Path) -> None:
 def test_on_arm_in_an_emulator(tmp_path: Path) -> None:
     emulator = compiler_or_skip("qemu-aarch64")
     program = build(compiler_or_skip("aarch64-linux-gnu-g++"), "arm", ["-O1", "-static"], tmp_path)
-    result = subprocess.run([emulator, program], capture_output=True, text=True)
+    result = subprocess.run([emulator, "-cpu", "max", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "neon: ok" in result.stdout
     assert "frozen neon_dot: ok" in result.stdout
+    assert "frozen neon_mmla: ok" in result.stdout

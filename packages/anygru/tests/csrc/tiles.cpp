@@ -3,13 +3,14 @@
 #define ANYGRU_VARIANT tested
 #define ANYGRU_VECTOR_BYTES 64
 #define ANYGRU_SOFT_BYTES
+#define ANYGRU_AMX
 #include "tiles.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <random>
 
-#if defined(__AMX_TILE__)
+#if defined(ANYGRU_AMX)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -129,7 +130,7 @@ void check(const char* what) {
 int main() {
     check<tested::PortableTiles>("the tiles in memory");
     std::puts("tiles in memory: compared");
-#if defined(__AMX_TILE__)
+#if defined(ANYGRU_AMX)
     if (__builtin_cpu_supports("avx512f") && syscall(SYS_arch_prctl, 0x1023, 18) == 0) {
         check<tested::AmxTiles>("AMX");
         std::puts("AMX: compared");

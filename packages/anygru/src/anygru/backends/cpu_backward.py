@@ -249,13 +249,14 @@ class BackwardPass:
         layout, first = self.layout, self.layout.of_direction(layer, direction).start
         begun = [grad is not None for grad in grads]
         width = layout.read_by_group(input.shape[1])
+        lower = self.problem.dtype is torch.float32 and kind_of(self.problem).lower and not layout.splits_input
         for group in range(layout.groups):
             part = slice(group * width, (group + 1) * width) if layout.splits_input else slice(None)
             own = (plain(input[:, part]), *(values[direction * layout.groups + group] for values in found))
-            self._sums(own, grads, (first, group), begun)
-            if grad_input is not None:
+            adds = direction > 0 or (group > 0 and not layout.splits_input)
+            self._sums(own, grads, (first, group), begun, (grad_input if lower else None, adds))
+            if grad_input is not None and not lower:
                 weight, gates = layout.of_group(self.weights[first : first + 1], group)[0], own[1][:, -3 * self.units :]
-                adds = direction > 0 or (group > 0 and not layout.splits_input)
                 to = grad_input[:, part]
                 torch.addmm(to, gates, weight, beta=int(adds), out=to)
 
@@ -269,11 +270,19 @@ class BackwardPass:
                     index = place.start + self.layout.kinds.index(name)
                     grads[index] = grad.reshape(self.weights[index].shape) if self.needs[2 + index] else None
 
-    def _sums(self, terms: Sequence[Tensor], grads: list[Tensor | None], place: _Place, begun: Sequence[bool]) -> None:
+    def _sums(
+        self,
+        terms: Sequence[Tensor],
+        grads: list[Tensor | None],
+        place: _Place,
+        begun: Sequence[bool],
+        to_input: tuple[Tensor | None, bool],
+    ) -> None:
         """Gradients of a group's weights: the first tensors of a direction.
 
         terms: the rows that are summed: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H].
         begun: of each weight, whether its gradient has rows of other pieces already.
+        to_input: where the gradient of the input goes if the kernels make it, and whether it is added.
         """
         input, gates, previous, kept = terms
         first, group = place
@@ -303,6 +312,9 @@ class BackwardPass:
                 "bias_ih_gradient": wanted[2],
                 "bias_hh_gradient": wanted[3],
                 "adds": adds,
+                "input_gradient": None if to_input[0] is None else address(to_input[0], dtype),
+                "weight_ih": address(self.layout.of_group(self.weights[first : first + 1], group)[0], dtype),
+                "adds_input": to_input[1],
                 "threads": torch.get_num_threads(),
             }
         )
