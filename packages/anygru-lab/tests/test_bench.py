@@ -51,6 +51,24 @@ def test_frozen_layers_run_beside_peers_that_round() -> None:
     assert Row(Cell(3, 2, 16, 16, frozen="int8"), results, {"gflops": 1.0, "gbytes": 1.0}).limit is None
 
 
+@pytest.mark.parametrize("train", [False, True])
+def test_modules_in_half_precision_run_beside_torchs(train: bool) -> None:
+    names = ("anygru", "anygru_bfloat16", "anygru_autocast", "torch_bfloat16", "torch_autocast")
+    frozen = () if train else ("anygru_frozen_bfloat16", "anygru_int8")
+    peers = dict.fromkeys((*names, *frozen), sys.executable)
+    results, _ = compare(Cell(3, 2, 16, 16, train=train), peers, 1, rounds=1, seconds=0.01)
+    assert all(timing.error is None and timing.times for timing in results.values()), results
+
+
+def test_what_does_not_train_says_so() -> None:
+    peers = dict.fromkeys(("torch", "anygru_int8", "torch_int8"), sys.executable)
+    results, _ = compare(Cell(3, 2, 4, 5, train=True), peers, 1, rounds=1, seconds=0.01)
+    assert [results[name].error for name in ("anygru_int8", "torch_int8")] == [
+        "NotImplementedError: a frozen layer does not train",
+        "NotImplementedError: torch_int8 does not train",
+    ]
+
+
 def test_another_output_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = Runner.ask
 

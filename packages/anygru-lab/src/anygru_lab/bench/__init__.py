@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anygru.extend import UsageError
 
-from .measure import Cell, compare, installed
+from .measure import OF_HALF_WORKER, Cell, compare, installed
 from .report import Row, print_rows, write_json, write_plot
 
 PEERS = ("anygru", "torch", "onnxruntime", "openvino")
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=PYTHON",
-        help="also compare with paddle, mxnet, chainer or oneflow as that Python interpreter has it; may be repeated",
+        help="also compare with paddle, mxnet, chainer, oneflow or jax as that Python interpreter has it; may be repeated",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all times there")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the comparison there (.png, .svg)")
@@ -128,8 +128,8 @@ def peers(extra: list[str], usual: tuple[str, ...] = PEERS) -> dict[str, str]:
     found = installed(usual, importlib.util.find_spec)
     for entry in extra:
         name, equals, python = entry.partition("=")
-        if name not in RUNNERS or not equals or not Path(python).exists():
-            known = ", ".join(name for name in RUNNERS)
+        if name not in (*RUNNERS, *OF_HALF_WORKER) or not equals or not Path(python).exists():
+            known = ", ".join((*RUNNERS, *OF_HALF_WORKER))
             raise UsageError(
                 f"--peer must be NAME=PYTHON with NAME one of {known} and an existing interpreter, got {entry}"
             )

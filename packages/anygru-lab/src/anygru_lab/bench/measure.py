@@ -10,10 +10,16 @@ from pathlib import Path
 
 WORKER = Path(__file__).with_name("worker.py")
 GPU_WORKER = Path(__file__).with_name("gpu_worker.py")
+HALF_WORKER = Path(__file__).with_name("half_worker.py")
 TOLERANCE = 2e-4
 TOLERANCE_ROUNDED = 0.1
 """Where an implementation rounds weights or inputs to 8 or 16 bits."""
-ROUNDED = ("bfloat16", "int8", "torch_int8", "openvino_default")
+OURS_ROUNDED = ("anygru_bfloat16", "anygru_autocast", "anygru_frozen_bfloat16", "anygru_int8")
+"""anygru's module in bfloat16, under autocast, and frozen."""
+PEERS_ROUNDED = ("torch_bfloat16", "torch_autocast", "torch_int8", "openvino_default")
+ROUNDED = ("bfloat16", "int8", *OURS_ROUNDED, *PEERS_ROUNDED)
+OF_HALF_WORKER = (*OURS_ROUNDED, *PEERS_ROUNDED, "jax")
+"""The implementations in `half_worker.py`."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +143,7 @@ def compare(
         a Timing for each peer, and {"gflops": large matrix product, "gbytes": reading as many bytes as a layer reads at each
         step, each thread its own share of them}.
     """
-    worker = WORKER if cell.device == "cpu" else GPU_WORKER
-    runners = [Runner(name, python, threads, worker) for name, python in peers.items()]
+    runners = [Runner(name, python, threads, _worker(name, cell)) for name, python in peers.items()]
     try:
         results, expected = {}, None
         rounded = cell.dtype != "float32" or cell.frozen in ROUNDED or any(name in ROUNDED for name in peers)
@@ -165,13 +170,19 @@ def compare(
             runner.close()
 
 
+def _worker(name: str, cell: Cell) -> Path:
+    if cell.device != "cpu":
+        return GPU_WORKER
+    return HALF_WORKER if name in OF_HALF_WORKER else WORKER
+
+
 def _differs(output: Sequence[float], expected: Sequence[float] | None, tolerance: float) -> bool:
     return expected is None or any(abs(a - b) > tolerance for a, b in zip(output, expected, strict=True))
 
 
 def installed(names: Sequence[str], find: Callable[[str], object | None]) -> dict[str, str]:
     """Those of `names` that this Python has, with this Python's path."""
-    needs: dict[str, tuple[str, ...]] = {"onnxruntime": ("onnxruntime", "onnx"), "torch_int8": ("torch",)}
-    needs |= dict.fromkeys(("reference", "torch_without_cudnn"), ("torch",))
+    needs: dict[str, tuple[str, ...]] = {"onnxruntime": ("onnxruntime", "onnx")}
+    needs |= dict.fromkeys(("reference", "torch_without_cudnn", *PEERS_ROUNDED, *OURS_ROUNDED), ("torch",))
     needs |= dict.fromkeys(("openvino", "openvino_default"), ("openvino", "onnx"))
     return {name: sys.executable for name in names if all(find(module) for module in needs.get(name, (name,)))}

@@ -100,7 +100,8 @@ class Data:
                 self.weights.append([random.uniform(-1, 1, s).astype("float32") / self.H**0.5 for s in shapes])
 
 
-def run_torch(cell, threads, anygru=False):
+def run_torch(cell, threads, anygru=False, dtype="float32", autocast=False):
+    """dtype: that of the layer and the input; autocast: to bfloat16, around the forward pass."""
     import torch
 
     data = Data(cell)
@@ -114,15 +115,24 @@ def run_torch(cell, threads, anygru=False):
             weight.copy_(value)
     if anygru and cell.get("frozen"):
         layer = layer.freeze(cell["frozen"])
-    input = torch.from_numpy(data.input)
+    if dtype != "float32":
+        layer = layer.to(getattr(torch, dtype))
+    input, grad = (torch.from_numpy(array).to(getattr(torch, dtype)) for array in (data.input, data.grad))
     if data.lengths:
         input = torch.nn.utils.rnn.pack_padded_sequence(input, torch.tensor(data.lengths))
     values = input.data if data.lengths else input
-    grad = torch.from_numpy(data.grad).reshape(-1, data.D * data.H)[: values.numel() // data.I]
+    grad = grad.reshape(-1, data.D * data.H)[: values.numel() // data.I]
 
     def infer():
         output = layer(input)[0]
         return output.data if data.lengths else output
+
+    if autocast:
+        plain = infer
+
+        def infer():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return plain()
 
     def train():
         values.requires_grad_()
@@ -151,24 +161,6 @@ def streaming(layer, input, anygru):
         return output
 
     return call
-
-
-def run_torch_int8(cell, threads):
-    """torch's own layer with int8 weights, which are quantised once and its inputs in every step."""
-    import torch
-
-    data = Data(cell)
-    inference_only(data, "torch_int8")
-    torch.set_num_threads(threads)
-    torch.set_grad_enabled(False)
-    layer = torch.nn.GRU(data.I, data.H, data.L, bidirectional=data.D == 2)
-    for weight, value in zip(layer.parameters(), [array for own in data.weights for array in own]):  # noqa: B905
-        weight.copy_(torch.from_numpy(value))
-    layer = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(layer), {torch.nn.GRU}, torch.qint8)[0]
-    input = torch.from_numpy(data.input)
-    if cell.get("stream"):
-        return streaming(layer, input, False), torch.__version__
-    return lambda: layer(input)[0], torch.__version__
 
 
 def onnx_model(data):
@@ -382,18 +374,15 @@ def run_oneflow(cell, threads):
 RUNNERS = {
     "anygru": lambda cell, threads: run_torch(cell, threads, anygru=True),
     "torch": run_torch,
-    "torch_int8": run_torch_int8,
     "onnxruntime": run_onnxruntime,
     "openvino": run_openvino,
-    # At the precision that OpenVINO chooses itself: bfloat16 where the CPU has instructions for it.
-    "openvino_default": lambda cell, threads: run_openvino(cell, threads, {}),
     "paddle": run_paddle,
     "mxnet": run_mxnet,
     "chainer": run_chainer,
     "oneflow": run_oneflow,
 }
 
-STREAMING = ("anygru", "torch", "torch_int8", "onnxruntime")
+STREAMING = ("anygru", "anygru_int8", "torch", "torch_int8", "onnxruntime")
 
 if __name__ == "__main__":
     serve(lambda name, cell, threads: RUNNERS[name](cell, threads), timed, sample)

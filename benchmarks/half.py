@@ -1,0 +1,87 @@
+"""bfloat16, autocast and int8 against their peers: the table of a machine, above all of one with matrix units.
+
+    python benchmarks/half.py --out benchmarks/results/MACHINE [--peer openvino_default=PYTHON] [--peer jax=PYTHON]
+
+Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON beside them. OpenVINO needs `onnx` too.
+Peers that are not installed are left out. A ratio is that of medians, of runs that took turns.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from run import SIZES
+
+from anygru_lab.bench import peers, run
+from anygru_lab.bench.measure import OF_HALF_WORKER, OURS_ROUNDED, Cell
+from anygru_lab.bench.report import Row, machine, write_json
+
+
+class Rivals(NamedTuple):
+    """What one of our ways to compute is compared with: the fastest of these."""
+
+    ours: str
+    theirs: tuple[str, ...]
+
+
+FLOATS = Rivals("anygru", ("torch", "jax"))
+HALVES = (
+    Rivals("anygru_bfloat16", ("torch_bfloat16",)),
+    Rivals("anygru_autocast", ("torch_autocast",)),
+)
+FROZEN = (
+    Rivals("anygru_frozen_bfloat16", ("openvino_default", "torch_bfloat16")),
+    Rivals("anygru_int8", ("openvino_default", "torch_bfloat16", "torch_int8")),
+)
+WORKS = {"inference": (FLOATS, *HALVES, *FROZEN), "training": (FLOATS, *HALVES)}
+
+
+def table(rows: Sequence[Row], pairs: Sequence[Rivals]) -> list[str]:
+    """Markdown: the milliseconds of everybody, and for each of ours the fastest rival's time divided by it."""
+    names = list(dict.fromkeys(name for row in rows for name in row.timed))
+    shown = [pair for pair in pairs if pair.ours in names]
+    heading = ["cell", *names, *(f"rivals / {pair.ours}" for pair in shown)]
+    lines = ["| " + " | ".join(heading) + " |", "| --- |" + " ---: |" * (len(heading) - 1)]
+    for row in rows:
+        times = {name: timing.median * 1e3 for name, timing in row.timed.items()}
+        cells = [f"{times[name]:.3f}" if name in times else "" for name in names]
+        for pair in shown:
+            rivals = [times[name] for name in pair.theirs if name in times]
+            cells.append(f"{min(rivals) / times[pair.ours]:.2f}" if rivals and pair.ours in times else "")
+        lines.append("| " + " | ".join((row.cell.describe(), *cells)) + " |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--work", nargs="+", choices=tuple(WORKS), default=tuple(WORKS))
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument(
+        "--only", type=int, nargs="*", metavar="N", help="numbers of the sizes in run.py, the first is 0"
+    )
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
+    args = parser.parse_args()
+    usual = ("anygru", *OURS_ROUNDED, "torch", *(name for name in OF_HALF_WORKER if name not in (*OURS_ROUNDED, "jax")))
+    found = peers(args.peer, usual)
+    args.out.mkdir(parents=True, exist_ok=True)
+    for work in args.work:
+        pairs = WORKS[work]
+        named = {name for pair in pairs for name in (pair.ours, *pair.theirs)}
+        chosen = {name: python for name, python in found.items() if name in named}
+        sizes = [SIZES[number] for number in args.only] if args.only else SIZES
+        cells = [Cell(*size, train=work == "training") for size in sizes]
+        for threads in args.threads:
+            rows = run(cells, chosen, threads, args.rounds, args.seconds)
+            facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
+            words = f"# bfloat16 and int8, {work}, threads: {threads}\n\n{facts}\n\nMilliseconds a call."
+            text = "\n".join((words, "", *table(rows, pairs))) + "\n"
+            (args.out / f"half_{work}_{threads}.md").write_text(text)
+            write_json(args.out / f"half_{work}_{threads}.json", rows, threads)
+
+
+if __name__ == "__main__":
+    main()
