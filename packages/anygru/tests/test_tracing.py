@@ -186,7 +186,14 @@ def test_operator_passes_torchs_own_checks() -> None:
     layer, x = anygru.GRU(3, 4), torch.randn(5, 2, 3, requires_grad=True)
     weights = list(layer.parameters())
     for keep in (True, False):
-        of_layout = (False, True, False, False, 1, False)  # two directions, bias, reverse, norm, groups, whether they split
+        of_layout = (
+            False,
+            True,
+            False,
+            False,
+            1,
+            False,
+        )  # two directions, bias, reverse, norm, groups, whether they split
         facts = (*of_layout, "after", "sigmoid", "tanh", None, None)
         arguments = (x, torch.zeros(1, 2, 4), weights, *(None,) * (1 + tracing.MODIFIERS), *facts, keep)
         if not keep:

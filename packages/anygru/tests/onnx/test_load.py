@@ -1,6 +1,7 @@
 """GRUs are read back from models: our own exports bit for bit, ONNX's own test cases with the outputs that ONNX expects."""
 
 import importlib
+import warnings
 
 import numpy as np
 import onnx
@@ -69,6 +70,20 @@ def test_an_exported_layer_comes_back_bit_for_bit(layer, tmp_path):
 np.random.seed(0)
 importlib.import_module("onnx.backend.test.case.node.gru")
 CASES = {case.name: case for case in cases._NodeTestCases if case.name.startswith("test_gru_")}
+
+
+@pytest.mark.parametrize("with_state", [False, True])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_stack_of_torchs_older_exporter_is_one_layer(bidirectional, with_state, tmp_path):
+    theirs = torch.nn.GRU(3, 4, num_layers=3, bidirectional=bidirectional).eval()
+    x, h_0 = torch.randn(5, 2, 3), torch.randn(6 if bidirectional else 3, 2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, of an exporter that it wants to drop
+        torch.onnx.export(theirs, (x, h_0) if with_state else (x,), tmp_path / "old.onnx", dynamo=False)
+    (layer,) = anygru.onnx.load(tmp_path / "old.onnx").values()
+    assert (layer.num_layers, layer.bidirectional) == (3, bidirectional)
+    for found, expected in zip(layer(x, h_0), theirs(x, h_0), strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)

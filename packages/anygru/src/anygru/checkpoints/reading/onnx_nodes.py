@@ -57,6 +57,8 @@ _ATTRIBUTES |= {"direction": _STRING, "hidden_size": _INT, "layout": _INT, "line
 _ATTRIBUTES |= {"output_sequence": _INT}
 """The attributes of GRU in operator sets 1 to 22, with their types. output_sequence, of set 1, tells which outputs are used."""
 _BETWEEN_LAYERS = {"Squeeze", "Transpose", "Reshape", "Identity", "Dropout"}
+_OF_SHAPES = {"Shape", "Size"}
+"""What reads no values."""
 LONGEST_CHAIN = 16
 
 
@@ -93,9 +95,11 @@ def _next_layer(node: "NodeProto", readers: dict[str, list["NodeProto"]], output
     """The GRU node whose input is all of this one's output, with the same attributes."""
     name = node.output[0] if node.output else ""
     for _ in range(LONGEST_CHAIN):
-        if not name or name in outputs or len(readers[name]) != 1:
+        # torch's older exporter makes each layer's first state of zeros, for as many sequences as its input's shape tells.
+        reading = [reader for reader in readers[name] if reader.op_type not in _OF_SHAPES]
+        if not name or name in outputs or len(reading) != 1:
             return None
-        (reader,) = readers[name]
+        (reader,) = reading
         if reader.op_type == "GRU" and reader.input[0] == name:
             same = _attributes(reader) == _attributes(node) and list(reader.input[4:5]) == list(node.input[4:5])
             return reader if same and reader is not node else None
