@@ -38,6 +38,19 @@ def test_a_title_stays_whole_above_a_narrow_table(capsys: pytest.CaptureFixture[
     assert "T=5 B=2 I=9 H=9 L=2 bidirectional, forward and backward\n" in capsys.readouterr().out
 
 
+def test_nothing_is_faster_than_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    cell = Cell(5, 2, 9, 9, 2, True, True)
+    limits = {"gflops": 1e-3, "gbytes": 1e-3}
+    row = Row(cell, {"anygru": Timing("1", [1e-4]), "torch": Timing("2", [1e-3])}, limits)
+    assert row.estimate > 1e-4 == row.limit
+    print_rows([row])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "anygru reaches 100 % of it" in shown
+    assert "the fastest call" in shown
+    slow = Row(cell, {"anygru": Timing("1", [10.0])}, limits)
+    assert slow.limit == slow.estimate < 10.0
+
+
 def test_the_ragged_batch_runs() -> None:
     cell = Cell(6, 3, 4, 5, train=True, lengths=(6, 2, 1))
     results, _ = compare(cell, {"anygru": sys.executable, "torch": sys.executable}, 1, rounds=1, seconds=0.01)
