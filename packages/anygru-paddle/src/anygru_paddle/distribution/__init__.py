@@ -1,3 +1,6 @@
-"""`paddle.distribution`: the distributions that programs with recurrent layers draw from."""
+"""`paddle.distribution`: distributions, their divergences, and transforms of random variables."""
 
 from .distribution import *
+from .families import *
+from .transform import *
+from .transformed import *

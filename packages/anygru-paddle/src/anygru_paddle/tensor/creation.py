@@ -192,8 +192,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
         else:
             dtype = "int64"
     kind, ends = _dtype_or_default(dtype), [_number(each) for each in (start, end, step)]
-    if kind.is_complex:
-        raise no_kernel(f"(NotFound) arange() is not implemented for {dtype}")
+    if kind not in _COUNTED:
+        raise no_kernel(f"(NotFound) arange() is not implemented for {dtype}; cast a tensor of int64")
     if kind not in (torch.float32, torch.float64):
         ends = ends if kind.is_floating_point else [int(each) for each in ends]
         return torch.arange(*ends, device=expected_place().device).to(kind)

@@ -141,9 +141,15 @@ def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None
     return p_norm(torch.flatten(torch.sub(x, y)), float(p), 0, False)
 
 
+def _distances(x: torch.Tensor, y: torch.Tensor, p: float) -> torch.Tensor:
+    if p in (0, 1, 2) or math.isinf(p):
+        return torch.cdist(x, y, p)
+    return p_norm(torch.sub(torch.unsqueeze(x, -2), torch.unsqueeze(y, -3)), float(p), -1, False)
+
+
 cdist = row(
     "cdist",
-    lambda x, y, p=2.0, compute_mode="", name=None: torch.cdist(x, y, p),
+    lambda x, y, p=2.0, compute_mode="", name=None: _distances(x, y, p),
     "The p-norm distance of every row of x to every row of y.",
 )
 

@@ -17,6 +17,7 @@ from .operation import (
     need_float,
     need_same_dtype,
     need_tensor,
+    no_small,
     operation,
     promoted,
     row,
@@ -229,6 +230,7 @@ def tile(x: torch.Tensor, repeat_times: Shape, name: str | None = None) -> torch
 @operation
 def repeat_interleave(x: torch.Tensor, repeats: Any, axis: int | None = None, name: str | None = None) -> torch.Tensor:
     """Every element (slice along `axis`) `repeats` times."""
+    no_small(x, "repeat_interleave")
     return torch.repeat_interleave(x, repeats, axis)
 
 

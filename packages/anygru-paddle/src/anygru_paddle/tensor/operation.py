@@ -28,7 +28,7 @@ _SMALL = (torch.bool, torch.int8, torch.uint8, torch.int16)
 _LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are no tensor
 # The dtypes that most of Paddle 2.6.2's CPU kernels of two tensors take (recorded, dtype by dtype).
 NUMBERS = (torch.int32, torch.int64, torch.float32, torch.float64)
-_ZERO = torch.zeros((), dtype=torch.float64)  # a number on every device
+_ZEROS = {kind: torch.zeros((), dtype=kind) for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 _array: type[torch.Tensor] = torch.Tensor
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
@@ -226,7 +226,7 @@ def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def times(x: torch.Tensor, y: Any) -> torch.Tensor:
     """x * y; by a number it is 0 + x * y, as in Paddle 2.6.2, which has no -0 in such products (recorded)."""
     if isinstance(y, (int, float)) and x.is_floating_point():
-        return torch.add(_ZERO, x, alpha=y)
+        return torch.add(_ZEROS[_torch_dtype(x)], x, alpha=y)
     return torch.mul(x, y)
 
 

@@ -51,6 +51,12 @@ def _fraction(x: torch.Tensor) -> torch.Tensor:
     return torch.frac(x) if x.is_floating_point() else torch.zeros_like(x)
 
 
+def _erfinv(x: torch.Tensor) -> torch.Tensor:
+    """Beyond 1 infinity, the gradient too, where torch gives nan (recorded, 2.6.2)."""
+    held = torch.clamp(x.detach(), -1, 1)
+    return torch.erfinv(torch.add(held, torch.sub(x, x.detach())) if x.requires_grad else held)
+
+
 def _any(name: str, compute: Unary, what: str) -> Unary:
     def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
@@ -75,8 +81,7 @@ sigmoid = _floats("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
 sqrt = _floats("sqrt", torch.sqrt, "Square root.")
 rsqrt = _floats("rsqrt", torch.rsqrt, "1 / square root.")
 erf = _floats("erf", torch.erf, "Error function.")
-# Beyond 1 infinity, where torch gives nan (recorded, 2.6.2).
-erfinv = _floats("erfinv", lambda x: torch.erfinv(torch.clamp(x, -1, 1)), "Inverse of the error function.")
+erfinv = _floats("erfinv", _erfinv, "Inverse of the error function.")
 floor = _floats("floor", torch.floor, "The next integer below.")
 ceil = _floats("ceil", torch.ceil, "The next integer above.")
 reciprocal = _floats("reciprocal", torch.reciprocal, "1 / x.")

@@ -77,12 +77,14 @@ def topk(
 @operation
 def kthvalue(x: torch.Tensor, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Any:
     """The k-th smallest element along an axis (the last) and its position."""
+    no_small(x, "kthvalue")
     return tuple(torch.kthvalue(x, k, -1 if axis is None else axis, keepdim))
 
 
 @operation
 def mode(x: torch.Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None) -> Any:
     """The most frequent element along an axis and its position."""
+    no_small(x, "mode")
     return tuple(torch.mode(x, axis, keepdim))
 
 

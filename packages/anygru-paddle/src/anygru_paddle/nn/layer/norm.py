@@ -13,7 +13,7 @@ from ...tensor.tensor import Tensor
 from ..functional import activation
 from ..functional import norm as F
 from ..initializer.initializer import Constant, Initializer, Normal
-from ..utils.spectral_norm_hook import as_matrix, iterate
+from ..utils.spectral_norm_hook import as_matrix, as_weight, iterate
 from .layers import KeepsPrecision, Layer
 
 __all__ = [
@@ -340,10 +340,15 @@ class SpectralNorm(Layer):
     def forward(self, x: torch.Tensor) -> Tensor:
         """`x` over its largest singular value.
 
-        The gradient is the derivative. That of Paddle 2.6.2 is not (recorded; its CPU and CUDA kernels share the code): it has
-        the sum of the normalized weight where the sum of its product with the gradient belongs.
+        The gradient is that of Paddle 2.6.2 (recorded; its CPU and CUDA kernels share the code), not the derivative: it has the
+        sum of the normalized weight where the sum of its product with the gradient belongs. `nn.utils.spectral_norm` has the
+        derivative, in Paddle too.
         """
-        matrix = as_matrix(plain(x), self._dim)
+        weight = plain(x)
+        matrix = as_matrix(weight.detach(), self._dim)
         u, v = (plain(vector) for vector in (self.weight_u, self.weight_v))
         u, v = iterate(matrix, u, v, self._power_iters, self._epsilon)
-        return wrap(plain(x) / torch.dot(u, matrix @ v))
+        value = torch.dot(u, matrix @ v)
+        out = weight.detach() / value
+        slope = as_weight(1 - torch.outer(u, v) * out.sum(), weight, self._dim) / value
+        return wrap(out + (weight - weight.detach()) * slope)

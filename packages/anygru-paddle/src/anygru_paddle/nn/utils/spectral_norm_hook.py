@@ -18,6 +18,11 @@ def as_matrix(weight: torch.Tensor, dim: int) -> torch.Tensor:
     return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
 
 
+def as_weight(matrix: torch.Tensor, weight: torch.Tensor, dim: int) -> torch.Tensor:
+    """A matrix in the form that `as_matrix` took it from."""
+    return matrix.reshape(weight.movedim(dim, 0).shape).movedim(0, dim)
+
+
 @torch.no_grad()
 def iterate(
     matrix: torch.Tensor, u: torch.Tensor, v: torch.Tensor, times: int, eps: float
