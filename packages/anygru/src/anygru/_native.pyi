@@ -101,7 +101,12 @@ class BackwardCall(_Shape, ModifiersCall, NormCall):
     previous: Tensor | None
     grad_h_0: Tensor
 
-class GradientsCall(_Shape):
+class _InputGradient(TypedDict, total=False):
+    input_gradient: Tensor | None
+    weight_ih: Tensor
+    adds_input: bool
+
+class GradientsCall(_Shape, _InputGradient):
     rows: int
     input_size: int
     hidden: int
@@ -114,9 +119,6 @@ class GradientsCall(_Shape):
     bias_ih_gradient: Tensor | None
     bias_hh_gradient: Tensor | None
     adds: bool
-    input_gradient: Tensor | None
-    weight_ih: Tensor
-    adds_input: bool
 
 class PackCall(TypedDict):
     itemsize: int
