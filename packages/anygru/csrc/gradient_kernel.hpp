@@ -46,13 +46,29 @@ struct GradientKernel {
 
     // out [count, size] = the sum over rows of gates [count] times values [size].
     void outer(const Real* gates, Index count, const Real* values, Index pitch, Index size, Real* out) const {
-        for (Index m = 0; m < count; ++m, out += size)
-            for (Index j = 0; j < size; j += L) {
-                V total{};
-                for (Index row = 0; row < call.rows; ++row)
-                    total = fused(broadcast(gates[row * width + m]), load(values + row * pitch + j, size - j), total);
-                put(out + j, total, size - j);
-            }
+        static_assert(few_rows == 4, "one case for each number of rows");
+        if (call.rows == 1) return outer_of<1>(gates, count, values, pitch, size, out);
+        if (call.rows == 2) return outer_of<2>(gates, count, values, pitch, size, out);
+        if (call.rows == 3) return outer_of<3>(gates, count, values, pitch, size, out);
+        outer_of<4>(gates, count, values, pitch, size, out);
+    }
+
+    // With the number of rows known, the loop over whole vectors has no branches, and is as fast as its results can be
+    // written.
+    template <Index Rows>
+    void outer_of(const Real* gates, Index count, const Real* values, Index pitch, Index size, Real* out) const {
+        const Index whole = call.adds ? 0 : size / L * L;
+        for (Index m = 0; m < count; ++m, out += size) {
+            V own[Rows];
+            for (Index row = 0; row < Rows; ++row) own[row] = broadcast(gates[row * width + m]);
+            const auto total = [&](Index j, Index left) ANYGRU_INLINED {
+                V sum{};
+                for (Index row = 0; row < Rows; ++row) sum = fused(own[row], load(values + row * pitch + j, left), sum);
+                return sum;
+            };
+            for (Index j = 0; j < whole; j += L) store(out + j, total(j, L));
+            for (Index j = whole; j < size; j += L) put(out + j, total(j, size - j), size - j);
+        }
     }
 
     // out [count] = the sum over rows of gates [count].
