@@ -7,6 +7,7 @@ from . import layer as layer
 from . import utils as utils
 from .clip import *
 from .decode import *
+from .layer import loss as loss
 from .layer.activation import *
 from .layer.common import *
 from .layer.container import *

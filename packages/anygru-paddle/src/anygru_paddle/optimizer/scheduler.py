@@ -4,12 +4,14 @@ A scheduler has `base_lr`, `last_epoch` (0 after it is made) and `last_lr`; `ste
 an epoch.
 """
 
-import inspect
 import warnings
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import torch
+
+from ..base.arguments import initializer
 
 
 class LRScheduler:
@@ -85,33 +87,18 @@ class LRScheduler:
 class Schedule(LRScheduler):
     """A scheduler whose class head lists its arguments: they become attributes, and `first` gives the base rate."""
 
-    _arguments: ClassVar[inspect.Signature]
-
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__()
         if not arguments:
             return
-        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-        defaults = {**arguments, "last_epoch": -1, "verbose": False}
-        cls._arguments = signature = inspect.Signature(
-            [
-                inspect.Parameter(name, kind, default=empty if value is ... else value)
-                for name, value in defaults.items()
-            ]
-        )
 
-        def __init__(self: Schedule, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
-            last_epoch, verbose = given.pop("last_epoch"), given.pop("verbose")
-            vars(self).update(given)
+        def build(self: Schedule, values: SimpleNamespace) -> None:
+            last_epoch, verbose = vars(values).pop("last_epoch"), vars(values).pop("verbose")
+            vars(self).update(vars(values))
             self.check()
             LRScheduler.__init__(self, self.first(), last_epoch, verbose)
 
-        own = [inspect.Parameter("self", kind), *signature.parameters.values()]
-        __init__.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[assignment, method-assign]
+        cls.__init__ = initializer(build, **arguments, last_epoch=-1, verbose=False)  # type: ignore[method-assign]
 
     def check(self) -> None:
         """Raise for arguments that do not fit."""

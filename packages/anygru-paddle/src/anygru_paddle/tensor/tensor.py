@@ -55,6 +55,7 @@ class Size(int):
 class Tensor(Differentiable):
     """A tensor of the Paddle dialect; make one with `paddle.to_tensor`, `paddle.ones` and the like."""
 
+    __module__ = __name__.partition(".")[0]  # `print(type(x))` says <class 'paddle.Tensor'>
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
     __array_priority__ = 1000  # NumPy arrays leave arithmetic with a tensor to the tensor
 

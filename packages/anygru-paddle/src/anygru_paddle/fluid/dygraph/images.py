@@ -1,11 +1,12 @@
 """Conv2D, Conv2DTranspose, Pool2D and BatchNorm with the argument names of Paddle 1.x. Source: Paddle's pages of 1.8."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 
-from ...base.param_attr import ParamAttr
-from ...nn.initializer.initializer import Initializer
+from ...base.arguments import initializer
 from ...nn.layer import conv
 from ...nn.layer.layers import Layer
 from ...nn.layer.norm import BatchNorm
@@ -15,41 +16,24 @@ from ..layers.renamed import activation_of
 
 __all__ = ["BatchNorm", "Conv2D", "Conv2DTranspose", "Pool2D"]
 
-Attr = ParamAttr | Initializer | str | bool | None
 Lengths = int | Sequence[int]
+_SIZES: dict[str, Any] = {"num_channels": ..., "num_filters": ..., "filter_size": ...}
+_OPTIONS: dict[str, Any] = {
+    "groups": None, "param_attr": None, "bias_attr": None, "use_cudnn": True, "act": None, "dtype": "float32",
+}  # fmt: skip
 
 
 class Conv2D(conv.Conv2D):  # type: ignore[misc, valid-type]
     """act of `paddle.nn.Conv2D`."""
 
-    def __init__(
-        self,
-        num_channels: int,
-        num_filters: int,
-        filter_size: Lengths,
-        stride: Lengths = 1,
-        padding: Lengths = 0,
-        dilation: Lengths = 1,
-        groups: int | None = None,
-        param_attr: Attr = None,
-        bias_attr: Attr = None,
-        use_cudnn: bool = True,
-        act: str | None = None,
-        dtype: object = "float32",
-    ) -> None:
-        super().__init__(
-            num_channels,
-            num_filters,
-            filter_size,
-            stride,
-            padding,
-            dilation,
-            groups or 1,
-            "zeros",
-            param_attr,
-            bias_attr,
-        )
-        self._act = act
+    def _take(self, given: SimpleNamespace) -> None:
+        conv.Conv2D.__init__(  # type: ignore[call-arg]
+            self, given.num_channels, given.num_filters, given.filter_size, given.stride, given.padding, given.dilation,
+            given.groups or 1, "zeros", given.param_attr, given.bias_attr,
+        )  # fmt: skip
+        self._act = given.act
+
+    __init__ = initializer(_take, **_SIZES, stride=1, padding=0, dilation=1, **_OPTIONS)
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The convolution, and the activation."""
@@ -59,26 +43,14 @@ class Conv2D(conv.Conv2D):  # type: ignore[misc, valid-type]
 class Conv2DTranspose(conv.Conv2DTranspose):  # type: ignore[misc, valid-type]
     """act of `paddle.nn.Conv2DTranspose`."""
 
-    def __init__(
-        self,
-        num_channels: int,
-        num_filters: int,
-        filter_size: Lengths,
-        output_size: Lengths | None = None,
-        padding: Lengths = 0,
-        stride: Lengths = 1,
-        dilation: Lengths = 1,
-        groups: int | None = None,
-        param_attr: Attr = None,
-        bias_attr: Attr = None,
-        use_cudnn: bool = True,
-        act: str | None = None,
-        dtype: object = "float32",
-    ) -> None:
-        super().__init__(
-            num_channels, num_filters, filter_size, stride, padding, 0, dilation, groups or 1, param_attr, bias_attr
-        )
-        self._output_size, self._act = output_size, act
+    def _take(self, given: SimpleNamespace) -> None:
+        conv.Conv2DTranspose.__init__(  # type: ignore[call-arg]
+            self, given.num_channels, given.num_filters, given.filter_size, given.stride, given.padding, 0, given.dilation,
+            given.groups or 1, given.param_attr, given.bias_attr,
+        )  # fmt: skip
+        self._output_size, self._act = given.output_size, given.act
+
+    __init__ = initializer(_take, **_SIZES, output_size=None, padding=0, stride=1, dilation=1, **_OPTIONS)
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The transposed convolution, and the activation."""

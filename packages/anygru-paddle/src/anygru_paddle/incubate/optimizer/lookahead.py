@@ -43,6 +43,9 @@ class LookAhead:
     def step(self) -> None:
         """One step of the inner optimizer, and every `k` steps one of the slow parameters."""
         self.inner_optimizer.step()
+        self._move()
+
+    def _move(self) -> None:
         self._steps += 1
         for parameter in self.inner_optimizer._parameter_list:
             if parameter.stop_gradient or parameter.grad is None:
@@ -54,8 +57,9 @@ class LookAhead:
                 slow = self._slow.setdefault(id(parameter), fast.clone())
                 fast.copy_(slow.lerp_(fast, self.alpha))
 
-    def minimize(self, loss: torch.Tensor, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
-        """`backward` of the loss, and a step."""
-        loss.backward()
-        self.step()
-        return [], [(each, each.grad) for each in self.inner_optimizer._parameter_list if each.grad is not None]
+    def minimize(self, loss: Any, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
+        """A step by the gradients that `loss.backward()` has left."""
+        done = self.inner_optimizer.minimize(loss, *args, **kwargs)
+        with torch.no_grad():
+            self._move()
+        return done

@@ -1,10 +1,12 @@
 """Convolutions of one to three dimensions, by torch's kernels. Source: Paddle 2.6, `functional.conv`, read and recorded."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from ...base.arguments import function_of
 from ...tensor.operation import need_same_dtype, plain, row
 from .window import Lengths, Padding, is_last, lengths, margins, padded, to_first, to_last
 
@@ -56,24 +58,13 @@ def _transposed(dims: int) -> Function:
     name = f"conv{dims}d_transpose"
     kernel = getattr(torch, f"conv_transpose{dims}d")
 
-    def function(
-        x: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None = None,
-        stride: Lengths = 1,
-        padding: Padding = 0,
-        output_padding: Lengths = 0,
-        groups: int = 1,
-        dilation: Lengths = 1,
-        output_size: Lengths | torch.Tensor | None = None,
-        data_format: str = _FORMATS[dims - 1],
-        name: str | None = None,
-    ) -> torch.Tensor:
-        last = _check(x, weight, dims, data_format, function.__name__)
+    def compute(given: SimpleNamespace) -> torch.Tensor:
+        x, weight, bias, output_size = given.x, given.weight, given.bias, given.output_size
+        last = _check(x, weight, dims, given.data_format, name)
         inner, window = to_first(plain(x), last), list(weight.shape[2:])
-        steps, wide = lengths(stride, dims, "stride"), lengths(dilation, dims, "dilation")
-        pairs = margins(padding, inner.shape[2:], window, steps, last)
-        extra = lengths(output_padding, dims, "output_padding")
+        steps, wide = lengths(given.stride, dims, "stride"), lengths(given.dilation, dims, "dilation")
+        pairs = margins(given.padding, inner.shape[2:], window, steps, last)
+        extra = lengths(given.output_padding, dims, "output_padding")
         if output_size is not None:
             if any(extra):
                 raise ValueError("output_padding option is mutually exclusive with output_size")
@@ -86,27 +77,18 @@ def _transposed(dims: int) -> Function:
             ]
         even = [min(pair) for pair in pairs]
         own = None if bias is None else plain(bias)
-        out = kernel(inner, plain(weight), own, steps, even, extra, groups, wide)
+        out = kernel(inner, plain(weight), own, steps, even, extra, given.groups, wide)
         for axis, (pair, cut) in enumerate(zip(pairs, even, strict=True), 2):
             length = out.shape[axis] - sum(pair) + 2 * cut
             out = out.narrow(axis, pair[0] - cut, length)
         return to_last(out, last)
 
     what = f"The transposed convolution of x [N, C, ...] with a weight [C, out / groups, ...] over {dims} axes."
-    return row(name, _dilation_first(function) if dims == 2 else function, what)
-
-
-def _dilation_first(function: Function) -> Function:
-    """The order of conv2d_transpose, in which `dilation` comes before `groups`."""
-
-    def conv2d_transpose(
-        x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Lengths = 1, padding: Padding = 0,
-        output_padding: Lengths = 0, dilation: Lengths = 1, groups: int = 1, output_size: Lengths | torch.Tensor | None = None,
-        data_format: str = "NCHW", name: str | None = None,
-    ) -> Any:  # fmt: skip
-        return function(x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format)
-
-    return conv2d_transpose
+    first: dict[str, Any] = {"x": ..., "weight": ..., "bias": None, "stride": 1, "padding": 0, "output_padding": 0}
+    # conv2d_transpose alone has dilation before groups.
+    middle = {"dilation": 1, "groups": 1} if dims == 2 else {"groups": 1, "dilation": 1}
+    last = {"output_size": None, "data_format": _FORMATS[dims - 1], "name": None}
+    return row(name, function_of(compute, **first, **middle, **last), what)
 
 
 conv1d, conv2d, conv3d = (_convolution(dims) for dims in (1, 2, 3))

@@ -132,7 +132,7 @@ def cross_entropy(
         )
     axis %= input.ndim
     if label_smoothing > 0:
-        soft_label, label = True, _smoothed(input, label, axis, label_smoothing, soft_label)
+        soft_label, label = True, _smoothed(input, label, axis, label_smoothing)
     log_p = _log_probabilities(input, axis, use_softmax)
     if soft_label:
         total = torch.logsumexp(plain(input), axis, keepdim=True) if use_softmax else None
@@ -164,9 +164,10 @@ def _weighted(
     return torch.div(loss.sum(), torch.where(total == 0, torch.ones_like(total), total))
 
 
-def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: float, soft: bool) -> torch.Tensor:
+def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: float) -> torch.Tensor:
+    """Labels as probabilities; those of the shape of `input` are, whatever `soft_label` says (recorded, 2.6.2)."""
     classes = int(input.shape[axis])
-    if not soft:
+    if list(label.shape) != list(input.shape):
         flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
         one_hot = torch.nn.functional.one_hot(plain(torch.Tensor.to(flat, torch.int64)), classes)
         label = torch.movedim(one_hot.to(torch.float32), -1, axis)  # smoothed in single precision (recorded, 2.6.2)

@@ -159,6 +159,8 @@ def nll_loss(
         raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
     if int(input.shape[1]) < 1:
         raise ValueError(f"Expected 1 or more classes (got num classes {input.shape[1]})")
+    if input.ndim == label.ndim == 2 and int(label.shape[1]) == 1:  # taken too (recorded, 2.6.2)
+        label = torch.squeeze(label, 1)
     reductions = {"none": 0, "mean": 1, "sum": 2}
     try:
         function = torch._C._nn.nll_loss if input.ndim == 2 else torch._C._nn.nll_loss_nd  # type: ignore[attr-defined]

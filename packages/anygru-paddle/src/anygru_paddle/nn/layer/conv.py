@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import torch
 
-from ...base.param_attr import ParamAttr
+from ...base.arguments import initializer
 from ...tensor.tensor import Tensor
 from ..functional import common, conv
-from ..functional.window import CHANNELS_LAST, Lengths, Padding, lengths, margins
-from ..initializer.initializer import Initializer, Normal
+from ..functional.window import CHANNELS_LAST, Lengths, lengths, margins
+from ..initializer.initializer import Normal
 from .layers import Layer
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
-Attr = ParamAttr | Initializer | str | bool | None
 _FORMATS = ("NCL", "NCHW", "NCDHW")
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -26,43 +26,34 @@ class _Convolution(Layer):
     dims: ClassVar[int]
     transposed: ClassVar[bool] = False
 
-    def _build(
-        self,
-        channels: tuple[int, int],
-        kernel_size: Lengths,
-        stride: Lengths,
-        padding: Padding,
-        dilation: Lengths,
-        groups: int,
-        attrs: tuple[Attr, Attr],
-        data_format: str,
-        padding_mode: str = "zeros",
-        output_padding: Lengths = 0,
-    ) -> None:
+    def _build(self, given: SimpleNamespace) -> None:
+        """`__init__`, of the arguments of the class."""
         Layer.__init__(self)
+        channels, groups, data_format = (given.in_channels, given.out_channels), given.groups, given.data_format
+        mode, formats = getattr(given, "padding_mode", "zeros"), (*_FORMATS, *CHANNELS_LAST)
         self._in_channels, self._out_channels = channels
-        weight_attr, bias_attr = attrs
-        if weight_attr is False:
+        if given.weight_attr is False:
             raise AssertionError("weight_attr should not be False in Conv.")
-        if padding_mode not in _MODES:
-            raise ValueError(f"padding_mode must be one of {set(_MODES)}, but got padding_mode='{padding_mode}'")
-        if padding_mode != "zeros" and not isinstance(padding, int):
+        if mode not in _MODES:
+            raise ValueError(f"padding_mode must be one of {set(_MODES)}, but got padding_mode='{mode}'")
+        if mode != "zeros" and not isinstance(given.padding, int):
             raise TypeError("when padding_mode in ['reflect', 'replicate', 'circular'], type of padding must be int")
-        if data_format not in (*_FORMATS, *CHANNELS_LAST):
-            raise ValueError(f"data_format must be one of {(*_FORMATS, *CHANNELS_LAST)}, but got '{data_format}'")
+        if data_format not in formats:
+            raise ValueError(f"data_format must be one of {formats}, but got '{data_format}'")
         if not self.transposed and channels[0] % groups:
             raise ValueError("in_channels must be divisible by groups.")
-        self._kernel_size = lengths(kernel_size, self.dims, "kernel_size")
-        self._stride = lengths(stride, self.dims, "stride")
-        self._dilation = lengths(dilation, self.dims, "dilation")
+        self._kernel_size = lengths(given.kernel_size, self.dims, "kernel_size")
+        self._stride = lengths(given.stride, self.dims, "stride")
+        self._dilation = lengths(given.dilation, self.dims, "dilation")
         if self.dims > 1:  # raises for what is no padding; Conv1D finds out in its first call, as in Paddle
-            margins(padding, [1] * self.dims, self._kernel_size, self._stride, data_format in CHANNELS_LAST)
-        self._padding, self._padding_mode, self.output_padding = padding, padding_mode, output_padding
+            margins(given.padding, [1] * self.dims, self._kernel_size, self._stride, data_format in CHANNELS_LAST)
+        self._padding, self._padding_mode = given.padding, mode
+        self.output_padding = getattr(given, "output_padding", 0)
         self._groups, self._data_format = groups, data_format
         outer = [channels[0], channels[1] // groups] if self.transposed else [channels[1], channels[0] // groups]
         first = None if self.transposed else Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * channels[0])))
-        self.weight = self.create_parameter([*outer, *self._kernel_size], weight_attr, default_initializer=first)
-        self.bias = self.create_parameter([channels[1]], bias_attr, is_bias=True)
+        self.weight = self.create_parameter([*outer, *self._kernel_size], given.weight_attr, default_initializer=first)
+        self.bias = self.create_parameter([channels[1]], given.bias_attr, is_bias=True)
 
     def extra_repr(self) -> str:
         """The sizes and the options that differ from the defaults."""
@@ -80,28 +71,20 @@ class _Convolution(Layer):
         return f"{text}, data_format={self._data_format}"
 
 
+def _initializer(dims: int, options: str) -> Callable[..., None]:
+    """`__init__`: the arguments that all take, and between padding and attributes those named in `options`."""
+    defaults = {"padding_mode": "zeros", "output_padding": 0, "dilation": 1, "groups": 1}
+    needed: dict[str, Any] = {"in_channels": ..., "out_channels": ..., "kernel_size": ...}
+    own = {name: defaults[name] for name in options.split()}
+    attrs = {"weight_attr": None, "bias_attr": None, "data_format": _FORMATS[dims - 1]}
+    return initializer(_Convolution._build, **needed, stride=1, padding=0, **own, **attrs)
+
+
 def _plain(dims: int) -> type[_Convolution]:
     function: Callable[..., Any] = getattr(conv, f"conv{dims}d")
 
     class Convolution(_Convolution):
-        def __init__(
-            self,
-            in_channels: int,
-            out_channels: int,
-            kernel_size: Lengths,
-            stride: Lengths = 1,
-            padding: Padding = 0,
-            dilation: Lengths = 1,
-            groups: int = 1,
-            padding_mode: str = "zeros",
-            weight_attr: Attr = None,
-            bias_attr: Attr = None,
-            data_format: str = _FORMATS[dims - 1],
-        ) -> None:
-            self._build(
-                (in_channels, out_channels), kernel_size, stride, padding, dilation, groups, (weight_attr, bias_attr),
-                data_format, padding_mode,
-            )  # fmt: skip
+        __init__ = _initializer(dims, "dilation groups padding_mode")
 
         def forward(self, x: torch.Tensor) -> Tensor:
             """The convolution."""
@@ -122,6 +105,7 @@ def _transposed(dims: int) -> type[_Convolution]:
 
     class Transposed(_Convolution):
         transposed = True
+        __init__ = _initializer(dims, "output_padding " + ("groups dilation" if dims == 1 else "dilation groups"))
 
         def _run(self, x: torch.Tensor, output_size: Lengths | None) -> Tensor:
             return function(
@@ -134,27 +118,6 @@ def _transposed(dims: int) -> type[_Convolution]:
             """The transposed convolution, of `output_size` where several sizes are possible."""
             return self._run(x, output_size)
 
-    def dilation_first(
-        self: Transposed, in_channels: int, out_channels: int, kernel_size: Lengths, stride: Lengths = 1, padding: Padding = 0,
-        output_padding: Lengths = 0, dilation: Lengths = 1, groups: int = 1, weight_attr: Attr = None, bias_attr: Attr = None,
-        data_format: str = _FORMATS[dims - 1],
-    ) -> None:  # fmt: skip
-        attrs, channels = (weight_attr, bias_attr), (in_channels, out_channels)
-        self._build(
-            channels, kernel_size, stride, padding, dilation, groups, attrs, data_format, "zeros", output_padding
-        )
-
-    def groups_first(
-        self: Transposed, in_channels: int, out_channels: int, kernel_size: Lengths, stride: Lengths = 1, padding: Padding = 0,
-        output_padding: Lengths = 0, groups: int = 1, dilation: Lengths = 1, weight_attr: Attr = None, bias_attr: Attr = None,
-        data_format: str = _FORMATS[dims - 1],
-    ) -> None:  # fmt: skip
-        dilation_first(
-            self, in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, weight_attr,
-            bias_attr, data_format,
-        )  # fmt: skip
-
-    Transposed.__init__ = groups_first if dims == 1 else dilation_first  # type: ignore[assignment, method-assign]
     return _named(Transposed, f"Conv{dims}DTranspose", dims)
 
 

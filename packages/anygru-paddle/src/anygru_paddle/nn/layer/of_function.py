@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from ...base.arguments import given, signature
 from .layers import Layer
 
 Checks = Callable[[dict[str, Any]], None]
@@ -21,14 +22,13 @@ class FunctionLayer(Layer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        given = self._signature.bind(*args, **kwargs)
-        given.apply_defaults()
+        values = given(self._signature, args, kwargs)
         check = type(self)._check
         if check is not None:
-            check(given.arguments)
+            check(values)
         for name, attribute in self._options.items():
-            setattr(self, attribute, given.arguments[name])
-        self._name = given.arguments.get("name")
+            setattr(self, attribute, values[name])
+        self._name = values.get("name")
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function of the inputs."""
@@ -67,18 +67,12 @@ def layer_of(
         check: raises for options that do not fit, or puts them into the form that the attributes have.
         options: names and defaults in Paddle's order, `...` for one without a default.
     """
-    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    parameters = [
-        inspect.Parameter(key, kind, default=empty if value is ... else value) for key, value in options.items()
-    ]
-    if named:
-        parameters.append(inspect.Parameter("name", kind, default=None))
-    signature = inspect.Signature(parameters)
+    own = signature(**options, **({"name": None} if named else {}))
     members = {
         "_function": staticmethod(function),
         "_options": {key: attribute.format(key) for key in options},
-        "_signature": signature,
-        "__signature__": signature,
+        "_signature": own,
+        "__signature__": own,
         "_shown": None if shown is None else shown.split(),
         "_check": None if check is None else staticmethod(check),
         "_accepted": frozenset(inspect.signature(function).parameters),

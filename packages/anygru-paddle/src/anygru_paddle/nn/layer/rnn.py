@@ -1,6 +1,7 @@
 """The recurrent layers of Paddle 2. Every GRU is computed by `anygru.functional`, LSTM and SimpleRNN by torch."""
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from anygru import functional, layers
 from anygru.extend import Weights
 
+from ...base.arguments import initializer
 from ...framework.dtype import single
 from ...tensor.operation import core_call, need_tensor, operation, wrap
 from ...tensor.tensor import Tensor, plain
@@ -265,20 +267,22 @@ class _ByTorch(RNNBase):
         return output.index_copy(batch, kept, plain(part)), ends
 
 
+_SIZES: dict[str, Any] = {
+    "input_size": ..., "hidden_size": ..., "num_layers": 1, "direction": "forward", "time_major": False, "dropout": 0.0,
+}  # fmt: skip
+_ATTRIBUTES: dict[str, Any] = dict.fromkeys(
+    ("weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr", "name")
+)
+
+
 def _constructor(mode: str) -> Callable[..., None]:
-    """Make the `__init__` of GRU and LSTM."""
+    """The `__init__` of GRU and LSTM."""
 
-    def __init__(
-        self: RNNBase, input_size: int, hidden_size: int, num_layers: int = 1, direction: str = "forward",
-        time_major: bool = False, dropout: float = 0.0, weight_ih_attr: Attr = None, weight_hh_attr: Attr = None,
-        bias_ih_attr: Attr = None, bias_hh_attr: Attr = None, name: str | None = None,
-    ) -> None:  # fmt: skip
-        RNNBase.__init__(
-            self, mode, input_size, hidden_size, num_layers, direction, time_major, dropout, weight_ih_attr, weight_hh_attr,
-            bias_ih_attr, bias_hh_attr,
-        )  # fmt: skip
+    def build(self: RNNBase, given: SimpleNamespace) -> None:
+        *values, _ = vars(given).values()
+        RNNBase.__init__(self, mode, *values)
 
-    return __init__
+    return initializer(build, **_SIZES, **_ATTRIBUTES)
 
 
 class SimpleRNN(_ByTorch):
@@ -292,29 +296,15 @@ class SimpleRNN(_ByTorch):
         ValueError: for another activation or direction.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        direction: str = "forward",
-        time_major: bool = False,
-        dropout: float = 0.0,
-        activation: str = "tanh",
-        weight_ih_attr: Attr = None,
-        weight_hh_attr: Attr = None,
-        bias_ih_attr: Attr = None,
-        bias_hh_attr: Attr = None,
-        name: str | None = None,
-    ) -> None:
+    def _take(self, given: SimpleNamespace) -> None:
+        activation = vars(given).pop("activation")
         if activation not in ("tanh", "relu"):
             raise ValueError(f"Unknown activation '{activation}'")
         object.__setattr__(self, "activation", activation)
-        super().__init__(
-            f"RNN_{activation.upper()}", input_size, hidden_size, num_layers, direction, time_major, dropout,
-            weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr,
-        )  # fmt: skip
+        *values, _ = vars(given).values()
+        RNNBase.__init__(self, f"RNN_{activation.upper()}", *values)
 
+    __init__ = initializer(_take, **_SIZES, activation="tanh", **_ATTRIBUTES)
     activation: str
 
     def _cell(self, width: int, attributes: Attributes) -> Cell:
