@@ -229,6 +229,12 @@ private:
     bool packs_input_ = false, from_the_end_ = false;
 };
 
+// In backward: making terms of the weights would take longer than the products of a few rows.
+template <class Real>
+const FormatKernels<Real>& kernels_for_rows(Precision precision, Index rows) {
+    return kernels_for<Real>(rows <= few_rows ? Precision::highest : precision);
+}
+
 template <class Real>
 class BackwardRun {
 public:
@@ -236,7 +242,7 @@ public:
         : arguments_(arguments),
           shape_(arguments.shape),
           kernels_(kernels.of<Real>()),
-          format_(kernels_for<Real>(shape_.precision)) {
+          format_(kernels_for_rows<Real>(shape_.precision, shape_.rows)) {
         const int threads = useful_threads(arguments.threads, shape_);
         if (shape_.directions >= 2 && threads >= 2) teams_.resize(std::size_t(std::min(shape_.directions, threads)));
         division_ =
@@ -379,8 +385,7 @@ void backward(const BackwardArguments<Real>& arguments) {
 
 template <class Real>
 void gradients(Gradients<Real> call, int threads) {
-    const bool few = call.rows <= few_rows;
-    const FormatKernels<Real>& format = few ? kernels().of<Real>().full : kernels_for<Real>(call.precision);
+    const FormatKernels<Real>& format = kernels_for_rows<Real>(call.precision, call.rows);
     call.members = gradient_threads(threads, call.rows, call.input_size, call.hidden);
     call.terms = format.terms;
     call.scratch_size = format.gradient_scratch(call);

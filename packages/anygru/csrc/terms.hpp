@@ -132,10 +132,15 @@ struct TermMatrix {
         for (Index k = 0; k < depth; k += term_block)
             for (int w = 0; w < W; ++w) {
                 for (Index lane = 0; lane < L; ++lane) {
+                    const Index row = block * L + lane;
+                    const float* const from = weight + ((gate + w) * hidden + row) * depth + k;
+                    if (row < hidden && k + term_block <= depth) {
+                        put_line(from, lane, lines);
+                        continue;
+                    }
                     alignas(64) float values[term_block] = {};
-                    const Index count = depth - k < term_block ? depth - k : term_block, row = block * L + lane;
                     if (row < hidden)
-                        std::memcpy(values, weight + ((gate + w) * hidden + row) * depth + k, sizeof(float) * count);
+                        std::memcpy(values, from, sizeof(float) * (depth - k < term_block ? depth - k : term_block));
                     put_line(values, lane, lines);
                 }
                 for (int term = 0; term < terms; ++term)
