@@ -20,6 +20,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequen
 
 import anygru
 from anygru import functional
+from anygru.facts import torch_private
 
 TORCH_FORWARDS = nn.GRU.__dict__["forward"], nn.GRUCell.__dict__["forward"]
 
@@ -30,10 +31,11 @@ def leave_torch_as_it_was() -> Iterator[None]:
     yield
     anygru.restore()
     left = nn.GRU.__dict__["forward"], nn.GRUCell.__dict__["forward"]
-    if left != TORCH_FORWARDS:
-        gc.collect()  # compilers keep what they have seen in reference cycles
-        anygru.restore()
-        left = nn.GRU.__dict__["forward"], nn.GRUCell.__dict__["forward"]
+    for _ in range(3):
+        if left != TORCH_FORWARDS:
+            gc.collect()  # compilers keep what they have seen in reference cycles, those of torch 2.6 behind finalizers
+            anygru.restore()
+            left = nn.GRU.__dict__["forward"], nn.GRUCell.__dict__["forward"]
     nn.GRU.forward, nn.GRUCell.forward = TORCH_FORWARDS  # type: ignore[method-assign]
     sys.modules["anygru.patching.rerouting"].Mark.alive.clear()
     assert left == TORCH_FORWARDS, "an accelerated module is still alive"
@@ -483,6 +485,7 @@ def test_copies_compute_through_anygru_and_are_restored_alone(calls: list[str]) 
     assert operators(model) == 0
 
 
+@pytest.mark.long
 def test_whole_module_loads_in_a_fresh_process(tmp_path) -> None:
     gru, path = nn.GRU(3, 4), tmp_path / "gru.pt"
     input = torch.randn(5, 2, 3)
@@ -640,6 +643,7 @@ def compiled(model: nn.Module, graphs: list[torch.fx.GraphModule], **options: bo
 
 
 @pytest.mark.compiles
+@pytest.mark.skipif(not torch_private.compiles_routes, reason="this torch breaks the graph at a GRU")
 def test_an_accelerated_gru_compiles_without_a_break(graphs: list) -> None:
     """Only while it is accelerated, and one node for any length; torch's other layers break graphs as ever."""
     model = nn.Sequential(nn.Linear(3, 3), nn.GRU(3, 4))
@@ -805,6 +809,7 @@ def test_distributed_data_parallel(calls: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.skipif(not torch_private.at_least(2, 8), reason="this torch shards on GPUs only")
 def test_fully_sharded(calls: list[str]) -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard

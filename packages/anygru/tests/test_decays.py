@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, numpy_sequence
+from helpers import Case, close, detached, mostly_long, numpy_sequence
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 import anygru
@@ -100,7 +100,7 @@ def test_gradients_are_those_of_the_reference(name: str, dtype: torch.dtype) -> 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("reset", mostly_long(["before", "after"]))
 def test_finite_differences(reset: str, backend: str) -> None:
     case = Case(T=3, B=2, I=2, H=3, reset=reset)
     tensors = [case.input(), case.h_0(), torch.rand(3, 2, 3, dtype=torch.float64).requires_grad_(), *case.weights()]

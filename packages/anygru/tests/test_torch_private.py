@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from helpers import mostly_long
 
 from anygru.facts import torch_private
 
@@ -83,7 +84,7 @@ print("the same")
 """
 
 
-@pytest.mark.parametrize("names", [" ".join(NAMES), *NAMES], ids=["all", *NAMES])
+@pytest.mark.parametrize("names", mostly_long([" ".join(NAMES), *NAMES]), ids=["all", *NAMES])
 def test_a_missing_name_costs_no_result(names):
     done = subprocess.run([sys.executable, "-c", PROGRAM, names], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("the same\n", 0), done.stderr[-2000:]

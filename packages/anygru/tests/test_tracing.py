@@ -147,6 +147,7 @@ def test_a_stream_is_not_exported() -> None:
         torch.export.export(Streaming(), (torch.zeros(2, 3),))
 
 
+@pytest.mark.long
 def test_inductor() -> None:
     torch._dynamo.reset()
     layer = torch.nn.ModuleList([anygru.GRU(3, 4, batch_first=True), torch.nn.Linear(4, 2)])

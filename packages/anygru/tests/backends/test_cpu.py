@@ -253,7 +253,7 @@ sys.exit("the child hangs")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.parametrize("how", mostly_long(["free", "limited"]))
+@pytest.mark.parametrize("how", mostly_long(["free", "limited"], 0))
 def test_a_child_computes_whose_parent_used_torchs_threads_and_not_ours(how: str) -> None:
     """Also where the system starts no thread for it."""
     environment = dict(os.environ, OMP_NUM_THREADS="2")

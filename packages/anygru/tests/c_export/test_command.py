@@ -64,6 +64,7 @@ def test_any_checkpoint(source: str, options: list[str], capsys: pytest.CaptureF
     assert "from the model over" in out
 
 
+@pytest.mark.long
 def test_an_onnx_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     tool("gcc", "gcc")
     pytest.importorskip("onnxscript")

@@ -52,7 +52,7 @@ def rows(out):
     return {name: tuple(map(float, rest)) for name, *rest in re.findall(pattern, out, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("build", mostly_long(["build", "by_name"]))
+@pytest.mark.parametrize("build", mostly_long(["build", "by_name"], 0))
 def test_every_variant_is_measured_and_compared(anygru, model, build):
     result = anygru("try", f"{model}:{build}", *QUICK)
     assert result.status == 0, result.error
@@ -64,7 +64,6 @@ def test_every_variant_is_measured_and_compared(anygru, model, build):
     assert "import anygru" in result.out or "Keep the model as it is" in result.out
 
 
-@pytest.mark.long
 def test_training_has_no_frozen_variants(anygru, model):
     assert list(rows(anygru("try", f"{model}:build", "--train", *QUICK).out)) == ["as it is", "accelerated"]
 

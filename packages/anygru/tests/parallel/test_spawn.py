@@ -8,12 +8,14 @@ import time
 import programs
 import pytest
 import torch
+from helpers import mostly_long
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from anygru import parallel
 from anygru.errors import ArgumentError
 
 
+@pytest.mark.long
 def test_large_results_do_not_block_and_join_can_wait():
     workers = parallel.spawn(programs.answer, (7,), nprocs=1, join=False)
     while not workers.join(timeout=0.05):
@@ -27,7 +29,7 @@ def wait(workers):
         assert time.monotonic() - begin < 600, "still waiting"
 
 
-@pytest.mark.parametrize("how", ["raise", "kill", "exit"])
+@pytest.mark.parametrize("how", mostly_long(["raise", "kill", "exit"]))
 def test_a_dying_process_ends_the_others_and_is_named(how):
     words = {
         "raise": r"rank 1.*Traceback.*in fail.*ValueError: the data of rank 1 are bad",
@@ -46,6 +48,7 @@ def test_number_of_processes_is_checked():
         parallel.spawn(programs.answer, (1,), nprocs=0)
 
 
+@pytest.mark.long
 def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     workers = parallel.spawn(programs.fail, ("raise",), nprocs=2, join=False)

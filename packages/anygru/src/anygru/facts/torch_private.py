@@ -28,9 +28,17 @@ def _find(name: str, careful: Any) -> Any:
         return careful
 
 
+def _version() -> tuple[int, ...]:
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+
+def at_least(*version: int) -> bool:
+    """Whether this torch has at least this version."""
+    return _version() >= version
+
+
 def _check_version() -> None:
-    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    if not TESTED[0] <= found <= TESTED[1]:
+    if not TESTED[0] <= _version() <= TESTED[1]:
         oldest, newest = (".".join(map(str, each)) for each in TESTED)
         warnings.warn(f"anygru is tested with torch {oldest} to {newest}, this is {torch.__version__}", stacklevel=2)
 
@@ -94,6 +102,10 @@ fp32_precision: Callable[[str, str], str] = _find(
     ),
 )
 """What torch allows products of float32 to be: "ieee", "tf32" or "bf16"; "none" where nothing is set for the operation."""
+
+compiles_routes = at_least(2, 13)
+"""Whether the compiler can look into an accelerated torch.nn.GRU. Up to torch 2.10 it cannot bind a function, and compiles
+torch's packing with tensors that have no data; there the graph breaks at the layer, as it does without anygru."""
 
 
 _check_version()

@@ -50,6 +50,8 @@ class Frozen(nn.Module):
     _weights: FrozenWeights
     _entries: frozenset[str]
     """The names of the buffers."""
+    _table: dict[str, Tensor]
+    """What `_buffers` returns, for the compiler."""
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class Frozen(nn.Module):
         """The weights as a call takes them."""
         if torch.compiler.is_compiling():
             self._show_for_good()
-            return self._from_buffers(self.__dict__["_buffers"], False)
+            return self._from_buffers(self._table, False)
         if self._shown is None:
             return self._weights
         if is_recorded():
@@ -167,7 +169,8 @@ class Frozen(nn.Module):
 
     @_buffers.setter
     def _buffers(self, value: dict[str, Tensor | None]) -> None:
-        self.__dict__["_buffers"] = value
+        # The compilers of torch up to 2.10 do not tell an entry of `__dict__` from a property of that name.
+        self.__dict__["_buffers"] = self.__dict__["_table"] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_entries", ()):
@@ -185,7 +188,7 @@ class Frozen(nn.Module):
         with _lock:
             if self._shown is None:
                 entries = self._make_entries(self._weights.stored())
-                self.__dict__["_buffers"] = {**self.__dict__["_buffers"], **entries}
+                self._buffers = {**self.__dict__["_buffers"], **entries}
                 self._shown = [(name, tensor, _version(tensor)) for name, tensor in entries.items()]
 
     def _show_for_good(self) -> None:
@@ -207,9 +210,7 @@ class Frozen(nn.Module):
                 self._weights = self._from_changed(buffers)
                 self._shown = [(name, buffers[name], _version(buffers[name])) for name, _, _ in self._shown]
             if not self._keeps_shown:
-                self.__dict__["_buffers"] = {
-                    name: value for name, value in buffers.items() if name not in self._entries
-                }
+                self._buffers = {name: value for name, value in buffers.items() if name not in self._entries}
                 self._shown = None
             return self._weights
 
@@ -264,7 +265,7 @@ class Frozen(nn.Module):
             if "_entries" in self.__dict__:
                 foreign = {name: value for name, value in foreign.items() if name not in self._entries}
             self._entries = frozenset(self._make_entries(stored))
-            self.__dict__["_buffers"] = foreign
+            self._buffers = foreign
             self._weights, self._shown = found, None
         if self._keeps_shown:
             self._show()
@@ -276,7 +277,7 @@ class Frozen(nn.Module):
         state = dict(self.__dict__)
         if self._shown is not None:
             foreign = {name: value for name, value in state["_buffers"].items() if name not in self._entries}
-            state.update(_buffers=foreign, _shown=None, _keeps_shown=False)
+            state.update(_buffers=foreign, _table=foreign, _shown=None, _keeps_shown=False)
         return state
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Frozen":
@@ -284,7 +285,7 @@ class Frozen(nn.Module):
         before = self.frozen_weights.stored()
         after = [Stored(_moved(fn, values), None if scale is None else _moved(fn, scale)) for values, scale in before]
         with_foreign = self.__dict__["_buffers"]
-        self.__dict__["_buffers"] = {
+        self._buffers = {
             name: value if value is None or name in self._entries else fn(value) for name, value in with_foreign.items()
         }
         same = all(old.values is new.values and old.scale is new.scale for old, new in zip(before, after, strict=True))

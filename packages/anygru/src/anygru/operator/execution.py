@@ -233,13 +233,12 @@ def _check_frozen(input: Tensor, weights: FrozenWeights) -> None:
 
 def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[Tensor, Tensor]:
     """A checked call of a frozen layer, in which `call` has no weights."""
-    modifiers = call.modifiers
-    wanted = [("input", call.input), ("h_0", call.h_0), *zip(modifiers.names, modifiers.present, strict=True)]
-    refuses_gradients = (
-        torch.is_grad_enabled() and not is_recorded()
-    )  # what is recorded are plain operations, which have one
-    for name, tensor in wanted:
-        if (refuses_gradients and tensor.requires_grad) or _has_tangent(tensor):
+    input, h_0, _, _, modifiers = call  # the compiler of torch 2.6 does not iterate over `call.modifiers`
+    named_tensors = [("input", input), ("h_0", h_0), *zip(Modifiers._fields, modifiers, strict=True)]
+    # What is recorded are plain operations, which have a gradient.
+    refuses_gradients = torch.is_grad_enabled() and not is_recorded()
+    for name, tensor in named_tensors:
+        if tensor is not None and ((refuses_gradients and tensor.requires_grad) or _has_tangent(tensor)):
             raise ArgumentError(
                 f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
                 f"{name}.detach(), or train the layer that `thaw()` gives"

@@ -37,8 +37,11 @@ def run(
         return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
-    facts = (call.batch_sizes, *call.modifiers, *layout[1:], *formula, backend, None)
-    found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(call.input, call.h_0, values, scales, *facts)
+    input, h_0, _, batch_sizes, modifiers = call
+    # By their names: the compiler of torch 2.6 has no slice of a named tuple.
+    own = (layout.bidirectional, layout.bias, layout.reverse, layout.norm, layout.groups, layout.splits_input)
+    facts = (batch_sizes, *modifiers, *own, *formula, backend, None)
+    found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
     return found
 
 

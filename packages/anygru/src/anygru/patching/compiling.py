@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..facts import torch_private
 from .hook import AfterImport
 
 _BUILDER = "torch._dynamo.variables.builder"
@@ -43,8 +44,8 @@ def _patch(is_ours: Callable[[nn.Module], bool]) -> None:
     global _original
     builder = sys.modules[_BUILDER].VariableBuilder
     original = getattr(builder, "wrap_module", None)
-    if original is None or _original is not None:  # another version of torch: graphs break as without anygru
-        return
+    if original is None or _original is not None or not torch_private.compiles_routes:
+        return  # graphs break as without anygru
 
     def wrap_module(self: Any, value: nn.Module) -> Any:
         if isinstance(value, nn.GRU) and is_ours(value):
