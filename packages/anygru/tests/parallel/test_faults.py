@@ -11,12 +11,13 @@ import pytest
 
 TIMEOUT = 8
 JOB = """
-import os, sys, time
+import itertools, os, sys, time
 from anygru import parallel
 import torch, torch.distributed as dist
 world = parallel.start()
 open(os.path.join(sys.argv[1], f"rank{world.rank}"), "w").write(str(os.getpid()))
-while True:
+for step in itertools.count():
+    parallel.report_step(step)
     dist.all_reduce(torch.zeros(1))
     time.sleep(0.1)
 """
@@ -66,8 +67,16 @@ def cut(names, ends, worker):
 
 
 FAULTS = {
-    "killed worker": (lambda names, ends, worker: os.kill(worker, signal.SIGKILL), 137, r"was killed by signal 9"),
-    "stopped worker": (lambda names, ends, worker: os.kill(worker, signal.SIGSTOP), 1, r"rank \d .* stopped answering"),
+    "killed worker": (
+        lambda names, ends, worker: os.kill(worker, signal.SIGKILL),
+        137,
+        r"was killed by signal 9 .* at step \d+$",
+    ),
+    "stopped worker": (
+        lambda names, ends, worker: os.kill(worker, signal.SIGSTOP),
+        1,
+        r"rank \d .* stopped answering at step \d+$",
+    ),
     "killed launcher": (
         lambda names, ends, worker: os.kill(parent(worker), signal.SIGKILL),
         1,

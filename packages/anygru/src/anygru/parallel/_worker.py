@@ -17,6 +17,7 @@ LAUNCHER = "ANYGRU_LAUNCHER"  # the launcher's process id: children of the worke
 BEATS = (
     "ANYGRU_HEARTBEATS"  # a folder: each worker touches a file in it every second, so that the launcher sees it alive
 )
+STEP = ".step"  # the ending of a file beside the heartbeat, with the step that the worker has reported
 LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `workerlog.<local rank>` in it
 
 
@@ -37,6 +38,8 @@ def _first_beat() -> str | None:
     folder, local, rank = (os.environ.get(name) for name in (BEATS, "LOCAL_RANK", "RANK"))
     if not (folder and local and rank and os.path.isdir(folder)):
         return None
+    with contextlib.suppress(OSError):
+        os.remove(os.path.join(folder, local + STEP))  # of the attempt before
     path = os.path.join(folder, f"{local}.beat")
     with open(path, "w") as file:
         json.dump([int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), int(rank), os.getpid()], file)

@@ -110,7 +110,7 @@ def run(
         try:
             torchrun(options)
         except ChildFailedError as error:
-            verdict = supervisor.agree(_cause(error))
+            verdict = supervisor.agree(_cause(error, supervisor))
             return _report(verdict, None if verdict == supervisor.stopped else error)
         except SignalException as error:
             if supervisor.verdict is not None:
@@ -347,7 +347,7 @@ def _copy(file: IO[bytes], done: threading.Event) -> None:
         sys.stdout.flush()
 
 
-def _cause(error: "ChildFailedError") -> Cause:
+def _cause(error: "ChildFailedError", supervisor: Supervisor) -> Cause:
     """Why the workers of this machine failed: the one failure that came before the others."""
     rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
     failure = error.failures[rank]
@@ -355,7 +355,7 @@ def _cause(error: "ChildFailedError") -> Cause:
     follows = failure.error_file_data.get("follows")
     if order == 4 and follows:  # the process that it names is the cause
         return Cause(order, at, str(follows), 1)
-    return Cause(order, at, _told(rank, failure), _status(failure))
+    return Cause(order, at, _told(rank, failure) + supervisor.at_step(rank), _status(failure))
 
 
 def _told(rank: int, failure: "ProcessFailure") -> str:

@@ -19,6 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ._worker import STEP
 from .addresses import own_address
 
 BEAT = 1.0  # seconds between two heartbeats
@@ -123,6 +124,10 @@ class Supervisor:
         if self.place is not None and self.place.serves and self._linked:
             time.sleep(0 if self.verdict is None else BEAT)  # the others fetch the verdict
 
+    def at_step(self, rank: int) -> str:
+        """Return " at step N" for a worker of this machine that has reported its step, otherwise nothing."""
+        return next((worker.at_step() for worker in self._workers() if worker.rank == rank), "")
+
     # The workers of this machine
 
     def _watch_workers(self) -> None:
@@ -154,7 +159,7 @@ class Supervisor:
         with self._lock:
             if self.stopped is None:
                 at = f"rank {worker.rank} (process {worker.pid} on {socket.gethostname()})"
-                self.stopped = Cause(0, time.time() - age, f"{at} stopped answering", 1)
+                self.stopped = Cause(0, time.time() - age, f"{at} stopped answering{worker.at_step()}", 1)
                 self._stopped_in = worker.attempt
                 if self.place is not None and not self.place.restarts:
                     self._cause = self._cause or self.stopped
@@ -305,6 +310,13 @@ class _Worker:
             return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
         except OSError:
             return None
+
+    def at_step(self) -> str:
+        """Return " at step N" if the worker has reported one, otherwise nothing."""
+        try:
+            return f" at step {int(self.path.with_suffix(STEP).read_text())}"
+        except (OSError, ValueError):
+            return ""
 
     def age(self) -> float | None:
         """Return the seconds since its last heartbeat."""
