@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -263,3 +265,102 @@ def windows_in_processes() -> list[str]:
             ):
                 wrong.append(f"{name} of {layout}")
     return wrong
+
+
+@contextlib.contextmanager
+def _counted() -> Iterator[list[int]]:
+    """The numbers in each sum over processes."""
+    sizes: list[int] = []
+    all_reduce = torch.distributed.all_reduce
+
+    def counting(tensor: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
+        sizes.append(tensor.numel())
+        return all_reduce(tensor, *arguments, **keywords)
+
+    torch.distributed.all_reduce = counting
+    try:
+        yield sizes
+    finally:
+        torch.distributed.all_reduce = all_reduce
+
+
+def data_parallel() -> dict[str, Any]:
+    """A model of broadcast weights on a split batch, against one process on the whole batch; counts the messages of a step."""
+    place, rank = flow.placement.all("cpu"), parallel.world().rank
+    flow.manual_seed(0)
+
+    def model() -> Any:
+        flow.manual_seed(0)
+        return flow.nn.ModuleList([flow.nn.Embedding(7, 4), flow.nn.GRU(4, 6, batch_first=True), flow.nn.Linear(6, 7)])
+
+    def loss(layers: Any, x: Any, labels: Any) -> Any:
+        hidden = layers[1](layers[0](x))[0]
+        scores = layers[2](hidden.tanh() + hidden)
+        return flow.nn.functional.cross_entropy(scores.reshape(-1, 7), labels.reshape(-1))
+
+    draw = np.random.default_rng(0)
+    words = draw.integers(0, 7, (4, 6))
+    alone, shared = model(), model().to_global(place, B)
+    optimizers = [flow.optim.Adam(layers.parameters(), lr=0.05) for layers in (alone, shared)]
+    found: dict[str, Any] = {"messages": [], "losses": []}
+    for step in range(4):
+        labels = words[:, 1:].copy()
+        if step == 3:
+            labels[0] = -100  # which do not count, all of them on the first process
+        pair = []
+        for layers, optimizer in zip((alone, shared), optimizers, strict=True):
+            x, y = flow.tensor(words[:, :-1].copy()), flow.tensor(labels)
+            if layers is shared:
+                x, y = (part[2 * rank : 2 * rank + 2].to_global(place, flow.sbp.split(0)) for part in (x, y))
+            with _counted() as messages:
+                for _ in range(1 + (step == 2)):  # the third step adds up two backward passes
+                    value = loss(layers, x, y)
+                    value.backward()
+            pair.append(float(value.detach().numpy()))
+            optimizer.step()
+            optimizer.zero_grad()
+        found["messages"].append(messages)
+        found["losses"].append(pair)
+    found["weights"] = [
+        np.abs(a.detach().numpy() - b.detach().numpy()).max()
+        for a, b in zip(alone.parameters(), shared.parameters(), strict=True)
+    ]
+    return {**found, **_between(place)}
+
+
+def _between(place: Any) -> dict[str, Any]:
+    """Gradients by tensors on the way: of `autograd.grad`, of hooks, after a change in place, and of a weight used twice."""
+    rows = flow.sbp.split(0)
+
+    def start() -> Any:
+        whole = flow.tensor([[1.0, 2.0], [3.0, 4.0]])
+        return whole.to_global(place, B).to_global(sbp=rows).detach().requires_grad_()
+
+    x = start()
+    middle = x.relu()
+    (result,) = flow.autograd.grad((middle.tanh() * middle).sum(), [middle])
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+    expected = np.tanh(values) + values * (1 - np.tanh(values) ** 2)
+    y, seen = start() * 2, []
+    y.register_hook(lambda gradient: seen.append(gradient.numpy()))
+    y.relu().sum().backward()
+    late = start() * 2
+    late.relu()
+    try:
+        late.register_hook(lambda gradient: None)
+        refused = ""
+    except RuntimeError as error:
+        refused = str(error)
+    z = start()
+    changed = z * 2
+    changed.mul_(3).add_(1)
+    changed.square().sum().backward()
+    weight = flow.nn.Parameter(flow.tensor([1.0, 2.0]).to_global(place, B))
+    ((start().detach() * weight).relu() * weight).sum().backward()
+    return {
+        "between": np.abs(result.numpy() - expected).max(),
+        "hooked": [gradient.tolist() for gradient in seen],
+        "late": refused,
+        "changed": z.grad.numpy().tolist(),
+        "twice": weight.grad.numpy().tolist(),
+    }

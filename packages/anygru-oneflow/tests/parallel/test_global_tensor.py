@@ -123,3 +123,19 @@ def test_windows_of_each_layout() -> None:
     """Average pooling and `unfold`, for which torch has no rule over processes."""
     workers = parallel.spawn(global_programs.windows_in_processes, nprocs=2)
     assert [workers.result(rank) for rank in range(2)] == [[], []]
+
+
+def test_a_split_batch_trains_as_one_process_does() -> None:
+    """One message of gradients in each backward pass, and one number for the labels that count."""
+    workers = parallel.spawn(global_programs.data_parallel, nprocs=2)
+    for found in (workers.result(rank) for rank in range(2)):
+        for alone, shared in found["losses"]:
+            assert shared == pytest.approx(alone, rel=1e-5)
+        assert max(found["weights"]) < 1e-5
+        parameters = 7 * 4 + 18 * (4 + 6 + 2) + 7 * (6 + 1)
+        assert found["messages"] == [[1, parameters], [1, parameters], [1, parameters] * 2, [1, parameters]]
+        assert found["between"] < 1e-6
+        assert found["hooked"] == [[[1.0, 1.0], [1.0, 1.0]]]
+        assert "before an operator takes the tensor" in found["late"]
+        assert found["changed"] == [[84.0, 156.0], [228.0, 300.0]]
+        assert found["twice"] == [8.0, 24.0]

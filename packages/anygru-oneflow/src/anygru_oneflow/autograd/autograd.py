@@ -11,6 +11,9 @@ from torch import inference_mode as inference_mode
 from torch import is_grad_enabled as is_grad_enabled
 from torch import no_grad as no_grad
 from torch.autograd import backward as backward
+from torch.distributed.tensor import DTensor
+
+from anygru.extend import global_tensor
 
 from ..framework.dressing import as_in_programs, dress
 from ..framework.tensor import Tensor
@@ -72,13 +75,29 @@ def grad(
     create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
     """The derivatives of the outputs' sum by each input; None for an input that takes no part."""
-    return dress(
-        torch.autograd.grad(
-            outputs,
-            inputs,
-            grad_outputs,
-            retain_graph=retain_graph or create_graph,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
+    given = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+    pieces = [_piece(tensor) for tensor in given]
+    found = torch.autograd.grad(
+        outputs,
+        [tensor if piece is None else piece for tensor, piece in zip(given, pieces, strict=True)],
+        grad_outputs,
+        retain_graph=retain_graph or create_graph,
+        create_graph=create_graph,
+        allow_unused=True,
     )
+    with torch._C.DisableTorchFunctionSubclass():
+        whole = [
+            global_tensor.gradient_of(tensor, part.as_subclass(torch.Tensor))
+            if isinstance(tensor, DTensor) and piece is not None and part is not None
+            else part
+            for part, tensor, piece in zip(found, given, pieces, strict=True)
+        ]
+    return tuple(map(dress, whole))
+
+
+def _piece(tensor: Tensor) -> torch.Tensor | None:
+    """The piece of a global tensor by which operators may have gone past it; its gradient has all of the tensor's."""
+    if not isinstance(tensor, DTensor) or tensor.is_leaf:
+        return None
+    with torch._C.DisableTorchFunctionSubclass():
+        return global_tensor.made_of(tensor)

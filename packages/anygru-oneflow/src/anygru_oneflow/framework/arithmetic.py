@@ -328,22 +328,10 @@ def _changing(function: Callable[..., Any], inplace: Callable[..., Any]) -> Call
     return call
 
 
-for _function in (
-    add,
-    clamp,
-    clamp_,
-    div,
-    floor_divide,
-    fmod,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    mul,
-    pow,
-    sub,
-):
+_methods = (
+    add, clamp, clamp_, div, floor_divide, fmod, logical_and, logical_or, logical_xor, maximum, minimum, mul, pow, sub,
+)  # fmt: skip
+for _function in _methods:
     setattr(Tensor, _function.__name__, _function)
 for _name, _operator in [
     ("eq", eq),

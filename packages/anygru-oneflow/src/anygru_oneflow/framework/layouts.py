@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
+from . import split
 from .parts import LOSSES_OF_PAIRS, compute, is_weighted_mean, laid, loss_of_labels, loss_of_pairs, moved, takes
 
 # Where the arguments of functions name the dimensions that they need whole, and which they are if none is named.
@@ -43,6 +44,9 @@ _WITH_NUMBER = {"add", "__add__", "__radd__", "sub", "__sub__"}
 def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """The result of the function for arguments in OneFlow's layouts. Call it where torch's functions are torch's own."""
     name = "im2col" if function is torch.nn.functional.unfold else getattr(function, "__name__", "")
+    result = split.call(function, name, arguments, keywords)
+    if result is not None:
+        return result
     first = arguments[0] if arguments else None
     if name in ("mean", "clone") and isinstance(first, DTensor) and any(kind.is_partial() for kind in first.placements):
         return _scaled(name, first, arguments[1:], keywords)

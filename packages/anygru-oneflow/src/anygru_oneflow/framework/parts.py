@@ -159,7 +159,7 @@ def compute(function: Callable[..., Any], name: str, arguments: Sequence[Any], k
 
 
 def _local(value: DTensor, layout: Sequence[Placement], gradients: Sequence[Placement]) -> torch.Tensor:
-    return DTensor.to_local(value.redistribute(placements=layout), grad_placements=gradients)
+    return global_tensor.piece_of(global_tensor.laid(value, layout), gradients)
 
 
 def _split_over(tensor: DTensor) -> int | None:
@@ -235,8 +235,4 @@ def is_weighted_mean(name: str, arguments: Sequence[Any], keywords: dict[str, An
     """Whether a loss of labels is a mean in which they count differently, so that its parts do not add up by themselves."""
     if name not in ("cross_entropy", "nll_loss") or keywords.get("reduction", "mean") != "mean":
         return False
-    if math.prod(arguments[1].shape) == 0 or arguments[1].dtype.is_floating_point:
-        return False
-    weight = arguments[2] if len(arguments) > 2 else keywords.get("weight")
-    ignored = keywords.get("ignore_index", -100)
-    return weight is not None or ignored >= 0
+    return bool(math.prod(arguments[1].shape)) and not arguments[1].dtype.is_floating_point

@@ -184,14 +184,27 @@ class Tensor(OverProcesses):
                     hook(dress(gradient))
                 return hook(dress(gradient))
 
+        self._refuse_to_be_passed("register_hook")
         return super().register_hook(call)
+
+    def retain_grad(self) -> None:
+        self._refuse_to_be_passed("retain_grad")
+        super().retain_grad()
+
+    def _refuse_to_be_passed(self, method: str) -> None:
+        """Let the gradients of operators that follow go through this tensor itself; they may go by its pieces otherwise."""
+        if isinstance(self, DTensor) and global_tensor.forget_piece(self):
+            raise RuntimeError(f"{method}() of a global tensor must be called before an operator takes the tensor")
 
     def softplus(self, beta: float, threshold: float) -> Any:
         """As the function, which alone has defaults in OneFlow 0.9.0 (recorded)."""
         return F.softplus(self, beta, threshold)
 
     def _zero_grad_(self, set_to_none: bool = False) -> None:
-        if self.grad is not None:
+        gradient: Any = self.grad
+        if isinstance(gradient, DTensor) and not set_to_none:
+            gradient._local_tensor.zero_()
+        elif self.grad is not None:
             self.grad = None if set_to_none else self.grad.detach().zero_()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.distributed.tensor import DTensor
 
 from anygru.extend import single
 
@@ -53,11 +54,13 @@ class Optimizer(torch.optim.Optimizer):
 
     Class attributes:
         STATE: the names of the tensors that belong to a parameter.
+        BY_NUMBER: whether a step changes each number of a parameter without the others.
         AT_ONCE: whether every parameter has them from the beginning, not only from its first gradient on.
     """
 
     STATE: tuple[str, ...] = ()
     AT_ONCE = False
+    BY_NUMBER = True
     steps = 0
 
     def __init__(self, parameters: Parameters, options: dict[str, Any]) -> None:
@@ -110,7 +113,23 @@ class Optimizer(torch.optim.Optimizer):
             rounded = {name: _rounded(value) for name, value in group.items() if name != "params"}
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._update(parameter, self.state[parameter], rounded)
+                    self._update(*self._pieces(parameter, self.state[parameter]), rounded)
+
+    def _pieces(
+        self, parameter: torch.Tensor, state: dict[str, torch.Tensor]
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """A global parameter and its tensors as this process's pieces, in their memory; local ones as they are.
+
+        A rule changes each number by itself, so each process may change its own; `BY_NUMBER` is false where that does not hold.
+        """
+        if not (self.BY_NUMBER and isinstance(parameter, DTensor) and isinstance(parameter.grad, DTensor)):
+            return parameter, state
+        tensors = [parameter.grad, *state.values()]
+        if not all(isinstance(tensor, DTensor) and tensor.placements == parameter.placements for tensor in tensors):
+            return parameter, state
+        own = parameter._local_tensor.detach()
+        own.grad = parameter.grad._local_tensor
+        return own, {name: tensor._local_tensor for name, tensor in state.items() if isinstance(tensor, DTensor)}
 
     def _begin_step(self, group: dict[str, Any]) -> None:
         """Work out the options of a group that follow from the number of steps."""

@@ -119,6 +119,8 @@ class LAMB(Adam):
         adam_w_mode: decay the weights apart from their gradients, as AdamW does.
     """
 
+    BY_NUMBER = False  # the norm is of all of them
+
     def __init__(
         self,
         params: Parameters,

@@ -21,6 +21,14 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 
 from .. import functional
 from ..errors import ArgumentError, ArgumentTypeError
+from .gradients import keep_gradient_layout as keep_gradient_layout
+from .pieces import assembled as assembled
+from .pieces import forget_piece as forget_piece
+from .pieces import gradient_of as gradient_of
+from .pieces import laid as laid
+from .pieces import made_of as made_of
+from .pieces import piece, strides
+from .pieces import piece_of as piece_of
 from .world import start
 
 Layout = Sequence[Placement]
@@ -62,9 +70,11 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
                 )
             shape[dim] = whole
     if shape != list(local.shape):
-        stride = _strides(shape)
+        stride = strides(shape)
     # Replicas are made equal to the first process's by a broadcast into them: not into the caller's tensor.
     replicated = any(kind.is_replicate() for kind in layout) and mesh.size() > 1
+    if mesh.ndim == 1 and not replicated:
+        return assembled(local, mesh, layout, tuple(shape))
     local = local.clone(memory_format=torch.contiguous_format) if replicated else local.contiguous()
     if stride is None:
         return DTensor.from_local(local, mesh, layout, run_check=replicated)
@@ -79,14 +89,19 @@ def _from_outside(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
         if isinstance(kind, Shard):
             shape[kind.dim] *= mesh.size(axis)
     empty = local.reshape(-1)[:0]
-    return DTensor.from_local(empty, mesh, layout, shape=torch.Size(shape), stride=_strides(shape))
+    return DTensor.from_local(empty, mesh, layout, shape=torch.Size(shape), stride=strides(shape))
+
+
+_MOST_DIMS = 64  # of a tensor of torch
 
 
 def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
     """The shape of each process's piece along one dimension of the mesh."""
-    sizes: list[Any] = [None] * mesh.size(axis)
-    dist.all_gather_object(sizes, list(local.shape), group=mesh.get_group(axis))
-    return sizes
+    own = torch.zeros(_MOST_DIMS + 1, dtype=torch.int64, device=local.device)
+    own[: local.dim() + 1] = torch.tensor([local.dim(), *local.shape])
+    gathered = [torch.empty_like(own) for _ in range(mesh.size(axis))]
+    dist.all_gather(gathered, own, group=mesh.get_group(axis))
+    return [row[1 : row[0] + 1] for row in torch.stack(gathered).tolist()]
 
 
 def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
@@ -95,27 +110,10 @@ def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 
 def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """Redistribute a global tensor; differentiable."""
+    """Bring a global tensor into another layout, also on other processes; differentiable."""
     if mesh != tensor.device_mesh:
         return _moved(tensor, mesh, layout)
-    becomes_partial = [
-        new.is_partial() and not old.is_partial() for new, old in zip(layout, tensor.placements, strict=True)
-    ]
-    if not any(becomes_partial):
-        return tensor.redistribute(placements=layout)
-    # Into a sum, each process brings what it holds: of a replica the first one all, of a split each one its piece.
-    before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
-    # Each process's gradient is that of what it brings alone.
-    gradients = [Partial() if partial else kind for kind, partial in zip(before, becomes_partial, strict=True)]
-    local = DTensor.to_local(tensor.redistribute(placements=before), grad_placements=gradients)
-    places = mesh.get_coordinate() or [0] * mesh.ndim  # a process outside the mesh holds no piece
-    for axis, (partial, kind) in enumerate(zip(becomes_partial, tensor.placements, strict=True)):
-        if partial:
-            place, dim = places[axis], kind.dim if isinstance(kind, Shard) else None
-            pieces = local.chunk(mesh.size(axis), dim) if dim is not None else (local,)
-            kept = [piece if number == place else piece * 0 for number, piece in enumerate(pieces)]
-            local = torch.cat(kept, dim) if dim is not None else kept[0]
-    return assembled(local, mesh, layout, tuple(tensor.shape))
+    return laid(tensor, layout)
 
 
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
@@ -124,13 +122,9 @@ def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     whole = _Carried.apply(source, mesh)  # type: ignore[no-untyped-call]
     replicas = [Replicate()] * mesh.ndim
     moved = DTensor.from_local(
-        whole.to(mesh.device_type), mesh, replicas, shape=tensor.shape, stride=_strides(tensor.shape)
+        whole.to(mesh.device_type), mesh, replicas, shape=tensor.shape, stride=strides(tensor.shape)
     )
     return relayout(moved, mesh, layout)
-
-
-def _strides(shape: Sequence[int]) -> tuple[int, ...]:
-    return torch.empty(tuple(shape), device="meta").stride()
 
 
 class _Carried(torch.autograd.Function):
@@ -148,7 +142,7 @@ class _Carried(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[DTensor, None]:
         whole = _carried(gradient, ctx.target, ctx.source, ctx.shape).to(ctx.source.device_type)
         replicas = [Replicate()] * ctx.source.ndim
-        return DTensor.from_local(whole, ctx.source, replicas, shape=ctx.shape, stride=_strides(ctx.shape)), None
+        return DTensor.from_local(whole, ctx.source, replicas, shape=ctx.shape, stride=strides(ctx.shape)), None
 
 
 def _carried(held: Tensor, source_mesh: DeviceMesh, target_mesh: DeviceMesh, shape: torch.Size) -> Tensor:
@@ -195,7 +189,7 @@ class _Summed(torch.autograd.Function):
             local = local / mesh.size(axis)
         layout = [Partial() if _is_average(kind) else kind for kind in tensor.placements]
         return DTensor.from_local(
-            local, mesh, layout, run_check=False, shape=tensor.shape, stride=_strides(tensor.shape)
+            local, mesh, layout, run_check=False, shape=tensor.shape, stride=strides(tensor.shape)
         )
 
     @staticmethod
@@ -205,19 +199,6 @@ class _Summed(torch.autograd.Function):
 
 def _is_average(kind: Placement) -> bool:
     return isinstance(kind, Partial) and kind.reduce_op == "avg"
-
-
-def keep_gradient_layout(parameter: Tensor) -> None:
-    """Redistribute a parameter's gradient to the parameter's own layout after each backward."""
-    if not parameter.requires_grad or not isinstance(parameter, DTensor):
-        return
-
-    def relay(leaf: Tensor) -> None:
-        gradient = leaf.grad
-        if isinstance(gradient, DTensor) and tuple(gradient.placements) != tuple(parameter.placements):
-            leaf.grad = relayout(gradient, parameter.device_mesh, parameter.placements)
-
-    parameter.register_post_accumulate_grad_hook(relay)
 
 
 def gru(
@@ -271,10 +252,7 @@ def gru(
 
 def _laid_out(output: DTensor, h_n: DTensor, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:
     """Redistribute the results so that their batch is split over these dimensions of the mesh."""
-    return (
-        output.redistribute(placements=_over_batch(split, batch_dim)),
-        h_n.redistribute(placements=_over_batch(split, 1)),
-    )
+    return laid(output, _over_batch(split, batch_dim)), laid(h_n, _over_batch(split, 1))
 
 
 def _over_batch(split: Sequence[bool], batch_dim: int | None) -> list[Placement]:
@@ -300,10 +278,11 @@ def over_batch(
     of_input, of_state = _over_batch(split, batch_dim), _over_batch(split, state_dim)
     # Each process that has another part of the batch adds to the gradient of the weights.
     gradients = [Partial() if over_batch else Replicate() for over_batch in split]
-    whole = [weight.redistribute(placements=[Replicate()] * len(split)) for weight in weights]
-    own = [DTensor.to_local(weight, grad_placements=gradients) for weight in whole]
-    held = [None if state is None else DTensor.to_local(state.redistribute(placements=of_state)) for state in states]
-    results = compute(DTensor.to_local(input.redistribute(placements=of_input)), held, own)
+    replicas = [Replicate()] * len(split)
+    whole = [laid(weight, replicas) for weight in weights]
+    own = [piece_of(weight, gradients) for weight in whole]
+    held = [None if state is None else piece(state, of_state) for state in states]
+    results = compute(piece(input, of_input), held, own)
     found = []
     for place, result in enumerate(results):
         layout, dim = (of_state, state_dim) if place else (of_input, batch_dim)
@@ -312,33 +291,6 @@ def over_batch(
             shape[dim] = input.shape[batch_dim]
         found.append(assembled(result, input.device_mesh, layout, tuple(shape)))
     return found
-
-
-def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
-    """The global tensor of a known shape of which `local` is this process's piece; twice differentiable."""
-    result: DTensor = _Assembled.apply(local.contiguous(), mesh, tuple(layout), shape)  # type: ignore[no-untyped-call]
-    return result
-
-
-class _Assembled(torch.autograd.Function):
-    """`DTensor.from_local`, whose own backward pass cannot be differentiated where the gradient has another layout."""
-
-    @staticmethod
-    def forward(ctx: Any, local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
-        ctx.layout = layout
-        return DTensor.from_local(local, mesh, layout, run_check=False, shape=torch.Size(shape), stride=_strides(shape))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: DTensor) -> tuple[Tensor, None, None, None]:
-        # Of a sum, each process's piece has the whole gradient, and the gradients of these add up.
-        back = [Replicate() if kind.is_partial() else kind for kind in ctx.layout]
-        twice = [Partial() if kind.is_partial() else kind for kind in ctx.layout]
-        return (
-            DTensor.to_local(gradients[0].redistribute(placements=back), grad_placements=twice),
-            None,
-            None,
-            None,
-        )
 
 
 def _over_rows(weights: Sequence[DTensor]) -> list[bool]:

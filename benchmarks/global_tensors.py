@@ -1,0 +1,161 @@
+"""What a step of data-parallel training costs: CPU time and bytes, of three ways to say it.
+
+    python benchmarks/global_tensors.py [--steps 30] [--processes 2]
+
+- torch DDP: `torch.nn.parallel.DistributedDataParallel` with torch's GRU;
+- OneFlow DDP: the OneFlow dialect's `nn.parallel.DistributedDataParallel`;
+- global tensors: the dialect's model with weights of `broadcast` and a batch of `split(0)`.
+
+Each way runs in processes of its own, one thread each. The time is the CPU time of a process (`time.process_time`), so what it
+waits for the others does not count, but its share of the communication does. The bytes are those that one process sends over
+the loopback interface, in a network namespace of their own where the system allows one, and are shown beside the bytes of
+the parameters.
+"""
+
+import argparse
+import ctypes
+import fcntl
+import os
+import socket
+import statistics
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+WAYS = ("torch DDP", "OneFlow DDP", "global tensors")
+NEW_NETWORK = 0x40000000
+SET_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
+
+SIZES = {"small": (64, 16, 20), "large": (256, 32, 40)}
+"""Hidden units, sequences of each process, and steps of a sequence."""
+WORDS = 200
+
+
+def own_network() -> bool:
+    """Put this process and its children into a network with nothing but a loopback interface; return whether that worked."""
+    if ctypes.CDLL(None).unshare(NEW_NETWORK):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SET_FLAGS, struct.pack("16sh", b"lo", UP_AND_RUNNING))
+    return True
+
+
+def sent() -> int:
+    """The bytes sent over the loopback interface by all processes of this network."""
+    line = next(line for line in Path("/proc/self/net/dev").read_text().splitlines() if line.strip().startswith("lo:"))
+    return int(line.split()[9])
+
+
+def of_torch(hidden: int) -> tuple[Any, Any, Callable[[Any, Any], Any], Callable[[Any], Any]]:
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = torch.nn.Embedding(WORDS, hidden)
+            self.gru = torch.nn.GRU(hidden, hidden, batch_first=True)
+            self.head = torch.nn.Linear(hidden, WORDS)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.gru(self.words(x))[0])
+
+    model = DistributedDataParallel(Model())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss = torch.nn.functional.cross_entropy
+    return model, optimizer, lambda y, t: loss(y.reshape(-1, WORDS), t.reshape(-1)), torch.tensor
+
+
+def of_oneflow(hidden: int, is_global: bool) -> tuple[Any, Any, Callable[[Any, Any], Any], Callable[[Any], Any]]:
+    import anygru_oneflow as flow
+
+    class Model(flow.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = flow.nn.Embedding(WORDS, hidden)
+            self.gru = flow.nn.GRU(hidden, hidden, batch_first=True)
+            self.head = flow.nn.Linear(hidden, WORDS)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.gru(self.words(x))[0])
+
+    model: Any = Model()
+    put: Callable[[Any], Any] = flow.tensor
+    if is_global:
+        everyone = flow.placement.all("cpu")
+        model = model.to_global(everyone, flow.sbp.broadcast)
+        put = lambda values: flow.tensor(values).to_global(everyone, flow.sbp.split(0))  # noqa: E731
+    else:
+        model = flow.nn.parallel.DistributedDataParallel(model)
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+    loss = flow.nn.functional.cross_entropy
+    return model, optimizer, lambda y, t: loss(y.reshape(-1, WORDS), t.reshape(-1)), put
+
+
+def train(way: str, size: str, steps: int) -> dict[str, Any]:
+    """The CPU seconds and the bytes of each step, on one process."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import numpy as np
+    import torch
+
+    from anygru import parallel
+
+    torch.set_num_threads(1)
+    place = parallel.start()
+    torch.manual_seed(0)
+    hidden, batch, length = SIZES[size]
+    model, optimizer, criterion, put = (
+        of_torch(hidden) if way == "torch DDP" else of_oneflow(hidden, way == "global tensors")
+    )
+    draw = np.random.default_rng(place.rank)
+    values = draw.integers(0, WORDS, (batch, length + 1))
+    seconds, bytes_sent, losses = [], [], []
+    for _ in range(steps + 3):
+        torch.distributed.barrier()
+        begin, before = time.process_time(), sent()
+        x, t = put(values[:, :-1].copy()), put(values[:, 1:].copy())
+        loss = criterion(model(x), t)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seconds.append(time.process_time() - begin)
+        torch.distributed.barrier()
+        bytes_sent.append(sent() - before)
+        losses.append(float(loss))
+    parameters = sum(parameter.numel() * 4 for parameter in model.parameters())
+    return {"seconds": seconds[3:], "bytes": bytes_sent[3:], "parameters": parameters, "last": losses[-1]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=list(SIZES))
+    arguments = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    alone = own_network()
+    from anygru import parallel
+
+    print(
+        f"{arguments.processes} processes, one thread each; bytes {'alone on' if alone else 'with others on'} the interface"
+    )
+    print("| size | way | CPU ms a step | of OneFlow DDP | bytes a process / parameters | last loss |")
+    print("|---|---|---|---|---|---|")
+    for size in arguments.sizes:
+        times: dict[str, float] = {}
+        rows = []
+        for way in WAYS:
+            workers = parallel.spawn(train, (way, size, arguments.steps), nprocs=arguments.processes)
+            found = [workers.result(rank) for rank in range(arguments.processes)]
+            times[way] = statistics.median(second for result in found for second in result["seconds"])
+            share = statistics.median(found[0]["bytes"]) / arguments.processes / found[0]["parameters"]
+            rows.append((way, share, found[0]["last"]))
+        for way, share, last in rows:
+            ratio = times[way] / times["OneFlow DDP"]
+            print(f"| {size} | {way} | {1e3 * times[way]:.2f} | {ratio:.2f} | {share:.2f} | {last:.4f} |")
+
+
+if __name__ == "__main__":
+    main()
