@@ -122,7 +122,7 @@ class _Assembled(torch.autograd.Function):
             local = local.new_empty(0)
         # What `DTensor.from_local` does without its checks, in a third of the time.
         meta = TensorMeta(torch.Size(shape), strides(shape), local.dtype)
-        spec = DTensorSpec(mesh, layout, tensor_meta=meta)
+        spec = DTensorSpec(mesh, tuple(layout), tensor_meta=meta)
         return DTensor(local.view_as(local), spec, requires_grad=local.requires_grad)
 
     @staticmethod
