@@ -23,6 +23,13 @@ assert_type(layer(dense, resets=torch.zeros(5, 2, dtype=torch.bool))[0], Tensor)
 assert_type(layer.forward(dense)[0], Tensor)
 assert_type(layer.forward([dense[:, 0]])[0], list[Tensor])
 
+grouped = anygru.GRU(4, 8, groups=4, input_groups=2 * 2, gradient_clipping=1.0, batch_first_states=True)
+assert_type(grouped(torch.randn(5, 2, 4))[0], Tensor)
+assert_type(grouped.ungrouped(), anygru.GRU)
+assert_type(anygru.GRUCell(4, 8, groups=2).ungrouped(), anygru.GRUCell)
+assert_type(functional.gru(dense, None, layer.flat_weights, groups=1, batch_first_states=True)[0], Tensor)
+assert_type(anygru.freeze_aware(torch.nn.Sequential(layer), "int8").changed, dict[str, str])
+
 outputs, h_n = layer([torch.randn(5, 3), torch.randn(2, 3)])
 assert_type(outputs, list[Tensor])
 assert_type(layer((torch.randn(5, 3), torch.randn(2, 3)))[0], tuple[Tensor, ...])

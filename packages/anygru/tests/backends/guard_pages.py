@@ -90,15 +90,17 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 def compute(options: dict[str, Any], dtype: torch.dtype) -> list[Tensor]:
     """Outputs and gradients of a layer with these options, in every form of batch, and of a stream and a cell."""
     torch.manual_seed(0)
-    layer = anygru.GRU(5, 17, 2, dtype=dtype, **options)
-    steps = torch.randn(7, 3, 5, dtype=dtype)
+    parts = {name: options.get(name, 1) for name in ("groups", "input_groups")}
+    features, hidden = 5 * parts["input_groups"], 17 * parts["groups"]
+    layer = anygru.GRU(features, hidden, 2, dtype=dtype, **options)
+    steps = torch.randn(7, 3, features, dtype=dtype)
     decay = torch.rand(2 * (1 + layer.bidirectional), 7, 3, 1, dtype=dtype)
     found = []
     for input, call in ((steps, {}), (steps, {"decay": decay}), (steps, {"lengths": [7, 2, 4]}), (steps[:1, :1], {})):
         output, h_n = layer(input, **call)
         loss = output.square().sum() + h_n.sum()
         found += [output, h_n, *torch.autograd.grad(loss, list(layer.parameters()))]
-    cell, h = anygru.GRUCell(5, 17, dtype=dtype, reset=options["reset"]), None
+    cell, h = anygru.GRUCell(features, hidden, dtype=dtype, reset=options["reset"], **parts), None
     for step in steps:
         h = cell(step, h)
     assert h is not None
@@ -127,6 +129,11 @@ def main(variant: str) -> None:
         for reset, both, norm, dtype in itertools.product(
             ("after", "before"), (False, True), (None, "layer"), (torch.float32, torch.float64)
         )
+    ]
+    groups = ({"groups": 2}, {"groups": 3, "input_groups": 3, "gradient_clipping": 0.1})
+    cases += [
+        ({"reset": reset, "bidirectional": both, "norm": norm, **own}, torch.float32)
+        for reset, both, norm, own in itertools.product(("after", "before"), (False, True), (None, "layer"), groups)
     ]
     expected = [compute(*case) for case in cases]
     calls = "forward backward gradients pack unpack dense cell advance advance_rows backward_of_layer"
