@@ -169,24 +169,21 @@ def gru(
     noise = None
     if zoneout != 0.0 or recurrent_dropout != 0.0 or recurrent_dropout_on != "state":
         noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
-    has_norm = norm is not None and check_norm(norm) is not None
-    splits_input = check_groups(groups, input_groups)
-    clipping = None if gradient_clipping is None else check_clipping(gradient_clipping)
     options = Options(
         formula,
-        bidirectional,
-        bias,
         dropout,
         backend,
+        bidirectional,
+        bias,
         reverse,
-        has_norm,
+        norm is not None and check_norm(norm) is not None,
+        groups,
+        check_groups(groups, input_groups),
         noise,
         return_states,
         batch_first,
         batch_first_states=batch_first_states,
-        groups=groups,
-        splits_input=splits_input,
-        clipping=clipping,
+        clipping=None if gradient_clipping is None else check_clipping(gradient_clipping),
     )
     return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
 
@@ -327,10 +324,8 @@ def gru_cell(
     _check_tensors(h, "h", weights)
     options = Options(
         choose_formula(reset, gate_activation, activation),
-        False,
-        b_ih is not None,
-        0.0,
-        backend,
+        backend=backend,
+        bias=b_ih is not None,
         groups=groups,
         splits_input=check_groups(groups, input_groups),
         clipping=check_clipping(gradient_clipping),

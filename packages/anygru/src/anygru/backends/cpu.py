@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Call, Options, Problem, plain_problem
+from ..facts.problem import OF_LAYOUT, Call, Options, Problem, plain_problem
 from . import cpu_calls, products, recorded
 from .cpu_backward import BackwardPass
 from .cpu_calls import native
@@ -70,11 +70,11 @@ def direct(
     if native is None or not options.formula.standard:
         return None
     precision = products.precision(input.dtype, options.autocast)
-    kind = cpu_calls.kind(options.formula.reset, options.layout_facts, precision)
+    kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
     found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
         return found  # type: ignore[no-any-return]
-    problem = plain_problem(options.formula, options.layout_facts, len(weights), input.dtype, precision)
+    problem = plain_problem(options.formula, options[OF_LAYOUT], len(weights), input.dtype, precision)
     if options.clipping is not None:
         problem = problem._replace(clipping=options.clipping)
     if h_0 is None:

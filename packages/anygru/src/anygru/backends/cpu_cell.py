@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from ..facts.problem import Call, Options, are_batched, plain_problem
+from ..facts.problem import OF_LAYOUT, Call, Options, are_batched, plain_problem
 from . import cpu_calls, products, reference
 from .cpu_calls import native
 from .cpu_sums import Loop, loop_of
@@ -19,7 +19,7 @@ def direct_cell(
     if native is None or not options.formula.standard or ((options.norm or options.groups > 1) and needs_grad):
         return None
     precision = products.precision(input.dtype)
-    kind = cpu_calls.kind(options.formula.reset, options.layout_facts, precision)
+    kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
     if found is None:
         copies = _copied(input, h, weights)
@@ -117,7 +117,7 @@ def _gradients_of_step(
     def whole(tensor: Tensor) -> Tensor:
         return tensor.reshape(1, -1, tensor.shape[-1])
 
-    problem = plain_problem(options.formula, options.layout_facts, len(weights), input.dtype)
+    problem = plain_problem(options.formula, options[OF_LAYOUT], len(weights), input.dtype)
     problem = problem._replace(clipping=options.clipping)
     state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
     arriving = (whole(grad), torch.zeros_like(whole(state)))

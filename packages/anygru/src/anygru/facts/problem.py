@@ -20,12 +20,15 @@ class Options(NamedTuple):
     """The arguments that travel together; dropout is 0 unless training."""
 
     formula: Formula
-    bidirectional: bool
-    bias: bool
-    dropout: float | Between
-    backend: str | None
+    dropout: float | Between = 0.0
+    backend: str | None = None
+    # The fields of `Layout` after num_layers, in its order: `OF_LAYOUT`.
+    bidirectional: bool = False
+    bias: bool = True
     reverse: bool = False
     norm: bool = False
+    groups: int = 1
+    splits_input: bool = False
     noise: Noise | None = None
     """Zoneout and recurrent dropout; None: neither."""
     states: bool = False
@@ -38,16 +41,12 @@ class Options(NamedTuple):
     """See `Problem.products`; given under autocast."""
     batch_first_states: bool = False
     """The caller's form of h_0 and h_n is [B, L*D, H]."""
-    groups: int = 1
-    splits_input: bool = False
-    """As of `Layout`."""
     clipping: float | None = None
     """The greatest gradient that a step hands to the state before it; None: any."""
 
-    @property
-    def layout_facts(self) -> tuple[Any, ...]:
-        """The fields of `Layout` after num_layers."""
-        return (self.bidirectional, self.bias, self.reverse, self.norm, self.groups, self.splits_input)
+
+OF_LAYOUT: Any = slice(3, 9)
+"""Of `Options`: what `Layout` has after num_layers. A slice, since every small call takes it."""
 
 
 class Problem(NamedTuple):

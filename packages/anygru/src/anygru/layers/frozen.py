@@ -85,15 +85,8 @@ class Frozen(nn.Module):
 
     def _make_options(self) -> Options:
         dropout = self.dropout if self.training else 0.0
-        layout = self.layout
-        facts = (self.formula, layout.bidirectional, layout.bias, dropout, self.backend)
-        return Options(
-            *facts,
-            batch_first=self.batch_first,
-            batch_first_states=self.batch_first_states,
-            groups=layout.groups,
-            splits_input=layout.splits_input,
-        )
+        options = Options(self.formula, dropout, self.backend, *self.layout[1:])
+        return options._replace(batch_first=self.batch_first, batch_first_states=self.batch_first_states)
 
     @property
     def options(self) -> Options:

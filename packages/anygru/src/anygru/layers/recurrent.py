@@ -194,10 +194,10 @@ class Recurrent(nn.Module):
         noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
         return Options(
             formula,
-            self.bidirectional,
-            self.bias,
             dropout,
             self.backend,
+            bidirectional=self.bidirectional,
+            bias=self.bias,
             norm=norm,
             noise=noise,
             batch_first=self.batch_first,

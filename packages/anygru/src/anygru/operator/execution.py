@@ -13,7 +13,7 @@ from ..backends import aten, products
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Call, Options, Problem
+from ..facts.problem import OF_LAYOUT, Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
 from .casting import DTYPES, AnyWeights, autocast, autocast_dtype, autocast_enabled, autocast_products, faster_products
@@ -107,7 +107,8 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     """
     if isinstance(weights, FrozenWeights):
         return weights.layout, weights.hidden_size
-    layout = count_layers(weights, *options.layout_facts)
+    facts: Any = options[OF_LAYOUT]
+    layout = count_layers(weights, *facts)
     return layout, weights[1].shape[-1] * layout.groups
 
 

@@ -98,7 +98,7 @@ def explain(
         bidirectional = layer.bidirectional
     if is_lazy(weights[0]):
         raise ArgumentError("layer has seen no input yet, so its input_size is not known")
-    options = Options(Formula(), bidirectional, bool(layer.bias), 0.0, None)
+    options = Options(Formula(), bidirectional=bidirectional, bias=bool(layer.bias))
     if isinstance(layer, (GRU, GRUCell)):
         options = layer.options._replace(dropout=0.0)
     name = options.backend

@@ -206,7 +206,7 @@ def _gru_cell(
     return functional.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
 
 
-_CELL_OPTIONS = tuple(Options(Formula(), False, bias, 0.0, None) for bias in (False, True))
+_CELL_OPTIONS = tuple(Options(Formula(), bias=bias) for bias in (False, True))
 
 _kernels = ModuleType("anygru.accelerate._kernels")
 _kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.partial(getattr, torch._VF))
