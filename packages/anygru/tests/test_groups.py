@@ -131,6 +131,21 @@ def test_gradients_by_finite_differences(name: str, lengths: list[int] | None) -
     assert torch.autograd.gradcheck(compute, [one.clone().requires_grad_() for one in tensors])
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_gradients_of_more_rows_than_the_cache_holds(reset: str) -> None:
+    results = []
+    for backend in ("cpu", "reference"):
+        torch.manual_seed(3)
+        options = {"reset": reset, "norm": "layer", "backend": backend, "dtype": torch.float64}
+        layer = anygru.GRU(6, 72, groups=3, input_groups=3, **options)
+        x = torch.randn(32, 100, 6, dtype=torch.float64, requires_grad=True)
+        decay = torch.rand(32, 100, 1, dtype=torch.float64, requires_grad=True)
+        layer(x, decay=decay)[0].square().mean().backward()
+        results.append([x.grad, decay.grad, *(parameter.grad for parameter in layer.parameters())])
+    for found, wanted in zip(*results, strict=True):
+        close(found, wanted)
+
+
 @pytest.mark.parametrize("name", ["input too", "before"])
 def test_second_derivatives(name: str) -> None:
     layer = make(name)

@@ -142,11 +142,12 @@ class BackwardPass:
     def _pieces(self) -> list[_Piece]:
         """The steps in pieces, the last one first, so short that gradients of gates are still cached when products need them.
 
-        Two directions go through the steps in opposite ways, so they, and a reversed one, have one piece.
+        Two directions go through the steps in opposite ways, so they, and a reversed one, have one piece; so have groups, whose
+        rows of a piece would not be neighbours in memory.
         """
         sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
         most = max(PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize), PIECE_ROWS)
-        if self.layout.bidirectional or self.layout.reverse or self.rows <= most * 3 // 2:
+        if self.chains > 1 or self.layout.reverse or self.rows <= most * 3 // 2:
             return [_Piece(slice(0, self.steps), slice(0, self.rows), self.h_0.shape[1], 0)]
         pieces, step, row = [], 0, 0
         while step < self.steps:
