@@ -70,6 +70,7 @@ def variants() -> dict[str, tuple[dict[str, object], Callable[[], dict[str, obje
         "zoneout": ({"zoneout": 0.1}, dict),
         "recurrent dropout on the state": ({"recurrent_dropout": 0.2}, dict),
         "recurrent dropout on the candidate": ({"recurrent_dropout": 0.2, "recurrent_dropout_on": "candidate"}, dict),
+        "gradient_clipping": ({"gradient_clipping": 1.0}, dict),
         "return_states": ({}, lambda: {"return_states": True}),
     }
 
