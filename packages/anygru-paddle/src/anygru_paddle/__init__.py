@@ -12,6 +12,7 @@ from . import amp as amp
 from . import autograd as autograd
 from . import base as base
 from . import callbacks as callbacks
+from . import dataset as dataset
 from . import device as device
 from . import distributed as distributed
 from . import distribution as distribution

@@ -170,9 +170,6 @@ class PyLayer:
         call = _Call(cls, args, kwargs)
         recorded = torch.is_grad_enabled() and any(each.requires_grad for each in call.tensors())
         results = [wrap(each) for each in _Bridge.apply(call, *call.tensors())]
-        for each in call.tensors() if recorded else ():
-            if each.is_leaf:  # its gradient says that it stops gradients (recorded, 2.6.2)
-                each.__dict__["_gradient_stops"] = True
         for result in results:
             if recorded and not (result.is_floating_point() or result.is_complex()):
                 result.stop_gradient = False
