@@ -19,6 +19,7 @@ from . import distribution as distribution
 from . import fft as fft
 from . import fluid as fluid
 from . import framework as framework
+from . import geometric as geometric
 from . import hapi as hapi
 from . import incubate as incubate
 from . import io as io

@@ -12,6 +12,12 @@ __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 Pairs = list[tuple[Any, torch.Tensor]]
 
 
+def clip_by_norm(x: torch.Tensor, max_norm: float, name: str | None = None) -> torch.Tensor:
+    """`x` scaled down to the norm `max_norm` where its own is larger."""
+    length = torch.linalg.vector_norm(x)
+    return wrap(torch.where(length > max_norm, x * (max_norm / length), x))
+
+
 class ClipGradBase:
     """The clipper that optimizers call with (parameter, gradient) pairs before a step."""
 

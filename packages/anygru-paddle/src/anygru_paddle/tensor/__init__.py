@@ -1,5 +1,6 @@
 """The functions of `paddle.*`, and `Tensor`."""
 
+from .array import *
 from .attribute import *
 from .creation import *
 from .creation import fill_constant as fill_constant

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ...tensor.creation import to_tensor
+from ...tensor.array import array_length, array_read, array_write, create_array
 
 __all__ = ["array_length", "array_read", "array_write", "case", "cond", "create_array", "switch_case", "while_loop"]
 
@@ -43,29 +43,3 @@ def while_loop(
         result = body(*loop_vars)
         loop_vars = result if isinstance(result, (list, tuple)) else [result]
     return loop_vars
-
-
-def create_array(dtype: Any = "float32") -> list[Any]:
-    """An empty list."""
-    return []
-
-
-def array_write(x: torch.Tensor, i: torch.Tensor, array: list[Any] | None = None) -> list[Any]:
-    """The list with x at index i; x replaces the element there or is appended."""
-    array = [] if array is None else array
-    place = int(i)
-    if place < len(array):
-        array[place] = x
-    else:
-        array.append(x)
-    return array
-
-
-def array_read(array: list[Any], i: torch.Tensor) -> Any:
-    """The element at index i."""
-    return array[int(i)]
-
-
-def array_length(array: list[Any]) -> torch.Tensor:
-    """The number of tensors."""
-    return to_tensor([len(array)], "int64")

@@ -37,11 +37,6 @@ def cos_sim(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
     return torch.sum(X * Y, -1, keepdim=True) / lengths
 
 
-def clip_by_norm(x: torch.Tensor, max_norm: float) -> torch.Tensor:
-    length = torch.linalg.vector_norm(x)
-    return torch.where(length > max_norm, x * (max_norm / length), x)
-
-
 def cumsum(x: torch.Tensor, axis: int | None = None, exclusive: bool = False, reverse: bool = False) -> torch.Tensor:
     axis = -1 if axis is None else axis
     turned = torch.flip(x, [axis]) if reverse else x

@@ -11,6 +11,7 @@ import torch
 
 from ...framework.dtype import torch_dtype
 from ...metric import metrics
+from ...nn.clip import clip_by_norm
 from ...nn.functional import activation as F
 from ...nn.functional import common, entropy, extension, pooling, vision
 from ...nn.functional import input as inputs
@@ -150,7 +151,7 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "pow": (math.pow, "x factor>y=1.0 name=None"),
     "scale": (math.scale, "x scale=1.0 bias=0.0 bias_after_scale=True act=None name=None"),
     "clamp": (math.clip, "input>x min=None max=None output>!=None name=None"),
-    "clip_by_norm": (formulas.new(formulas.clip_by_norm), "x max_norm name=None"),
+    "clip_by_norm": (formulas.new(clip_by_norm), "x max_norm name=None"),
     "l2_normalize": (formulas.new(formulas.l2_normalize), "x axis epsilon=1e-12 name=None"),
     "cos_sim": (formulas.new(formulas.cos_sim), "X Y"),
     "softmax": (F.softmax, "input>x use_cudnn=False name=None axis=-1"),
