@@ -5,7 +5,7 @@ A transform takes the last `ranks[0]` axes of a tensor for one event, and gives 
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.nn.functional import logsigmoid, pad, softplus
@@ -33,13 +33,12 @@ class Transform:
 
     ranks: tuple[int, int] = (0, 0)
     injective: bool = True
+    made: ClassVar[Callable[..., Distribution]]  # `TransformedDistribution`, which is defined above this module
 
     def __call__(self, input: Any) -> Any:
         """The transformed distribution, the chain of two transforms, or the transformed tensor."""
         if isinstance(input, Distribution):
-            from .transformed import TransformedDistribution
-
-            return TransformedDistribution(input, [self])
+            return type(self).made(input, [self])
         return ChainTransform([self, input]) if isinstance(input, Transform) else self.forward(input)
 
     def _checked(self, value: Values, name: str, rank: int) -> Values:

@@ -81,6 +81,9 @@ class TransformedDistribution(Distribution):
         return total + sum_rightmost(self._base.log_prob(value), rank - len(self._base.event_shape))
 
 
+Transform.made = TransformedDistribution
+
+
 class LogNormal(TransformedDistribution):
     """A variable whose logarithm is normal."""
 
