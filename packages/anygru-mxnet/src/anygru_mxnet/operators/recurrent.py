@@ -181,6 +181,10 @@ class _OneNode(torch.autograd.Function):
         return gradients
 
 
+def _as_one_node(*results: Tensor) -> tuple[Tensor, ...]:
+    return _OneNode.apply(*results) if state.recording else results
+
+
 def _projected_lstm(*arguments: Any) -> tuple[Tensor, ...]:
     """`torch.lstm` with a projection; oneDNN has none, of which torch would warn."""
     with warnings.catch_warnings():
@@ -229,7 +233,7 @@ def run_recurrent(
     compute: Any = {"lstm": lstm, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[mode]
     if lengths is None:
         results = compute(data, initial, weights, True, layers, dropout, state.training, bidirectional, batch_first)
-        return _OneNode.apply(*results)
+        return _as_one_node(*results)
     packed = pack_padded_sequence(data, lengths.long().cpu(), batch_first, enforce_sorted=False)
     order: Any = packed.sorted_indices
     initial = [part.index_select(1, order) for part in given] if mode == "lstm" else given[0].index_select(1, order)
@@ -241,7 +245,7 @@ def run_recurrent(
         batch_first,
         total_length=data.shape[1 if batch_first else 0],
     )
-    return _OneNode.apply(output, *(part.index_select(1, packed.unsorted_indices) for part in last))
+    return _as_one_node(output, *(part.index_select(1, packed.unsorted_indices) for part in last))
 
 
 def _state_names(attributes: Mapping[str, Any]) -> list[str]:

@@ -187,6 +187,10 @@ class Program:
             for result in results
         ]
 
+    def compute(self, values: list[Tensor]) -> list[Tensor]:
+        """The outputs as torch computes them: in its graph wherever it records, and perhaps on an input's memory."""
+        return self._compute(values, None)
+
     def _compute(self, values: list[Tensor], watch: Watch | None) -> list[Tensor]:
         slots: list[Any] = [*values, *[None] * (self._slots - len(values))]
         for step in self._steps:

@@ -29,6 +29,13 @@ class SizedProgram:
         Raises:
             MXNetError: for values that an operator refuses, naming the node.
         """
+        return self._sized(values).run(values, watch)
+
+    def compute(self, values: list[Tensor]) -> list[Tensor]:
+        """The outputs as torch computes them."""
+        return self._sized(values).compute(values)
+
+    def _sized(self, values: list[Tensor]) -> Program:
         given = tuple(tuple(value.shape) for value in values)
         if given not in self._programs:
             found = shapes(self._heads, dict(zip(self.variables, given, strict=True)))
@@ -38,7 +45,7 @@ class SizedProgram:
                 if shape is not None and known(shape) and unknown_size(node):
                     sizes[id(node)] = shape
             self._programs[given] = Program(self._heads, sizes=sizes)
-        return self._programs[given].run(values, watch)
+        return self._programs[given]
 
 
 def ready(heads: list[Entry]) -> Program | SizedProgram:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..checkpoints import NAMES, format_module
 from ..checkpoints.reading.source import open_regular
 from ..errors import CheckpointError, printable
-from . import UsageError, existing, removing_temporary_files
+from . import UsageError, existing, graphs, removing_temporary_files
 from .inspect import BIDIRECTIONAL, NO_SANDBOX
 from .terminal import STANDARD_INPUT, as_file, count
 
@@ -102,10 +102,14 @@ def _add_other_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         dest="inputs",
-        metavar="SHAPE[:DTYPE]",
+        metavar="SIZES",
         action="append",
         default=[],
-        help="an example input of the script's model, such as 4,10,3 or 4,10:int64",
+        help="an example input of the script's model, such as 4,10,3 or 4,10:int64; or an input of a graph "
+        "(NAME-symbol.json) by its name, such as data=N,35, where a letter is a size that stays open",
+    )
+    parser.add_argument(
+        "--params", metavar="FILE", help="the values of a graph (NAME-symbol.json); the newest NAME-*.params by default"
     )
     parser.add_argument("--betas", type=float, nargs=2, metavar="BETA", help="of that Adam (default: 0.9 0.999)")
     parser.add_argument("--lr", type=float, help="the learning rate of that Adam (default: the scheduler's in FROM)")
@@ -121,6 +125,10 @@ def main(args: argparse.Namespace) -> int:
     """Convert, and print a report."""
     if args.source != STANDARD_INPUT:
         existing(args.source)
+    if graphs.is_graph(args.source):
+        return graphs.convert_graph(args)
+    if args.params:
+        raise UsageError("--params belongs to a graph (NAME-symbol.json)")
     if args.model is not None:
         return _convert_optimizer(args)
     if args.script is not None:
@@ -128,7 +136,7 @@ def main(args: argparse.Namespace) -> int:
     if args.betas or args.lr is not None:
         raise UsageError("--betas and --lr belong to an optimizer's state: name its model (--model)")
     if args.inputs:
-        raise UsageError("--input belongs to the model of a script: name it (--script)")
+        raise UsageError("--input belongs to the model of a script (--script) or to a graph (NAME-symbol.json)")
     from ..checkpoints.writing.convert import convert
 
     _load_keras(args)

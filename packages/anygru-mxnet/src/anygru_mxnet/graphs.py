@@ -1,0 +1,93 @@
+"""A model that MXNet exported, as a module of torch: `anygru convert model-symbol.json` writes it as ONNX or torch's program."""
+
+import torch
+from torch import Tensor, nn
+
+from . import symbol
+from .base import MXNetError
+from .context import Context
+from .ndarray.utils import load as load_arrays
+from .state import state
+from .symbol.node import topological
+from .symbol.sizing import ready
+from .symbol.symbol import Symbol
+
+__all__ = ["GraphModule", "load"]
+
+
+class GraphModule(nn.Module):
+    """A graph of MXNet whose variables without values are the inputs, in the graph's order.
+
+    Its parameters and buffers (auxiliary states) have MXNet's names; `train()` and `eval()` mean to MXNet's operators what
+    `autograd.record` and predicting mean.
+
+    Args:
+        graph: the symbol.
+        values: its parameters and auxiliary states by name.
+
+    Attributes:
+        input_names: the names of the inputs.
+        output_names: the names of the results.
+        numbers_below: for inputs that are positions in a table (of `Embedding`), how many rows it has.
+    """
+
+    def __init__(self, graph: Symbol, values: dict[str, Tensor]) -> None:
+        super().__init__()
+        heads = list(graph._entries)
+        self._program = ready(heads)
+        states = set(graph.list_auxiliary_states())
+        self._own: dict[str, str] = {}
+        for name in self._program.variables:
+            if name not in values:
+                continue
+            self._own[name] = name.replace(".", "_")  # torch has no names with dots
+            if name in states or not values[name].is_floating_point():
+                self.register_buffer(self._own[name], values[name])
+            else:
+                self.register_parameter(self._own[name], nn.Parameter(values[name]))
+        self.input_names = [name for name in graph.list_inputs() if name not in values]
+        self.output_names = graph.list_outputs()
+        self.numbers_below: dict[str, int] = {}
+        for node in topological(node for node, _ in heads):
+            if node.operator is not None and node.operator.name == "Embedding" and node.inputs[0][0].operator is None:
+                self.numbers_below[node.inputs[0][0].name] = int(node.operator.parse(node.attrs)["input_dim"])
+
+    def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """The graph's results, alone or as a tuple.
+
+        Raises:
+            MXNetError: for another number of inputs, and for whatever an operator refuses.
+        """
+        if len(inputs) != len(self.input_names):
+            raise MXNetError(f"the graph takes {', '.join(self.input_names)}; got {len(inputs)} inputs")
+        given = dict(zip(self.input_names, inputs, strict=True))
+        values = [given[name] if name in given else getattr(self, self._own[name]) for name in self._program.variables]
+        device = values[0].device if values else torch.device("cpu")
+        before = state.training
+        state.training = self.training
+        try:
+            with Context("gpu" if device.type == "cuda" else "cpu", device.index or 0):
+                results = self._program.compute(values)
+        finally:
+            state.training = before
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def load(path: str, params: str | None = None) -> GraphModule:
+    """The model in `path`, a symbol file, with the values in `params`, where names may begin with `arg:` and `aux:`.
+
+    Raises:
+        MXNetError: for a missing or damaged file, for operators that anygru does not have, and for values that the graph
+            does not name.
+    """
+    graph = symbol.load(path)
+    values: dict[str, Tensor] = {}
+    if params is not None:
+        arrays = load_arrays(params)
+        if not isinstance(arrays, dict):
+            raise MXNetError(f"{params}: the arrays have no names")
+        values = {name.removeprefix("arg:").removeprefix("aux:"): array._t for name, array in arrays.items()}
+        unknown = values.keys() - set(graph.list_inputs())
+        if unknown:
+            raise MXNetError(f"{params}: {', '.join(sorted(unknown)[:5])} not in the graph of {path}")
+    return GraphModule(graph, values).eval()

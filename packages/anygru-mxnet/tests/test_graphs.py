@@ -1,0 +1,133 @@
+"""Graphs that MXNet 1.9.1 wrote become modules of torch, files of torch.export and of ONNX; MXNet's outputs are recorded."""
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import anygru_mxnet as mx
+from anygru.cli import main
+from anygru_mxnet import gluon, graphs, nd
+from anygru_mxnet.gluon import nn, rnn
+
+DATA = Path(__file__).parent / "conformance" / "data"
+SYMBOL, PARAMS = DATA / "encoder-symbol.json", DATA / "encoder-0007.params"
+IDS = torch.tensor([[1.0, 2, 3, 9], [0, 5, 5, 7]])
+
+
+class Net(gluon.HybridBlock):
+    def __init__(self, kind, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.embed = nn.Embedding(20, 6)
+            self.layer = getattr(rnn, kind)(5, 2, layout="NTC", bidirectional=True, input_size=6)
+            self.norm = nn.BatchNorm(axis=-1, in_channels=10)
+            self.drop = nn.Dropout(0.5)
+            self.out = nn.Dense(3, flatten=False, in_units=10)
+
+    def hybrid_forward(self, F, x):
+        return F.softmax(self.out(self.drop(self.norm(self.layer(self.embed(x))))), axis=-1)
+
+
+def exported(kind, folder):
+    net = Net(kind, prefix="net_")
+    net.initialize(mx.init.Uniform(0.5))
+    net.hybridize()
+    ids = nd.array(np.random.default_rng(3).integers(0, 20, (2, 7)))
+    expected = net(ids).asnumpy()
+    net.export(str(folder / "net"), 3)
+    return ids.asnumpy(), expected
+
+
+@pytest.mark.parametrize("ending", ["onnx", "pt2"])
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_an_export_becomes_a_file_that_others_run(kind, ending, tmp_path, capsys):
+    if ending == "onnx":
+        runtime = pytest.importorskip("onnxruntime")
+    ids, expected = exported(kind, tmp_path)
+    target = str(tmp_path / f"net.{ending}")
+    sizes = "2,7" if (kind, ending) == ("LSTM", "onnx") else "N,7"  # torch 2.13 cannot export such a size of an LSTM
+    status = main(["convert", str(tmp_path / "net-symbol.json"), target, "--input", f"data={sizes}"])
+    assert status == 0, capsys.readouterr().err
+    assert "verified: " in capsys.readouterr().out
+    if ending == "onnx":
+        session = runtime.InferenceSession(target)
+        (found,) = session.run(None, {session.get_inputs()[0].name: ids})
+    else:
+        found = torch.export.load(target).module()(torch.from_numpy(ids)).detach().numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_graph_of_mxnet_itself_computes_its_numbers(tmp_path):
+    """MXNet's output for these ids is recorded in `021_export_and_imports.json`."""
+    record = json.loads((DATA.parent / "021_export_and_imports.json").read_text())["golden/out"]
+    expected = np.frombuffer(base64.b64decode(record["data"]), np.float32).reshape(record["shape"])
+    found = graphs.load(str(SYMBOL), str(PARAMS))(IDS)
+    np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-6)
+    target = str(tmp_path / "encoder.pt2")
+    assert main(["convert", str(SYMBOL), target, "--params", str(PARAMS), "--input", "data=2,4"]) == 0
+    again = torch.export.load(target).module()(IDS)
+    np.testing.assert_allclose(again.detach().numpy(), expected, atol=1e-6)
+
+
+def test_a_module_trains_as_the_dialect_does(tmp_path):
+    ids, _ = exported("GRU", tmp_path)
+    module = graphs.load(str(tmp_path / "net-symbol.json"), str(tmp_path / "net-0003.params"))
+    block = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0003.params"))
+    weights = nd.array(np.linspace(-1, 1, 42).reshape(2, 7, 3))
+    with mx.autograd.record(train_mode=False):
+        loss = (block(nd.array(ids)) * weights).sum()
+    loss.backward()
+    (module(torch.from_numpy(ids)) * weights._t).sum().backward()
+    for name, parameter in module.named_parameters():
+        expected = block.collect_params()[name].grad().asnumpy()
+        np.testing.assert_allclose(parameter.grad.numpy(), expected, atol=1e-6)
+    assert {name for name, _ in module.named_buffers()} == {
+        "net_batchnorm0_running_mean",
+        "net_batchnorm0_running_var",
+    }
+    module.train()
+    assert not torch.equal(module(torch.from_numpy(ids)), module(torch.from_numpy(ids))), "dropout is on"
+    assert not mx.autograd.is_training()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["net.pt"], "a file of ONNX (.onnx) or of torch.export (.pt2)"),
+        (["net.pt2"], "--input data=SIZES; got none"),
+        (["net.pt2", "--input", "ids=2,7"], "--input data=SIZES; got ids"),
+        (["net.pt2", "--input", "data=2,-7"], "must be a name and its sizes"),
+        (["net.pt2", "--input", "data=2,7,9"], "the graph cannot be exported"),
+        (["net.pt2", "--params", "other.params", "--input", "data=2,7"], "there is no file"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
+    exported("GRU", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["convert", "net-symbol.json", *arguments]) != 0
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert "\n" not in said
+    assert not Path("net.pt2").exists()
+
+
+def test_values_that_the_graph_does_not_name_are_refused(tmp_path):
+    exported("GRU", tmp_path)
+    nd.save(str(tmp_path / "other.params"), {"arg:strange": nd.ones((1,))})
+    with pytest.raises(mx.MXNetError, match="strange not in the graph"):
+        graphs.load(str(tmp_path / "net-symbol.json"), str(tmp_path / "other.params"))
+    (tmp_path / "broken-symbol.json").write_text("{")
+    with pytest.raises(mx.MXNetError, match="broken-symbol.json"):
+        graphs.load(str(tmp_path / "broken-symbol.json"))
+
+
+def test_tensors_of_an_lstm_get_the_names_of_torch(tmp_path):
+    exported("LSTM", tmp_path)
+    assert main(["convert", str(tmp_path / "net-0003.params"), str(tmp_path / "net.pt"), "--layer-names"]) == 0
+    names = set(torch.load(tmp_path / "net.pt"))
+    assert {f"net_lstm0.{each}" for each in torch.nn.LSTM(6, 5, 2, bidirectional=True).state_dict()} <= names
+    assert not any(name.startswith(("arg:", "aux:")) for name in names)
