@@ -242,7 +242,7 @@ def picked_log_softmax(data: Tensor, index: Tensor, axis: int = -1) -> Tensor:
     return _PickedLogSoftmax.apply(rows, places.reshape(-1, 1)).reshape(places.shape).movedim(-1, axis)
 
 
-PICKED_LOG_SOFTMAX = Operator("pick of log_softmax", picked_log_softmax, inputs=2)
+PICKED_LOG_SOFTMAX = Operator("pick of log_softmax", picked_log_softmax, 2)
 
 
 @operator("softmax_cross_entropy", inputs=2)

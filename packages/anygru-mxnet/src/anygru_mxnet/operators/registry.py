@@ -7,6 +7,7 @@ MXNet's names, so that a call, a node of a symbol and a line of an exported file
 import ast
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..base import MXNetError, Sizes
@@ -21,12 +22,14 @@ _WITHOUT_EFFECT = frozenset(
 )
 
 
+@dataclass(eq=False)
 class Operator:
     """One operator: how to compute it and how a symbol holds it.
 
     Attributes:
         name: MXNet's own name, as in exported files.
         compute: the function on tensors.
+        count: how many of the function's parameters are inputs, unless it is variadic.
         places: how many arguments it takes by position, unless it is variadic.
         inputs: names of the tensor arguments; for a variadic operator the one name of them all.
         variadic: whether it takes any number of tensors.
@@ -36,7 +39,7 @@ class Operator:
         visible: number of results, or a function of the attributes.
         hidden: results that MXNet counts in a file beside the first, but shows on request only, if at all.
         auxiliary: inputs that are states rather than arguments (running means).
-        needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
+        needs: the inputs that a symbol creates as variables when they are left out, given the attributes; None: those required.
         infer: the inputs' shapes, given attributes and the shapes known so far: None for an unknown shape, 0 for an unknown size.
         output_names: names of the results, or a function from a number to a name; by default "output" for one and
             "output0", "output1" for several.
@@ -48,52 +51,40 @@ class Operator:
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
 
-    def __init__(
-        self,
-        name: str,
-        compute: Callable[..., Any],
-        inputs: int = 1,
-        copies: bool = False,
-        visible: int | Callable[[Mapping[str, Any]], int] = 1,
-        hidden: int = 0,
-        auxiliary: tuple[str, ...] = (),
-        needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
-        infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
-        output_names: tuple[str, ...] | Callable[[int], str] = (),
-        alike: bool = False,
-        pointwise: bool = False,
-        rows: bool = False,
-        back: Callable[[Mapping[str, Any], list[Shape], list[Shape]], list[Shape]] | None = None,
-        begins: Mapping[str, str] | None = None,
-        wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None,
-    ) -> None:
-        parameters = list(inspect.signature(compute).parameters.values())
-        self.name = name
-        self.compute = compute
+    name: str
+    compute: Callable[..., Any]
+    count: int = 1
+    copies: bool = False
+    visible: int | Callable[[Mapping[str, Any]], int] = 1
+    hidden: int = 0
+    auxiliary: tuple[str, ...] = ()
+    needs: Callable[[Mapping[str, Any]], list[str]] | None = None
+    infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None
+    output_names: tuple[str, ...] | Callable[[int], str] = ()
+    alike: bool = False
+    pointwise: bool = False
+    rows: bool = False
+    back: Callable[[Mapping[str, Any], list[Shape], list[Shape]], list[Shape]] | None = None
+    begins: Mapping[str, str] = field(default_factory=dict)
+    wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None
+
+    def __post_init__(self) -> None:
+        parameters = list(inspect.signature(self.compute).parameters.values())
         self.variadic = bool(parameters) and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
-        count = 1 if self.variadic else inputs
+        count = 1 if self.variadic else self.count
         self.places = len(parameters)
         self.inputs = tuple(p.name for p in parameters[:count])
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
         self.attributes = frozenset(self.defaults)
-        self.copies = copies
-        self.visible = visible
-        self.hidden = hidden
-        self.auxiliary = auxiliary
-        self.needs = needs or (lambda attributes: list(self.required))
-        self.infer = infer
-        self.output_names = output_names
-        self.alike = alike
-        self.pointwise = pointwise
-        self.rows = rows
-        self.back = back
-        self.wires = wires
-        self.begins = begins or {}
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""
         return self.visible if isinstance(self.visible, int) else self.visible(attributes)
+
+    def needed(self, attributes: Mapping[str, Any]) -> list[str]:
+        """The inputs that a symbol creates as variables when they are left out."""
+        return list(self.required) if self.needs is None else self.needs(attributes)
 
     def counted(self, attributes: Mapping[str, Any]) -> int:
         """How many results a file counts for such a call."""
@@ -143,10 +134,12 @@ def value_of(text: Any, name: str) -> Any:
 
 
 def operator(name: str, *aliases: str, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function on tensors as the operator `name`, known under the aliases too; `facts` are those of `Operator`."""
+    """Register a function on tensors as the operator `name`, known under the aliases too; `facts` are those of `Operator`,
+    and `inputs` is its `count`."""
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
-        entry = Operator(name, compute, **facts)
+        count = facts.pop("inputs", 1)
+        entry = Operator(name, compute, count, **facts)
         for known in (name, *aliases):
             if known in OPERATORS:
                 raise ValueError(f"operator {known} is registered twice")

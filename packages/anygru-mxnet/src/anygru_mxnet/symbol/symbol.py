@@ -169,7 +169,7 @@ def apply(
     attrs = dict(sorted((key, text_of(value)) for key, value in attributes.items()))
     entries: list[Entry] = []
     # Inputs that were left out become variables with the node's attributes, as in `sym.FullyConnected(data, num_hidden=3)`.
-    needed = [] if operator.variadic else operator.needs(operator.parse(attrs))
+    needed = [] if operator.variadic else operator.needed(operator.parse(attrs))
     missing: list[Symbol | None] = [None] * (len(needed) - len(inputs))
     for place, symbol in enumerate((*inputs, *missing)):
         which = operator.inputs[0 if operator.variadic else place]

@@ -48,7 +48,7 @@ def _step(
     return functional.gru_cell(data, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)
 
 
-_STEP = Operator("gru_cell", _step, inputs=6)
+_STEP = Operator("gru_cell", _step, 6)
 
 
 class GRUCell(GatedCell):
