@@ -105,3 +105,12 @@ def test_a_file_is_made_once(put, tmp_path):
     path = str(tmp_path / "thing.txt")
     assert dataset.cache_or_load_file(path, create, load) == "made"
     assert dataset.cache_or_load_file(path, create, load) == "loaded made"
+
+
+def test_the_parts_of_concat_examples_have_chainers_names():
+    """Chainer-chemistry 0.7.1 imports them."""
+    from anygru_chainer.dataset.convert import _concat_arrays, _concat_arrays_with_padding
+
+    rows = [np.ones(2, np.float32), np.ones(3, np.float32)]
+    np.testing.assert_array_equal(_concat_arrays_with_padding(rows, -1), [[1, 1, -1], [1, 1, 1]])
+    np.testing.assert_array_equal(_concat_arrays([1, 2], None), [1, 2])

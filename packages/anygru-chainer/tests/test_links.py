@@ -204,3 +204,17 @@ def test_a_step_of_an_n_step_lstms_layer_is_that_of_the_layer():
     step = recurrent._lstm(SEQUENCES[0][:1], zeros, zeros, link.ws[0], link.bs[0])
     for ours, theirs in zip(step, (h, c), strict=True):
         np.testing.assert_allclose(ours.array, theirs.array[0], rtol=1e-5)
+
+
+def test_depthwise_convolution_is_chainers():
+    """Recorded under Chainer 7.8.1."""
+    np.random.seed(0)
+    link = L.DepthwiseConvolution2D(2, 2, 3, pad=1)
+    y = link(np.arange(32, dtype=np.float32).reshape(1, 2, 4, 4) / 10)
+    np.testing.assert_allclose(link.W.array.ravel()[:3], [0.41579112, 0.09431796, 0.23069076], rtol=1e-6)
+    np.testing.assert_allclose(
+        y.array[0, :, 1, 2], [0.63571882, 0.01397572, 2.53899169, -0.256069], rtol=1e-5, atol=1e-6
+    )
+    late = L.DepthwiseConvolution2D(None, 3, (2, 1), nobias=True)
+    assert late(np.ones((1, 2, 4, 4), np.float32)).shape == (1, 6, 3, 4)
+    assert late.b is None

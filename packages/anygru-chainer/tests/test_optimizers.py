@@ -137,3 +137,25 @@ def test_weight_decay_grows_with_the_scale_of_the_loss():
     scaled = optimizers.SGD(0.1)
     scaled.set_loss_scale(8.0)
     np.testing.assert_allclose(train(scaled, optimizer_hooks.WeightDecay(0.2)), plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "expected"),
+    [
+        ({}, [0.7999999523162842, -1.5999999046325684, 0.5, 2.973327875137329]),
+        (
+            {"lr": 0.05, "beta": 0.7, "eta": 0.5, "weight_decay_rate": 0.1},
+            [0.7681328058242798, -1.5362656116485596, 0.40725311636924744, 2.437821626663208],
+        ),
+    ],
+)
+def test_msvag_is_chainers(hyperparameters, expected):
+    """Recorded under Chainer 7.8.1; one element has no gradient at all."""
+    link = chainer.Link()
+    with link.init_scope():
+        link.W = chainer.Parameter(np.array([1, -2, 0.5, 3], np.float32))
+    optimizer = optimizers.MSVAG(**hyperparameters).setup(link)
+    for sign in (1, -1, 1, -1):
+        link.W.grad = np.array([0.5, -1, 0, 0.25 * sign], np.float32)
+        optimizer.update()
+    np.testing.assert_allclose(link.W.array, expected, rtol=1e-6)

@@ -77,22 +77,25 @@ def _concat_examples(batch: Sequence[Any], device: DeviceSpec = None, padding: A
     if isinstance(first, tuple):
         paddings = padding if isinstance(padding, tuple) else [padding] * len(first)
         columns = [[example[i] for example in batch] for i in range(len(first))]
-        return tuple(to_device(device, _concat(c, p)) for c, p in zip(columns, paddings, strict=False))
+        return tuple(to_device(device, _concat_arrays(c, p)) for c, p in zip(columns, paddings, strict=False))
     if isinstance(first, dict):
         by_key = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
-        return {key: to_device(device, _concat([example[key] for example in batch], by_key[key])) for key in first}
-    return to_device(device, _concat(batch, padding))
+        return {
+            key: to_device(device, _concat_arrays([example[key] for example in batch], by_key[key])) for key in first
+        }
+    return to_device(device, _concat_arrays(batch, padding))
 
 
-def _concat(arrays: NdArray, padding: Any) -> Any:
+def _concat_arrays(arrays: NdArray, padding: Any) -> Any:
+    # The names of this helper and the next are Chainer's (7.8.1); chainer-chemistry 0.7.1 imports them.
     if not isinstance(arrays[0], _ARRAYS):
         arrays = numpy.asarray(arrays)
     if padding is not None:
-        return _concat_padded(arrays, padding)
+        return _concat_arrays_with_padding(arrays, padding)
     return backend.get_array_module(arrays[0]).concatenate([array[None] for array in arrays])
 
 
-def _concat_padded(arrays: NdArray, padding: Any) -> Any:
+def _concat_arrays_with_padding(arrays: NdArray, padding: Any) -> Any:
     shape = tuple(numpy.max([array.shape for array in arrays], axis=0)) if arrays[0].ndim else ()
     result = backend.get_array_module(arrays[0]).full((len(arrays), *map(int, shape)), padding, dtype=arrays[0].dtype)
     for i, array in enumerate(arrays):

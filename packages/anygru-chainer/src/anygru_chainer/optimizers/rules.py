@@ -15,6 +15,7 @@ __all__ = [
     "SMORMS3",
     "AdaDelta",
     "AdaGrad",
+    "MSVAG",
     "CorrectedMomentumSGD",
     "MomentumSGD",
     "NesterovAG",
@@ -178,3 +179,34 @@ class SMORMS3Rule(TorchRule, lr=0.001, eps=1e-16):
 
 class SMORMS3(GradientMethod, rule=SMORMS3Rule):
     """SMORMS3 (Funk, 2015)."""
+
+
+class MSVAGRule(TorchRule, lr=0.1, beta=0.9, eta=1.0, weight_decay_rate=0):
+    """`p -= eta * (lr * f * m + weight_decay_rate * p)`, where f = m^2 / (m^2 + rho * s) by the estimated variance s."""
+
+    zeros = ("m", "v")
+
+    def set_up(self) -> None:
+        self.beta_power = self.hyperparam.beta  # no part of a snapshot, as in Chainer 7.8.1 (read)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        hyper, m, v, power = self.hyperparam, state["m"], state["v"], self.beta_power
+        own = (1.0 - hyper.beta) ** 2 * (1.0 - power**2) / ((1.0 - power) ** 2 * (1.0 - hyper.beta**2))
+        rho = min(own, 0.9999)
+        m.add_((grad - m) * (1.0 - hyper.beta))
+        v.add_((grad * grad - v) * (1.0 - hyper.beta))
+        mean, square = m / (1.0 - power), v / (1.0 - power)
+        squared = mean * mean
+        variance = (square - squared) / (1.0 - rho)
+        factor = (squared / (squared + rho * variance)).clamp(0, 1).nan_to_num(nan=0.0)
+        param.sub_((hyper.lr * mean * factor + hyper.weight_decay_rate * param) * hyper.eta)
+        self.beta_power = power * hyper.beta
+
+
+class MSVAG(GradientMethod, rule=MSVAGRule):
+    """M-SVAG (Balles and Hennig, 2018), the variance-adapted momentum, with decoupled weight decay.
+
+    Args:
+        lr: the learning rate. beta: the coefficient of both moments.
+        eta: factor of the whole step. weight_decay_rate: decoupled weight decay.
+    """

@@ -1,14 +1,23 @@
 """Convolutions of pictures."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...functions.convolutions import as_pair, convolution_2d, deconvolution_2d, dilate_and_groups
+from ...functions.convolutions import (
+    as_pair,
+    convolution_2d,
+    deconvolution_2d,
+    depthwise_convolution_2d,
+    dilate_and_groups,
+)  # fmt: skip
+from ...initializers import fillers
+from ...link import Link
 from ...types import InitializerSpec, VariableLike
-from ...variable import Variable, as_array
+from ...variable import Parameter, Variable, as_array
 from .convolution_nd import ConvolutionBase, Ints
 
-__all__ = ["Convolution2D", "Deconvolution2D", "DilatedConvolution2D"]
+__all__ = ["Convolution2D", "Deconvolution2D", "DepthwiseConvolution2D", "DilatedConvolution2D"]
 
 
 class Convolution2D(ConvolutionBase):
@@ -117,3 +126,52 @@ class Deconvolution2D(ConvolutionBase):
         size = None if self.outsize[0] is None else self.outsize
         options: dict[str, Any] = {"outsize": size, "dilate": self.dilate, "groups": self.groups}
         return deconvolution_2d(x, self.W, self.b, self.stride, self.pad, **options)
+
+
+class DepthwiseConvolution2D(Link):
+    """A convolution of each channel alone, with filters W [M, C, rows, columns].
+
+    Args:
+        in_channels: C; None to take it from the first input.
+        channel_multiplier: M, the number of results for each channel.
+        ksize, stride, pad: an int or a pair (rows, columns).
+        nobias: leave out the bias b [M * C].
+        initialW: initializer of W, by default HeNormal with the scale 1 / sqrt(2).
+        initial_bias: initializer of b, 0 by default.
+    """
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        channel_multiplier: int,
+        ksize: Ints,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = ksize
+        self.stride = as_pair(stride)
+        self.pad = as_pair(pad)
+        self.channel_multiplier = channel_multiplier
+        self.nobias = nobias
+        initialW = fillers.HeNormal(1 / math.sqrt(2)) if initialW is None else initialW
+        with self.init_scope():
+            self.W = Parameter(fillers.get_initializer(initialW))
+            self.b = None if nobias else Parameter(fillers.get_initializer(0 if initial_bias is None else initial_bias))
+        if in_channels is not None:
+            self._initialize_params(in_channels)
+
+    def _initialize_params(self, in_channels: int) -> None:
+        self.W.initialize((self.channel_multiplier, in_channels, *as_pair(self.ksize)))
+        if self.b is not None:
+            self.b.initialize(self.channel_multiplier * in_channels)
+
+    def forward(self, x: VariableLike) -> Variable:
+        """The results [B, M * C, rows, columns] for x [B, C, rows, columns], those of a channel side by side."""
+        if self.W.array is None:
+            self._initialize_params(x.shape[1])
+        found: Variable = depthwise_convolution_2d(x, self.W, self.b, self.stride, self.pad)
+        return found
