@@ -37,7 +37,8 @@ def test_import_loads_nothing_until_a_name_is_used() -> None:
 def test_the_layers_load_torch_and_numpy_only() -> None:
     code = "import torch, numpy, sys; before = set(sys.modules); import anygru; anygru.GRU, anygru.accelerate, anygru.explain; "
     loaded = ast.literal_eval(run(code + "print(sorted(set(sys.modules) - before))"))
-    assert {name.partition(".")[0] for name in loaded} == {"anygru"}
+    # Python's own module that tells whether this is a sub-interpreter.
+    assert {name.partition(".")[0] for name in loaded} - {"_interpreters", "_xxsubinterpreters"} == {"anygru"}
     assert not [
         name for name in loaded if name.split(".")[1:2] in (["cli"], ["dialects"], ["checkpoints"], ["parallel"])
     ]

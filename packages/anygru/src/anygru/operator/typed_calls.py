@@ -15,7 +15,9 @@ Form = TypeVar("Form", Tensor, PackedSequence, list[Tensor], tuple[Tensor, ...])
 
 
 class SequenceCall(Protocol):
-    """A call of a layer."""
+    """A call of a layer, or its method `forward`."""
+
+    def __get__(self, layer: Any, kind: type | None = None) -> "SequenceCall": ...
 
     @overload
     def __call__(
@@ -55,17 +57,9 @@ class SequenceCall(Protocol):
     ) -> tuple[Any, ...]: ...
 
 
-class SequenceMethod(Protocol):
-    """The method `forward` of a layer."""
-
-    def __get__(self, layer: Any, kind: type | None = None) -> SequenceCall: ...
-
-    def __call__(self, layer: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]: ...
-
-
-def typed(method: Callable[..., tuple[Any, ...]]) -> SequenceMethod:
+def typed(method: Callable[..., tuple[Any, ...]]) -> SequenceCall:
     """The method itself, with the types of the call: `layer.forward(...)` has those of `layer(...)`."""
-    return cast(SequenceMethod, method)
+    return cast(SequenceCall, method)
 
 
 class CellCall(Protocol):
