@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import pytest
@@ -236,3 +237,27 @@ def test_kernels_get_the_precision_forward_and_backward(kind: str, monkeypatch: 
     asked.clear()
     layer(torch.zeros(5, 3, 4, dtype=torch.bfloat16))[0].sum().backward()
     assert set(asked) == {"bfloat16"}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_inference_is_that_of_float32_rounded_once(dtype: torch.dtype, reset: str) -> None:
+    layer = anygru.GRU(5, 7, 2, bidirectional=True, reset=reset).to(dtype)
+    input, h_0 = torch.randn(4, 3, 5).to(dtype), torch.randn(4, 3, 7).to(dtype)
+    cell = anygru.GRUCell(5, 7, reset=reset).to(dtype)
+    wide, wide_cell = copy.deepcopy(layer).float(), copy.deepcopy(cell).float()
+    with torch.no_grad():
+        for state in (None, h_0):
+            expected = wide(input.float(), None if state is None else state.float())
+            for one, other in zip(layer(input, state), expected, strict=True):
+                assert torch.equal(one, other.to(dtype))
+        for each in (input[0], input[0, 0]):
+            h = h_0[0] if each.dim() == 2 else h_0[0, 0]
+            assert torch.equal(cell(each, h), wide_cell(each.float(), h.float()).to(dtype))
+            assert torch.equal(cell(each), wide_cell(each.float()).to(dtype))
+        with pytest.raises(TypeError, match="h_0 must be"):
+            layer(input, h_0.float())
+        with pytest.raises(ValueError, match="must have I = 5|must have 5|input"):
+            layer(input[..., :4])
+        with pytest.raises(TypeError):
+            cell(input[0], h_0[0].float())

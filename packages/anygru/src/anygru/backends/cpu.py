@@ -71,6 +71,8 @@ def direct(
         return None
     precision = products.precision(input.dtype, options.autocast)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
+    if input.dtype in _HALF_DTYPES:
+        return None if needs_grad or modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)
     found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
         return found  # type: ignore[no-any-return]
@@ -82,6 +84,15 @@ def direct(
     if modifiers is not NONE:
         problem = problem._replace(modified=modifiers.names)
     return recorded.run(KERNELS, problem, Call(input, h_0, weights, None, modifiers), found)
+
+
+def _direct_of_halves(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Any:
+    """`direct` by way of float32; None where torch's kernel is faster, too."""
+    if input.dim() != 3 or products.are_faster_in_torch(input.dtype, *products.sizes(input, None, weights)):
+        return None
+    wide = cpu_calls.widened(input, h_0, weights)
+    found = None if wide is None else native.dense(*wide, kind, torch.get_num_threads(), False)
+    return None if found is None else (found[0].to(input.dtype), found[1].to(input.dtype))
 
 
 def reserve_numel(problem: Problem, call: Call) -> Any:

@@ -20,6 +20,8 @@ def direct_cell(
         return None
     precision = products.precision(input.dtype)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
+    if input.dtype in (torch.bfloat16, torch.float16):
+        return None if needs_grad else _direct_of_halves(input, h, weights, kind)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
     if found is None:
         copies = _copied(input, h, weights)
@@ -33,6 +35,15 @@ def direct_cell(
     else:
         recorded = _GRUCell.apply(facts, loop.anchor, input, h)  # type: ignore[no-untyped-call]
     return recorded
+
+
+def _direct_of_halves(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Tensor | None:
+    """A step without gradients by way of float32; None where torch's kernel is faster, too."""
+    if products.are_faster_in_torch(input.dtype, *products.sizes(input.reshape(1, -1, input.shape[-1]), None, weights)):
+        return None
+    wide = cpu_calls.widened(input, h, weights)
+    found = None if wide is None else native.cell(*wide, kind, torch.get_num_threads(), False)
+    return None if found is None else found.to(input.dtype)
 
 
 class _GRUCell(torch.autograd.Function):
