@@ -126,7 +126,8 @@ struct BackwardKernel {
 
     // Times the mask of the state in products.
     ANYGRU_INLINE V masked(Index b, Index at, V value) const {
-        return call.modifiers.mask ? value * load(call.modifiers.mask + b * call.state_stride + at, hidden - at) : value;
+        if (!call.modifiers.mask) return value;
+        return value * load(call.modifiers.mask + b * call.state_stride + at, hidden - at);
     }
 
     struct Saved {

@@ -95,7 +95,8 @@ anygru::Rows<Real> rows(const Arguments& given, const anygru::Shape& shape, Inde
 // The columns of tensor number `i` of a layer's weights.
 Index width_of(const anygru::Shape& shape, Index i, Index each) {
     const Index kind = i % each;
-    return kind == 0 ? shape.layer_input(int(i / each * shape.groups / shape.directions)) : kind == 1 ? shape.hidden : 1;
+    if (kind > 0) return kind == 1 ? shape.hidden : 1;
+    return shape.layer_input(int(i / each * shape.groups / shape.directions));
 }
 
 template <class Real>
