@@ -59,6 +59,7 @@ def test_a_cast_passes_gradients_on(function, expected):
         (lambda a: nd.one_hot(a, 3), [0, 0, 0]),
         (lambda a: nd.broadcast_mul(a, nd.array([5], dtype="int32")), [5, 5, 5]),
         (lambda a: a > 1, [0, 0, 0]),
+        (lambda a: nd.broadcast_mod(a, nd.array([2], dtype="int32")), [0, 0, 0]),
     ],
 )
 def test_operators_on_whole_numbers_have_gradients(function, expected):
@@ -156,3 +157,11 @@ def test_a_method_reshape_to_fewer_elements_is_a_value_error():
 def test_split_of_numpy_raises_pythons_errors(values, parts, axis, error):
     with pytest.raises(error):
         mx.np.split(mx.np.array(values), parts, axis)
+
+
+def test_the_derivative_of_a_cube_root_at_zero_is_infinite():
+    assert gradient(lambda a: nd.cbrt(a), [0.0, 8.0, -8.0], "float32") == [
+        float("inf"),
+        pytest.approx(1 / 12),
+        pytest.approx(1 / 12),
+    ]

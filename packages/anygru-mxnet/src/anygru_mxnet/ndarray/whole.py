@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..operators import Operator
-from ..operators.arithmetic import whole_of
+from ..operators.arithmetic import BINARY, whole_of
 from .tape import remember
 
 if TYPE_CHECKING:
@@ -57,9 +57,13 @@ class _Step:
         self.dtype = dtype
         self.cast = operator is not None and operator.name == "Cast"
         self.pointwise = operator is None or operator.pointwise
+        # MXNet 1.9.1 has no derivative of a remainder of whole numbers (recorded).
+        self.constant = compute is BINARY["mod"] or (operator is not None and "mod" in operator.name)
 
     def gradients(self, seed: Tensor) -> list[Tensor | None]:
         """The gradients of the values, given that of the result."""
+        if self.constant:
+            return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
         if self.cast:
             return [_cut(seed, value.dtype) for value in self.values]
         with torch.enable_grad():

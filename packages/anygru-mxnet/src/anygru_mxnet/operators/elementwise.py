@@ -52,11 +52,30 @@ def _round_away(x: Tensor) -> Tensor:
     return torch.sign(x) * torch.floor(x.abs() + 0.5)
 
 
+class _CubeRoot(torch.autograd.Function):
+    """The cube root with its sign, whose derivative at 0 is infinite, as in MXNet 1.9.1 (recorded), and not NaN."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        root = torch.sign(x) * x.abs().pow(1 / 3)
+        ctx.save_for_backward(root)
+        return root
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (root,) = ctx.saved_tensors
+        return gradients[0] / (3 * root * root)
+
+
+def _cube_root(x: Tensor) -> Tensor:
+    return _CubeRoot.apply(x) if x.requires_grad else torch.sign(x) * x.abs().pow(1 / 3)
+
+
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "softsign": functional.softsign,
     "exp": torch.exp, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2, "log10": torch.log10,
     "log1p": torch.log1p, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "square": torch.square,
-    "cbrt": lambda x: torch.sign(x) * x.abs().pow(1 / 3), "rcbrt": lambda x: torch.sign(x) * x.abs().pow(-1 / 3),
+    "cbrt": _cube_root, "rcbrt": lambda x: torch.sign(x) * x.abs().pow(-1 / 3),
     "reciprocal": torch.reciprocal, "abs": torch.abs, "sign": torch.sign, "negative": torch.neg,
     "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "fix": torch.trunc, "round": _round_away,
     "rint": lambda x: torch.ceil(x - 0.5),
