@@ -201,3 +201,10 @@ def test_a_call_from_another_base_class_comes_before_forward():
 def test_methods_that_move_links_are_final(method):
     with pytest.raises(TypeError, match=method):
         type("Own", (chainer.Link,), {method: lambda self: None})
+
+
+def test_the_hooks_of_links_are_where_chainer_chemistry_takes_them_from():
+    hook = chainer.link_hooks.TimerHook()
+    with hook:
+        assert chainer._get_link_hooks() == {"TimerHook": hook}
+    assert chainer._get_link_hooks() == {}

@@ -35,6 +35,7 @@ from . import (
 from . import variable_operators as _variable_operators
 from ._gradients import backward
 from ._hooks import get_function_hooks
+from ._hooks import get_link_hooks as _get_link_hooks  # Chainer 7.8.1 has it here, and chainer-chemistry takes it
 from ._runtime_info import print_runtime_info
 from ._version import __version__
 from .backend import get_array_types, get_cpu_array_types, get_device, is_arrays_compatible, using_device
