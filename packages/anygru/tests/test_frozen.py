@@ -333,6 +333,7 @@ def test_a_frozen_layer_compiles() -> None:
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:At pre-dispatch tracing:UserWarning")  # torch 2.4
+@pytest.mark.filterwarnings("ignore:You are using `torch.load`:FutureWarning")  # torch 2.4, of itself
 @pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")  # torch 2.10 reads its own file so
 def test_graphs_have_one_node() -> None:
     layer, x = anygru.GRU(5, 9, 2).freeze("int8"), torch.randn(4, 3, 5)

@@ -365,7 +365,8 @@ def test_torchs_profiler_shows_a_name() -> None:
 
     trained = names(lambda: model(input).sum().backward())
     assert "_GRUBackward" in trained
-    assert "_GRUCellBackward" in trained
+    if torch_private.at_least(2, 10):  # the profilers before do not always show a node of a loop
+        assert "_GRUCellBackward" in trained
     resets, frozen = torch.ones(5, 2, dtype=torch.bool), model.gru.freeze()
     with torch.no_grad():
         for call in (

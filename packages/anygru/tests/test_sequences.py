@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_sequence
 
+from anygru.facts import torch_private
 from anygru.functional import gru
 
 CASE = Case(I=3, H=4, L=2, bidirectional=True)
@@ -113,6 +114,8 @@ def test_order_does_not_matter() -> None:
 
 @pytest.mark.parametrize("form", ["list", "padded", "packed", "nested"])
 def test_gradients_of_every_form_equal_those_of_each_alone(form: str) -> None:
+    if form == "nested" and not torch_private.at_least(2, 6):
+        pytest.skip("torch 2.4 cannot differentiate unbinding a nested tensor")
     lengths = [3, 5, 1, 5]
     sequences, h_0 = batch(lengths)
     found = []

@@ -107,5 +107,9 @@ compiles_routes = at_least(2, 13)
 """Whether the compiler can look into an accelerated torch.nn.GRU. Up to torch 2.10 it cannot bind a function, and compiles
 torch's packing with tensors that have no data; there the graph breaks at the layer, as it does without anygru."""
 
+compiles_named_tuples = at_least(2, 13)
+"""Whether the compiler follows properties and `_replace` of named tuples. Where it does not, the graph of a call with resets,
+decay or return_states breaks."""
+
 
 _check_version()

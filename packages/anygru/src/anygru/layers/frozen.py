@@ -70,6 +70,7 @@ class Frozen(nn.Module):
         self.input_size = check_size("input_size", sizes[0])
         self.hidden_size = check_size("hidden_size", sizes[1])
         self._format, self._backend = weights, backend
+        self._keeps_shown = False  # in every layer, since torch.export refuses an attribute that a call makes
         self.layout = layout
         self.formula = formula
         self._names = tuple(names)
