@@ -50,7 +50,8 @@ struct GradientKernel {
         if (call.rows == 1) return outer_of<1>(gates, count, values, pitch, size, out);
         if (call.rows == 2) return outer_of<2>(gates, count, values, pitch, size, out);
         if (call.rows == 3) return outer_of<3>(gates, count, values, pitch, size, out);
-        outer_of<4>(gates, count, values, pitch, size, out);
+        if (call.rows == 4) return outer_of<4>(gates, count, values, pitch, size, out);
+        outer_of<0>(gates, count, values, pitch, size, out);  // of an empty batch
     }
 
     // With the number of rows known, the loop over whole vectors has no branches, and is as fast as its results can be
@@ -59,7 +60,7 @@ struct GradientKernel {
     void outer_of(const Real* gates, Index count, const Real* values, Index pitch, Index size, Real* out) const {
         const Index whole = call.adds ? 0 : size / L * L;
         for (Index m = 0; m < count; ++m, out += size) {
-            V own[Rows];
+            V own[Rows + 1];  // an array has an element
             for (Index row = 0; row < Rows; ++row) own[row] = broadcast(gates[row * width + m]);
             const auto total = [&](Index j, Index left) ANYGRU_INLINED {
                 V sum{};
