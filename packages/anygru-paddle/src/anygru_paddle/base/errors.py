@@ -17,6 +17,10 @@ class EnforceNotMet(Exception):
     """The error of Paddle's kernels for values, as opposed to shapes and dtypes, that they refuse."""
 
 
+class NothingAssignedError(TypeError, AttributeError):
+    """The error of `assign` for something that is no tensor, array or number."""
+
+
 def paddles(error: Error) -> Error:
     """Mark an error as the dialect's own, so that `tensor.operation` passes it on as it is."""
     error.is_paddles = True  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import torch
 
 from ..base import unique_name
 from ..base.core import as_place, expected_place
-from ..base.errors import UnsettledError, no_kernel, paddles
+from ..base.errors import NothingAssignedError, UnsettledError, no_kernel, paddles
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
@@ -241,6 +241,7 @@ def eye(
 @operation
 def diag(x: torch.Tensor, offset: int = 0, padding_value: float = 0, name: str | None = None) -> torch.Tensor:
     """The diagonal of a matrix, or the matrix with the vector `x` on its diagonal and `padding_value` elsewhere."""
+    no_small(x, "diag")
     out = torch.diag(x, offset)
     if x.ndim == 1 and padding_value != 0:
         on_diagonal = torch.diag(torch.ones_like(x, dtype=torch.bool), offset)
@@ -291,10 +292,11 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     """A copy of a tensor, array or list; written into `output` if that is given.
 
     Raises:
-        TypeError: if `x` is none of these.
+        NothingAssignedError: if `x` is none of these.
     """
     if not isinstance(x, (torch.Tensor, np.ndarray, np.generic, list, tuple, int, float, bool)):
-        raise TypeError(
+        # Paddle 2.6.2 gives None, on which the next line fails by AttributeError (recorded): it is both.
+        raise NothingAssignedError(
             "The type of 'input' in assign must be <class 'paddle.Tensor'>, <class 'numpy.ndarray'>, <class 'list'>, "
             f"<class 'tuple'>, <class 'float'>, <class 'int'> or <class 'bool'>, but received {type(x)}."
         )

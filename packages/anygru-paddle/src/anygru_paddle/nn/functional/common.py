@@ -173,6 +173,8 @@ def pad(
         raise AssertionError(
             f"input tensor dimension is {x.ndim}, it's data format should be in {formats} but got {data_format}"
         )
+    if mode != "constant" and len(widths) != 2 * (x.ndim - 2):
+        raise ValueError(f"(InvalidArgument) pad(): {mode!r} needs {2 * (x.ndim - 2)} lengths, got {widths}")
     channels_last = data_format in ("NLC", "NHWC", "NDHWC")
     inner = torch.movedim(x, -1, 1) if channels_last else x
     if mode == "circular":
