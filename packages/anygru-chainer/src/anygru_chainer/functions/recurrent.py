@@ -172,7 +172,7 @@ class NStepRNN(TorchFunction):
         lengths = [sum(size > b for size in sizes) for b in range(sizes[0])] if self.time_major else sizes
         padded = torch.nn.utils.rnn.pad_sequence(xs, batch_first=self.time_major)  # [T, B, I]
         states = [state[:, : len(lengths)] for state in self._initial(inputs[self._states], len(lengths))]
-        weights = _joined_gates(inputs[self._weights], self.kind.n_gates)
+        weights = self._stacked(inputs[self._weights], of_forward=False)
         if self.kind.by_torch is None:
             ragged = None if min(lengths) == max(lengths) else torch.tensor(lengths)
             output, *finals = functional.gru(
@@ -214,15 +214,20 @@ class NStepRNN(TorchFunction):
                 raise type_check.InvalidType(message, f"{tuple(state.shape)}")
         return found
 
-    def _stacked(self, parts: Sequence[Tensor]) -> list[Tensor]:
-        """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction, with the values of the forward pass.
+    def _stacked(self, parts: Sequence[Tensor], of_forward: bool = True) -> list[Tensor]:
+        """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction, with the values of the forward pass or now.
 
         Chainer joins the gates' matrices, which copies them, so that a graph that is kept over an update has the old
         ones (7.8.1, `n_step_rnn.py`, recorded). The matrices of layers without gates are not joined.
         """
-        if self.kind.n_gates == 1:
+        n = self.kind.n_gates
+        if n == 1:
             return list(parts)
-        joined = _joined_gates(parts, self.kind.n_gates)
+        joined = []
+        for start in range(0, len(parts), n):
+            joined.append(torch.cat(tuple(parts[start : start + n])))
+        if not of_forward:
+            return joined
         if self._joined is None:
             self._joined = list(map(torch.Tensor.detach, joined)) if torch.is_grad_enabled() else None
             return joined
@@ -233,11 +238,6 @@ class NStepRNN(TorchFunction):
         if layer not in self._masks:
             self._masks[layer] = [_mask_like(rows, self.dropout) for _ in range(2 if self.bidirectional else 1)]
         return tuple([rows * mask for mask in self._masks[layer]])
-
-
-def _joined_gates(parts: Sequence[Tensor], n_gates: int) -> list[Tensor]:
-    """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction."""
-    return [torch.cat(tuple(parts[start : start + n_gates])) for start in range(0, len(parts), n_gates)]
 
 
 def _mask_like(rows: Tensor, ratio: float) -> Tensor:
