@@ -140,17 +140,20 @@ def _viewed(tensor: DTensor, shape: Sequence[int]) -> DTensor:
     """The tensor with splits that its view has too: over dimensions that begin one there, in pieces of one size."""
     size = {math.prod(shape[:dim]): length for dim, length in reversed(list(enumerate(shape)))}
     layout: list[Placement] = list(tensor.placements)
+    pieces = dict.fromkeys(range(tensor.dim()), 1)  # in which the axes of the mesh before this one split each dimension
     for axis, kind in enumerate(layout):
         if isinstance(kind, Shard):
             processes = tensor.device_mesh.size(axis)
             kept = [
                 dim
                 for dim, length in enumerate(tensor.shape)
-                if length % processes == 0 and size.get(math.prod(tensor.shape[:dim]), 1) % processes == 0
-                and math.prod(tensor.shape[:dim]) in size
+                if (begin := math.prod(tensor.shape[:dim])) in size
+                and length % (pieces[dim] * processes) == 0 and size[begin] % (pieces[dim] * processes) == 0
             ]  # fmt: skip
             if kind.dim not in kept:
                 layout[axis] = Shard(kept[0]) if kept else Replicate()
+            if kept:
+                pieces[kind.dim if kind.dim in kept else kept[0]] *= processes
     return tensor if layout == list(tensor.placements) else laid(tensor, layout)
 
 

@@ -181,6 +181,8 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
     Equal values share the gradient (recorded in 0.9.0), as they do in `values`; torch gives it to one of them.
     """
 
+    with_places = getattr(torch.return_types, function.__name__)
+
     @wraps(function)
     def call(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
         if not arguments and not keywords and input.numel() == 0:
@@ -191,14 +193,13 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
         keepdim = arguments[1] if len(arguments) > 1 else keywords.get("keepdim", False)
         places = _places_of_nothing(input, dim, keepdim)
         if places is not None:
-            return _WITH_PLACES((dress(input.flatten()[:0].reshape(places.shape)), places))
+            return with_places((dress(input.flatten()[:0].reshape(places.shape)), places))
         found = function(input, *arguments, **keywords)
-        return _WITH_PLACES((values(input, dim, keepdim), found[1])) if input.requires_grad else found
+        return with_places((values(input, dim, keepdim), found[1])) if input.requires_grad else found
 
     return call
 
 
-_WITH_PLACES = torch.return_types.max
 max = _extreme(torch.max, torch.amax)
 min = _extreme(torch.min, torch.amin)
 

@@ -53,7 +53,10 @@ def laid(tensor: DTensor, layout: Layout) -> DTensor:
     # Into a sum, each process brings what it holds: of a replica the first one all, of a split each one its piece.
     before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
     # Each process's gradient is that of what it brings alone.
-    gradients = [Partial() if partial else kind for kind, partial in zip(before, becomes_partial, strict=True)]
+    gradients = [
+        Partial() if partial else Replicate() if kind.is_partial() else kind
+        for kind, partial in zip(before, becomes_partial, strict=True)
+    ]
     local = DTensor.to_local(tensor.redistribute(placements=before), grad_placements=gradients)
     places = mesh.get_coordinate() or [0] * mesh.ndim  # a process outside the mesh holds no piece
     for axis, (partial, kind) in enumerate(zip(becomes_partial, tensor.placements, strict=True)):
