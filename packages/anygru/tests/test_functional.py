@@ -237,7 +237,14 @@ def test_autocast_on_the_cpu_follows_the_state() -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output, h_n = gru(x.bfloat16(), h_0, weights)
     assert output.dtype is h_n.dtype is torch.float32
-    close(output, gru(x.bfloat16().float(), h_0, weights)[0])
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision(
+            "medium"
+        )  # products in bfloat16, as autocast allows, where the CPU has units
+        close(output, gru(x.bfloat16().float(), h_0, weights)[0])
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @pytest.mark.parametrize("state", [None, torch.float32, torch.bfloat16], ids=str)

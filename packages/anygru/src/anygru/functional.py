@@ -178,7 +178,7 @@ def gru(
         reverse,
         norm is not None and check_norm(norm) is not None,
         groups,
-        check_groups(groups, input_groups),
+        not (groups == input_groups == 1) and check_groups(groups, input_groups),
         noise,
         return_states,
         batch_first,

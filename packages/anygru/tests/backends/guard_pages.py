@@ -109,7 +109,7 @@ def compute(options: dict[str, Any], dtype: torch.dtype) -> list[Tensor]:
         found += layer(steps)
         if not layer.bidirectional:
             stream = layer.stream(3)
-            states = torch.zeros(5, 34)
+            states = torch.zeros(5, 2 * hidden)
             rows = torch.tensor([4, 0, 2])
             found += [stream.step(steps[0]), stream.run(steps)]
             found += [stream.advance_rows(steps[0], states.to(dtype), 0, rows)]

@@ -1,17 +1,16 @@
-"""How exact the products of a call are on the CPU, and where torch multiplies faster than our kernels.
+"""In which dtype the products of a call may be computed on the CPU, and where torch multiplies faster than our kernels.
 
-`precision` is of our kernels. Theirs are "highest" (float32), "high" (each factor as the sum of two bfloat16, three products) and
-"bfloat16" (each factor rounded to bfloat16); sums are float32. The last two need matrix units or their like; without kernels for
-them, products are of float32.
+Kernels with units for bfloat16 (AMX, AVX512_BF16, Arm's bfmmla) multiply half precision with them. They take all weights apart
+in each call, so torch's own kernel is faster for a step or a few of large weights: where weights / steps > SHORT.
 
-Without these, our kernels multiply bfloat16 and float16 as float32. A CPU with units for these dtypes multiplies them faster,
-and torch's own kernel uses the units. It spends more time between the products, so it wins where products are large. The rule,
-with W weights in a direction of a layer (their mean), B sequences in a step (the mean of a ragged batch) and T steps:
+Other kernels of ours multiply bfloat16 and float16 as float32. Where torch has units for these dtypes its kernel wins if products
+are large, since it spends more time between them. The rule, with W weights in a direction of a layer (their mean), B sequences in
+a step (the mean of a ragged batch) and T steps:
 
     W * (B + 24 / T) > limit        24 / T: our kernels convert the weights once in a call
 
-docs/kernels.md has the measurements from which `LIMITS` come. Without such units torch is faster only for a few steps of one
-sequence, whose weights it reads once and in half the width; then B counts as nothing.
+docs/kernels.md has the measurements. Without such units torch is faster only for a few steps of one sequence, whose weights it
+reads once and in half the width; then B counts as nothing.
 """
 
 from collections.abc import Sequence
@@ -28,6 +27,8 @@ CONVERTING = 24
 """Converting a weight takes as long as so many multiply-adds save."""
 LIMITS = {"amx": 5e6, "avx512": 14e6}
 """Multiply-adds a step, from which on torch's kernel is faster, by the units of the CPU."""
+SHORT = 250e3
+"""Weights per step from which on a call is too short for our kernels with units, which take all weights apart first."""
 AUTOCAST_LIMITS = {"amx": (10e6, 10e6), "avx512": (80e6, 25e6)}
 """The same under autocast, where torch converts weights and states in each call: in inference and in training."""
 
@@ -86,10 +87,10 @@ def units(dtype: torch.dtype) -> str | None:
     return next((kind for kind, has in found.items() if has()), None)
 
 
-def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights: float) -> bool:
+def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights: float, trains: bool = False) -> bool:
     """Whether torch's own kernel takes less time for tensors of a half-wide dtype: see above."""
-    if precision(dtype) != "highest":
-        return False  # our kernels use the same units
+    if precision(dtype) != "highest":  # our kernels use the same units
+        return weights > SHORT * steps or (trains and steps <= 1)
     found = units(dtype)
     if found is None:
         return batch <= 1 and weights * CONVERTING > LIMITS["avx512"] * steps

@@ -7,6 +7,7 @@ is the careful one, so that the call takes the general path: a missing name cost
 import inspect
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial, reduce
 from typing import Any
 
@@ -102,6 +103,9 @@ fp32_precision: Callable[[str, str], str] = _find(
     ),
 )
 """What torch allows products of float32 to be: "ieee", "tf32" or "bf16"; "none" where nothing is set for the operation."""
+
+disable_torch_function: Callable[[], Any] = _find("_C.DisableTorchFunctionSubclass", nullcontext)
+"""A context in which functions treat subclasses of tensors as plain ones; without it they pass through their checks."""
 
 compiles_routes = at_least(2, 13)
 """Whether the compiler can look into an accelerated torch.nn.GRU. Up to torch 2.10 it cannot bind a function, and compiles

@@ -60,9 +60,12 @@ def autocast_products(
     return dtype if products.are_faster_under_autocast(dtype, batch, numel, needs_grad) else None
 
 
-def faster_products(input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None) -> torch.dtype | None:
+def faster_products(
+    input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, needs_grad: bool
+) -> torch.dtype | None:
     """The dtype of a call in half precision whose products are faster in torch's own kernel."""
     dtype = input.dtype
     if dtype not in HALVES or not input.is_cpu:
         return None
-    return dtype if products.are_faster_in_torch(dtype, *products.sizes(input, batch_sizes, weights)) else None
+    sizes = products.sizes(input, batch_sizes, weights)
+    return dtype if products.are_faster_in_torch(dtype, *sizes, needs_grad) else None

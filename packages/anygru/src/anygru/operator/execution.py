@@ -16,7 +16,16 @@ from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import OF_LAYOUT, Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
-from .casting import DTYPES, AnyWeights, autocast, autocast_dtype, autocast_enabled, autocast_products, faster_products
+from .casting import (
+    DTYPES,
+    HALVES,
+    AnyWeights,
+    autocast,
+    autocast_dtype,
+    autocast_enabled,
+    autocast_products,
+    faster_products,
+)
 from .frozen_weights import FrozenWeights
 
 _any_autocast, _transform, _recorder = (
@@ -363,6 +372,10 @@ def _refuse_to_record(problem: Problem) -> None:
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
     modified = modifiers is not NONE
+    needs_grad = _needs_grad(input, h_0, weights) or (modified and modifiers.needs_grad and torch.is_grad_enabled())
+    faster = options.products
+    if faster is None and input.dtype in HALVES:
+        faster = faster_products(input, weights, batch_sizes, needs_grad)
     return Problem(
         input.device.type,
         input.dtype,
@@ -370,10 +383,10 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         options.formula,
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
-        _needs_grad(input, h_0, weights) or (modified and modifiers.needs_grad and torch.is_grad_enabled()),
+        needs_grad,
         _is_transformed(call.tensors),
         modified=modifiers.names if modified else (),
-        products=options.products or faster_products(input, weights, batch_sizes),
+        products=faster,
         precision=products.precision(input.dtype, options.autocast),
         clipping=options.clipping,
     )

@@ -7,6 +7,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
+from ..facts import torch_private
 from .pieces import laid
 
 _engine = torch.autograd.Variable._execution_engine
@@ -21,7 +22,8 @@ class _Waiting:
 
     def set_aside(self, parameter: Tensor) -> None:
         """Put an earlier gradient aside, so that what this pass adds can be summed over the processes by itself."""
-        passing = torch._C._current_graph_task_id()
+        task = torch_private.graph_task
+        passing = 0 if task is None else task()
         if passing != self.passing:
             self.restore()
             self.passing = passing
@@ -40,7 +42,7 @@ class _Waiting:
     def close(self) -> None:
         """Bring the gradients to their parameters' layouts."""
         pairs, self.earlier, self.passing = list(self.earlier.values()), {}, -1
-        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        with torch.no_grad(), torch_private.disable_torch_function():
             open_sums = [parameter for parameter, _ in pairs if _is_open(parameter)]
             for group in _alike(open_sums):
                 _close(group)

@@ -245,7 +245,7 @@ def _is_faster_there(steps: Tensor, h_0: Tensor, weights: Sequence[Tensor], batc
     """Whether torch's own kernel is faster for a call that is ours: as `operator` would choose it, without the way there."""
     if not steps.is_cpu or torch.compiler.is_compiling():
         return False
-    if not torch.is_autocast_enabled("cpu"):
-        return faster_products(steps, weights, batch_sizes) is not None
     needs_grad = torch.is_grad_enabled() and any(one.requires_grad for one in (steps, h_0, *weights))
+    if not torch.is_autocast_enabled("cpu"):
+        return faster_products(steps, weights, batch_sizes, needs_grad) is not None
     return autocast_products(h_0.dtype, steps, weights, batch_sizes, needs_grad) is not None
