@@ -98,7 +98,7 @@ def p_norm(x: torch.Tensor, p: float, axis: Any, keepdim: bool) -> torch.Tensor:
 
 
 def _norm_of_integers(size: torch.Tensor, p: float, axes: tuple[int, int], keepdim: bool) -> torch.Tensor:
-    """The norm of matrices of integers, by two axes the one that Paddle 2.6.2 has; it cuts p and 1 / p to integers (recorded)."""
+    """The norm of matrices of integers, by two axes as in Paddle 2.6.2, which cuts p and 1 / p to integers (recorded)."""
     if math.isinf(p):
         return (torch.amax if p > 0 else torch.amin)(size, axes, keepdim)
     return torch.pow(torch.sum(torch.pow(size, int(p)), axes, keepdim), int(1 / p))
