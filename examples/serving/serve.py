@@ -238,6 +238,7 @@ def main() -> None:
         host=options.host,
         port=options.port,
         ws_max_size=max(125, 4 * service.width),
+        ws_per_message_deflate=False,  # numbers do not shrink, and a frame that grew would be too long
         ws_max_queue=4,
         log_level="warning",
     )

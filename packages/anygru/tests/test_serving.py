@@ -221,6 +221,19 @@ def test_an_old_connection_begins_again_where_it_was(start):
     asyncio.run(work())
 
 
+def test_a_wide_step_is_not_too_long(tmp_path, start):
+    anygru.save_checkpoint(anygru.GRU(64, 9), tmp_path / "model.safetensors")
+    service = start()
+    x = torch.randn(3, 64)
+
+    async def work():
+        async with service.connect() as connection:
+            await connection.recv()
+            return await talk(connection, x)
+
+    assert torch.equal(asyncio.run(work())[0], expected(tmp_path, x))
+
+
 def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("serve", SERVICE)
     module = importlib.util.module_from_spec(spec)
