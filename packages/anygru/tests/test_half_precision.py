@@ -58,6 +58,18 @@ def test_a_few_steps_of_one_sequence_are_read_in_half_the_width(units: str | Non
     assert chosen(cell, torch.zeros(2, 512, dtype=torch.bfloat16)) == ("cpu" if units is None else "aten")
 
 
+def test_a_few_steps_of_large_weights_are_torchs_beside_units_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "bfloat16")))
+    large, small = (anygru.GRU(size, size, dtype=torch.bfloat16) for size in (512, 16))
+    for steps, kernel in ((1, "aten"), (3, "aten"), (30, "cpu")):
+        assert chosen(large, torch.zeros(steps, 64, 512, dtype=torch.bfloat16)) == kernel
+    for steps, kernel in ((1, "aten"), (2, "cpu")):
+        assert chosen(small, torch.zeros(steps, 4, 16, dtype=torch.bfloat16)) == kernel
+    with torch.no_grad():
+        assert chosen(small, torch.zeros(1, 4, 16, dtype=torch.bfloat16)) == "cpu"
+        assert chosen(large, torch.zeros(3, 64, 512, dtype=torch.bfloat16)) == "aten"
+
+
 def test_what_torchs_kernel_cannot_compute_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     take_units(monkeypatch, "amx")
     large = torch.zeros(2, 512, 512, dtype=torch.bfloat16)
