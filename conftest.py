@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import torch
 
+from anygru.facts import torch_private
+
 # What another version of anygru compiled may lie in torch's caches, which know nothing of how an operator works inside.
 os.environ.update(TORCHINDUCTOR_FX_GRAPH_CACHE="0", TORCHINDUCTOR_AUTOGRAD_CACHE="0")
 torch.set_num_threads(1)
@@ -24,6 +26,13 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("same")
 os.environ.pop("COLUMNS", None)  # pytest-xdist's workers have it, and then printed lines would be cut
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this torch cannot do; `docs/versions.py` counts the reasons."""
+    for marker in item.iter_markers("needs_torch"):
+        if not torch_private.at_least(*marker.args):
+            pytest.skip(f"needs torch {'.'.join(map(str, marker.args))}: {marker.kwargs['because']}")
 
 
 @pytest.fixture(autouse=True)

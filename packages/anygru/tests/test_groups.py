@@ -326,6 +326,7 @@ def test_streams_and_chunks_are_the_whole_sequence(weights: str | None, reset: s
         close(alone[t], expected[t, 0])
 
 
+@pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.compiles
 def test_compiled_and_exported() -> None:
     layer = make("two directions", dtype=torch.float32)
@@ -370,7 +371,7 @@ def test_initial_values_state_dict_and_lazy_layers() -> None:
     file = io.BytesIO()
     torch.save(layer.state_dict(), file)
     file.seek(0)
-    other.load_state_dict(torch.load(file))
+    other.load_state_dict(torch.load(file, weights_only=True))
     x = torch.randn(3, 2, 6)
     assert torch.equal(other(x)[0], layer(x)[0])
     for groups in (1, 8):

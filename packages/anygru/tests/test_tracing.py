@@ -10,6 +10,7 @@ import anygru
 from anygru.functional import gru
 from anygru.operator import tracing
 
+in_one_graph = pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 pytestmark = [
     pytest.mark.compiles,
     # torch's compiler on torch's own modules
@@ -26,6 +27,14 @@ def gradients(function, layer, x):
     return (output, h_n, *torch.autograd.grad(loss, [x, *layer.parameters()]))
 
 
+def test_compiled_with_or_without_breaks_of_the_graph() -> None:
+    model = anygru.GRU(4, 8, 2, bidirectional=True)
+    compiled = torch.compile(lambda x: model(x)[0].relu(), backend="eager")
+    x = torch.randn(5, 2, 4)
+    close(compiled(x), model(x)[0].relu())
+
+
+@in_one_graph
 @pytest.mark.parametrize(
     "arguments",
     [{}, {"num_layers": 2, "bidirectional": True}, {"reset": "before", "bias": False}, {"activation": "relu"}],
@@ -43,6 +52,7 @@ def test_compiled_equals_eager_at_every_size(arguments: dict) -> None:
             close(compiled(x)[0], layer(x)[0])
 
 
+@in_one_graph
 def test_one_node_for_any_length() -> None:
     torch._dynamo.reset()
     graphs = []
@@ -59,6 +69,7 @@ def test_one_node_for_any_length() -> None:
     assert graphs[0].count(torch.ops.anygru.gru.default) + graphs[0].count(torch.ops.anygru.gru) == 1
 
 
+@in_one_graph
 @pytest.mark.parametrize("batch_first", [False, True])
 def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
     torch._dynamo.reset()
@@ -78,6 +89,7 @@ def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
         compiled(x, torch.tensor([1, 3, 0, 2]))
 
 
+@in_one_graph
 def test_a_step_of_a_stream_is_one_node() -> None:
     torch._dynamo.reset()
     layer, graphs = anygru.GRU(3, 4, num_layers=2), []
@@ -109,6 +121,7 @@ class Packed(torch.nn.Module):
         return output.data, h_n
 
 
+@in_one_graph
 def test_a_packed_sequence_is_one_node() -> None:
     torch._dynamo.reset()
     model, graphs = Packed(), []
@@ -134,6 +147,7 @@ def test_a_packed_sequence_is_one_node() -> None:
         assert torch.equal(found, expected)
 
 
+@in_one_graph
 def test_a_stream_is_not_exported() -> None:
     class Streaming(torch.nn.Module):
         def __init__(self) -> None:
@@ -147,6 +161,7 @@ def test_a_stream_is_not_exported() -> None:
         torch.export.export(Streaming(), (torch.zeros(2, 3),))
 
 
+@in_one_graph
 @pytest.mark.long
 def test_inductor() -> None:
     torch._dynamo.reset()
@@ -161,7 +176,7 @@ def test_inductor() -> None:
         close(found, expected)
 
 
-@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("strict", [pytest.param(True, marks=in_one_graph), False])
 def test_export_with_dynamic_batch_and_length(strict: bool) -> None:
     layer = anygru.GRU(3, 4, num_layers=2)
     sizes = {0: torch.export.Dim("steps", min=2, max=5000), 1: torch.export.Dim("batch", min=2, max=500)}
@@ -171,6 +186,7 @@ def test_export_with_dynamic_batch_and_length(strict: bool) -> None:
         close(exported.module()(x)[0], layer(x)[0])
 
 
+@in_one_graph
 def test_transforms_inside_a_compiled_function() -> None:
     torch._dynamo.reset()
     layer = anygru.GRU(3, 4, dtype=torch.float64)

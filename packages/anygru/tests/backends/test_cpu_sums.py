@@ -15,7 +15,10 @@ import anygru
 from anygru.backends import cpu_sums
 from anygru.backends.cpu_calls import native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the native module is not built")
+pytestmark = [
+    pytest.mark.skipif(native is None, reason="the native module is not built"),
+    pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path"),
+]
 
 
 def cell_of(reset: Literal["after", "before"] = "after", backend: str | None = None) -> anygru.GRUCell:

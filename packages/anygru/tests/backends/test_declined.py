@@ -109,6 +109,7 @@ class Ways:
         return max(self.seen, default=PLACE, key=(PLACE, COPY, GENERAL, REFERENCE).index)
 
 
+@pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 @pytest.mark.parametrize(
     ("argument", "make", "place", "way"), CASES, ids=lambda one: getattr(one, "__name__", str(one))
 )
@@ -140,6 +141,7 @@ def run(layer: torch.nn.Module, call: tuple[Tensor, ...], trains: bool) -> tuple
     return output.detach().as_subclass(Tensor), plain
 
 
+@pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 @pytest.mark.parametrize("make", [same, steps_last, spread])
 def test_a_loop_over_steps_never_goes_to_the_reference(make: Callable[[Tensor], Tensor], monkeypatch) -> None:
     """From the second step on the rows are collected, and copied once when they are joined."""

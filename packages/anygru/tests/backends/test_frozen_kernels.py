@@ -18,6 +18,7 @@ from anygru.facts.quantization import Stored, dequantize_all, quantize
 from anygru.facts.weights import Layout
 
 native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
+pytestmark = pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 
 SHAPES = [
     Case(T=1, B=1, I=3, H=1),

@@ -18,6 +18,7 @@ from anygru.facts.quantization import Stored, quantize
 from anygru.facts.weights import Layout
 
 native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
+pytestmark = pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 
 GREATEST = float(torch.finfo(torch.bfloat16).max)
 INFINITY, NAN = float("inf"), float("nan")

@@ -229,17 +229,19 @@ def attempt(format: str, folder: Path, data: bytes) -> str | None:
 
 def read(format: str, path: Path, data: bytes) -> None:
     """Read bytes as a format, and what a user would look at in it."""
-    import anygru_mxnet as mx
-    from anygru_mxnet.base import MXNetError
-
     if format == "native":
         _call_kernels(data)
     elif format == "symbol":
+        import anygru_mxnet as mx
+        from anygru_mxnet.base import MXNetError
+
         path.write_bytes(data)
         symbol = mx.sym.load(str(path))
         with contextlib.suppress(MXNetError):  # of the graph, not of its file
             symbol.list_arguments(), symbol.infer_shape_partial()
     elif format == "states":
+        import anygru_mxnet as mx
+
         path.write_bytes(data)
         net = mx.gluon.nn.Dense(2, in_units=3)
         net.initialize()

@@ -440,7 +440,10 @@ def test_linear_layers_of_a_module_are_saved_in_paddles_way(tmp_path: Path) -> N
     assert torch.equal(stored["plain.weight"], net.plain.weight.T)
     assert torch.equal(stored["embedding.weight"], net.embedding.weight)
     convert(tmp_path / "x.pdparams", tmp_path / "x.pt", transpose=["plain.weight"])
-    assert all(torch.equal(value, net.state_dict()[name]) for name, value in torch.load(tmp_path / "x.pt").items())
+    assert all(
+        torch.equal(value, net.state_dict()[name])
+        for name, value in torch.load(tmp_path / "x.pt", weights_only=True).items()
+    )
 
 
 def test_parts_in_chainers_paths_get_chainers_names_again(tmp_path: Path) -> None:

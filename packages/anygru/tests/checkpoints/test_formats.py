@@ -16,6 +16,7 @@ from samples import DATA, ENDINGS, FILES, assert_same, format_of, model
 from anygru.checkpoints import format_for, load_checkpoint, recognise, save_checkpoint
 from anygru.checkpoints.formats import chainer, hdf5, mxnet, oneflow, paddle
 from anygru.errors import CheckpointError
+from anygru.facts import torch_private
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -288,7 +289,8 @@ def test_torch_checkpoints_are_read_as_torch_reads_them(zipped: bool, tmp_path: 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_torch_dtypes_come_back(zipped: bool, tmp_path: Path) -> None:
     names = ["bfloat16", "float16", "float64", "int8", "uint8", "int16", "int32", "int64", "bool", "complex64"]
-    names += ["uint16", "uint32", "float8_e4m3fn"] if zipped else []
+    names += ["float8_e4m3fn"] if zipped else []
+    names += ["uint16", "uint32"] if zipped and torch_private.at_least(2, 6) else []  # torch 2.4 cannot save them
     tensors = {name: torch.ones(3).to(getattr(torch, name)) for name in names}
     torch.save(tensors, tmp_path / "x.pt", _use_new_zipfile_serialization=zipped)
     loaded = load_checkpoint(tmp_path / "x.pt").tensors

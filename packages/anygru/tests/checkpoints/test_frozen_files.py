@@ -55,7 +55,7 @@ def test_back_to_plain_weights_and_to_other_frameworks(tmp_path: Path) -> None:
     frozen = anygru.GRU.around(anygru.weights.Weights.of(layer._flat_weights)).freeze("int8")
     safetensors.save_file(frozen.state_dict(), tmp_path / "small.safetensors")
     convert(tmp_path / "small.safetensors", tmp_path / "wide.pt", weights="float32")
-    layer.load_state_dict(torch.load(tmp_path / "wide.pt"))
+    layer.load_state_dict(torch.load(tmp_path / "wide.pt", weights_only=True))
     x = torch.randn(3, 2, 5)
     torch.testing.assert_close(layer(x)[0], frozen.thaw()(x)[0])
     report = convert(tmp_path / "small.safetensors", tmp_path / "gru.params")

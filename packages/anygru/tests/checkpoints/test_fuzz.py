@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,14 @@ FINDS: dict[str, tuple[str, bytes]] = {
     ),
 }
 
-_FORMATS = sorted(SEEDS)
+_WITHOUT_MXNET = find_spec("anygru_mxnet") is None
+_FORMATS = [
+    pytest.param(
+        format,
+        marks=pytest.mark.skipif(_WITHOUT_MXNET and format in ("symbol", "states"), reason="needs anygru-mxnet"),
+    )
+    for format in sorted(SEEDS)
+]
 
 
 @pytest.mark.parametrize("name", FINDS)

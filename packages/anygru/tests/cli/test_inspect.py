@@ -97,6 +97,7 @@ def test_without_the_library_of_a_format_the_command_that_installs_it_is_said(
 
 
 def test_nothing_to_draw_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     save_checkpoint({"a": torch.tensor(1.0)}, tmp_path / "x.pt")
     assert main(["inspect", str(tmp_path / "x.pt"), "--plot", str(tmp_path / "x.png")]) == 2
     assert "nothing to draw" in capsys.readouterr().err

@@ -15,7 +15,12 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 import anygru
 import anygru.onnx
 
-pytestmark = pytest.mark.compiles
+pytestmark = [
+    pytest.mark.compiles,
+    pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it"),
+    # torch 2.8 leaves a log of its compiler open
+    pytest.mark.filterwarnings("ignore:.*dedicated_log_torch_trace:pytest.PytestUnraisableExceptionWarning"),
+]
 STEPS, BATCH = torch.export.Dim("steps"), torch.export.Dim("batch")
 LAYERS = {
     "plain": lambda: anygru.GRU(3, 4),
@@ -71,6 +76,7 @@ def test_any_batch_and_length_give_the_same_numbers(make):
         assert_same(run(program, input), model(input))
 
 
+@pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
 @pytest.mark.parametrize("weights", mostly_long(["int8", "bfloat16"]))
 def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
     layer = anygru.GRU(3, 4, 2, bidirectional=True).freeze(weights)
@@ -104,6 +110,7 @@ def test_every_layer_is_one_node_with_its_weights_in_the_file(make):
         assert node.name.startswith("encoder")
 
 
+@pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
 def test_initial_states_batch_first_and_a_head():
     class Model(torch.nn.Module):
         def __init__(self):
@@ -167,6 +174,7 @@ def test_onnx_itself_agrees():
         assert_same(ReferenceEvaluator(program.model_proto).run(None, {name: input.numpy()}), layer(input))
 
 
+@pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
 @pytest.mark.parametrize("given", [True, False])
 def test_torchs_own_export_with_our_translations(given):
@@ -311,6 +319,7 @@ class Packing(torch.nn.Module):
         return self.head(output), h_n, lengths
 
 
+@pytest.mark.needs_torch(2, 10, because="an older exporter asks for the longest length of a packed batch")
 @pytest.mark.parametrize(("batch_first", "total", "fill"), mostly_long([(True, False, 2.5), (False, True, 0.0)]))
 @pytest.mark.parametrize(
     "make",
@@ -339,6 +348,7 @@ def test_a_packed_batch_becomes_sequence_lens(make, batch_first, total, fill):
     assert pack_padded_sequence(torch.zeros(3, 2, 1), [3, 2]).data.shape == (5, 1), "torch's function is itself again"
 
 
+@pytest.mark.needs_torch(2, 10, because="an older exporter asks for the longest length of a packed batch")
 @pytest.mark.parametrize(
     "use",
     [

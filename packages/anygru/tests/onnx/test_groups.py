@@ -12,7 +12,10 @@ import torch
 import anygru
 import anygru.onnx
 
-pytestmark = pytest.mark.compiles
+pytestmark = [
+    pytest.mark.compiles,
+    pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it"),
+]
 KINDS: dict[str, dict[str, Any]] = {
     "recurrent": {"groups": 2},
     "input too": {"groups": 3, "input_groups": 3, "reset": "before"},

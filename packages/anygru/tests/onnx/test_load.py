@@ -42,6 +42,7 @@ def node(hidden=4, **attributes):
     return helper.make_node("GRU", ["x", "W", "R", "B"], ["y", "y_h"], name="g", hidden_size=hidden, **attributes)
 
 
+@pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 @pytest.mark.parametrize(
     "layer",
     [

@@ -39,12 +39,12 @@ def without_kernels() -> str | None:
 _PLAIN = (Tensor, torch.nn.Parameter)
 # A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
 _table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
-_reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
+reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
 
 
 def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
     """A contiguous tensor as an argument of the native module: the tensor if readable, otherwise (address, size in bytes)."""
-    if _reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
+    if reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
         return tensor
     if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
         raise RuntimeError(

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from ..errors import AnygruError, ArgumentError, ArgumentTypeError
+from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
+from ..facts import torch_private
 from ..functional import gru, gru_cell
 from ..layers import gru as layers
 from ..layers.frozen import Frozen
@@ -58,8 +59,11 @@ def export(
     Raises:
         ArgumentError: ONNX's GRU cannot say a layer: a callable activation, a PackedSequence from outside, resets, decay,
             layer norm, zoneout.
+        BackendError: torch is older than 2.6, whose exporter takes no translations.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
+    if not torch_private.at_least(2, 6):
+        raise BackendError(f"anygru.onnx.export needs torch 2.6 or later, this is {torch.__version__}")
     model, args = as_module(model, tuple(args))
     table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}

@@ -13,7 +13,7 @@ from ..backends import aten, products
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import OF_LAYOUT, Call, Options, Problem
+from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
 from .casting import (
@@ -116,8 +116,9 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     """
     if isinstance(weights, FrozenWeights):
         return weights.layout, weights.hidden_size
-    facts: Any = options[OF_LAYOUT]
-    layout = count_layers(weights, *facts)
+    # Not `OF_LAYOUT`: the compilers of torch 2.6 and 2.8 fail at a slice of a named tuple.
+    sides = (options.bidirectional, options.bias, options.reverse)
+    layout = count_layers(weights, *sides, options.norm, options.groups, options.splits_input)
     return layout, weights[1].shape[-1] * layout.groups
 
 

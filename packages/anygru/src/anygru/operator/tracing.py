@@ -63,7 +63,8 @@ def run(
             "", input.dtype, layout, formula, batch_sizes is not None, False, True, True, clipping=clipping
         )
         return reference.run(problem, call)
-    facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend, clipping)
+    _, *of_layer = layout  # the compilers of torch 2.6 and 2.8 fail at a slice of a named tuple
+    facts = (batch_sizes, *modifiers, *of_layer, *formula, backend, clipping)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 

@@ -4,6 +4,7 @@ import socket
 
 import torch.distributed as dist
 
+from ..facts import torch_private
 from .addresses import LOOPBACK
 
 
@@ -35,6 +36,8 @@ def store_of_rank_0(host: str, port: int, rank: int) -> "dist.TCPStore":  # type
 def _serve(listening: socket.socket) -> "dist.TCPStore":  # type: ignore[name-defined]
     listening.listen()
     port = listening.getsockname()[1]
+    # The libuv store of torch 2.4, its default, takes no socket that listens already.
+    older = {} if torch_private.at_least(2, 6) else {"use_libuv": False}
     return dist.TCPStore(  # type: ignore[attr-defined]
-        LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach()
+        LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach(), **older
     )
