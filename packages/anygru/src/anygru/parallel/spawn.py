@@ -145,6 +145,7 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
         MASTER_ADDR=LOOPBACK,
         MASTER_PORT=str(port),
         TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 does not open a store, the parent has
+        TORCHELASTIC_RESTART_COUNT="0",  # which torch 2.4 reads beside it
     )
     result = function(*args)
     file = Path(results) / str(rank)

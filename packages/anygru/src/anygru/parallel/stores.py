@@ -1,6 +1,7 @@
 """The stores by which the processes of a job find each other, on addresses that only they can reach where that is possible."""
 
 import socket
+from typing import Any
 
 import torch.distributed as dist
 
@@ -37,7 +38,7 @@ def _serve(listening: socket.socket) -> "dist.TCPStore":  # type: ignore[name-de
     listening.listen()
     port = listening.getsockname()[1]
     # The libuv store of torch 2.4, its default, takes no socket that listens already.
-    older = {} if torch_private.at_least(2, 6) else {"use_libuv": False}
+    older: dict[str, Any] = {} if torch_private.at_least(2, 6) else {"use_libuv": False}
     return dist.TCPStore(  # type: ignore[attr-defined]
         LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach(), **older
     )
