@@ -78,9 +78,11 @@ def _convolution(
     pad: Sizes = (),
     num_filter: int = 0,
     num_group: int = 1,
-    no_bias: bool = False,
-    layout: str | None = None,
     workspace: int = 1024,
+    no_bias: bool = False,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
 ) -> Tensor:
     spatial = data.dim() - 2
     _channels_first("Convolution", layout)
@@ -113,9 +115,11 @@ def _deconvolution(
     target_shape: Sizes = (),
     num_filter: int = 0,
     num_group: int = 1,
-    no_bias: bool = True,
-    layout: str | None = None,
     workspace: int = 512,
+    no_bias: bool = True,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
 ) -> Tensor:
     spatial = data.dim() - 2
     _channels_first("Deconvolution", layout)
@@ -139,11 +143,12 @@ def _pooling(
     kernel: Sizes = (),
     pool_type: str = "max",
     global_pool: bool = False,
+    cudnn_off: bool = False,
+    pooling_convention: str = "valid",
     stride: Sizes = (),
     pad: Sizes = (),
-    pooling_convention: str = "valid",
-    count_include_pad: bool = True,
     p_value: int = 2,
+    count_include_pad: bool = True,
     layout: str | None = None,
 ) -> Tensor:
     spatial = data.dim() - 2

@@ -21,7 +21,7 @@ def _ones(shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None)
 
 
 @operator("_full", inputs=0)
-def _full(shape: Sizes = None, value: float = 0.0, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
+def _full(shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None, value: float = 0.0) -> Tensor:
     return _filled(shape, value, ctx, dtype)
 
 

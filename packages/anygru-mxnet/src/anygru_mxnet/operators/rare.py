@@ -1,6 +1,7 @@
 """Operators that few recurrent programs use: rearranged images, densities of distributions, straight-through gradients."""
 
 from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from torch import distributions as laws
 from torch.nn import functional
 
-from ..base import Sizes
+from ..base import MXNetError, Sizes
 from .registry import operator, truth
 
 
@@ -45,7 +46,11 @@ def _col2im(
 
 
 @operator("LRN", alike=True)
-def _lrn(data: Tensor, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0) -> Tensor:
+def _lrn(data: Tensor, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: int | None = None) -> Tensor:
+    if nsize is None:
+        raise MXNetError(
+            "LRN: Required parameter nsize of int (non-negative) is not presented; give the number of channels"
+        )
     return functional.local_response_norm(data, int(nsize), alpha, beta, knorm)
 
 
@@ -106,35 +111,36 @@ def _extract_triangle(A: Tensor, offset: int = 0, lower: bool = True) -> Tensor:
     return A[..., rows, columns]
 
 
-def _densities(name: str, law: Callable[..., Any], count: int) -> None:
-    def of(sample: Tensor, *parameters: Tensor, is_log: Any = False) -> Tensor:
-        spread = [p.reshape(p.shape + (1,) * (sample.dim() - p.dim())) for p in parameters]
-        density = law(*spread).log_prob(sample)
+def _density(name: str, law: Callable[..., Any]) -> None:
+    """Register the density of a law, whose parameters are the inputs after the sample."""
+    names = ["sample", *signature(law).parameters]
+    places = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    whole = Signature([*places, Parameter("is_log", Parameter.POSITIONAL_OR_KEYWORD, default=False)])
+
+    def compute(*arguments: Any, **given: Any) -> Tensor:
+        values = dict(whole.bind(*arguments, **given).arguments)
+        sample, is_log = values.pop("sample"), values.pop("is_log", False)
+        spread = [p.reshape(p.shape + (1,) * (sample.dim() - p.dim())) for p in values.values()]
+        density: Tensor = law(*spread).log_prob(sample)
         return density if truth(is_log) else density.exp()
 
-    def one(sample: Tensor, first: Tensor, is_log: bool = False) -> Tensor:
-        return of(sample, first, is_log=is_log)
-
-    def two(sample: Tensor, first: Tensor, second: Tensor, is_log: bool = False) -> Tensor:
-        return of(sample, first, second, is_log=is_log)
-
-    operator(f"_random_pdf_{name}", f"random_pdf_{name}", inputs=1 + count)(one if count == 1 else two)
+    compute.__signature__ = whole  # type: ignore[attr-defined]
+    operator(f"_random_pdf_{name}", f"random_pdf_{name}", inputs=len(names))(compute)
 
 
-for _name, _law, _count in (
-    ("normal", lambda mean, deviation: laws.Normal(mean, deviation, validate_args=False), 2),
-    ("uniform", lambda low, high: laws.Uniform(low, high, validate_args=False), 2),
-    ("exponential", lambda rate: laws.Exponential(rate, validate_args=False), 1),
-    ("poisson", lambda rate: laws.Poisson(rate, validate_args=False), 1),
-    ("gamma", lambda alpha, beta: laws.Gamma(alpha, beta, validate_args=False), 2),
-    ("negative_binomial", lambda k, p: laws.NegativeBinomial(k, 1 - p, validate_args=False), 2),
+for _name, _law in (
+    ("normal", lambda mu, sigma: laws.Normal(mu, sigma, validate_args=False)),
+    ("uniform", lambda low, high: laws.Uniform(low, high, validate_args=False)),
+    ("exponential", lambda lam: laws.Exponential(lam, validate_args=False)),
+    ("poisson", lambda lam: laws.Poisson(lam, validate_args=False)),
+    ("gamma", lambda alpha, beta: laws.Gamma(alpha, beta, validate_args=False)),
+    ("negative_binomial", lambda k, p: laws.NegativeBinomial(k, 1 - p, validate_args=False)),
     (
         "generalized_negative_binomial",
         lambda mu, alpha: laws.NegativeBinomial(1 / alpha, mu * alpha / (1 + mu * alpha), validate_args=False),
-        2,
     ),
 ):
-    _densities(_name, _law, _count)
+    _density(_name, _law)
 
 
 @operator("_random_pdf_dirichlet", "random_pdf_dirichlet", inputs=2)

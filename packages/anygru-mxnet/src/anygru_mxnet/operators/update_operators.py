@@ -33,6 +33,7 @@ class Update:
         many: names of the attributes of the `multi_` form that have a value for each weight, and their names in a step
             (which the `multi_` form does not take: MXNet refuses `eta` beside `etas`).
         count: the attribute of the `multi_` form with the number of weights.
+        last: the attributes that MXNet takes last, as recorded from 1.9.1.
     """
 
     change: Callable[..., None]
@@ -42,6 +43,7 @@ class Update:
     scaled: bool = False
     many: tuple[tuple[str, str], ...] = (("lrs", "lr"), ("wds", "wd"))
     count: str = "num_weights"
+    last: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, float]:
@@ -67,7 +69,13 @@ _MOMENTS = ("mean", "var")
 SGD = Update(updates.sgd)
 SGD_MOMENTUM = Update(updates.sgd_momentum, ("mom",))
 NESTEROV = Update(updates.nesterov, ("mom",))
-ADAMW = Update(updates.adamw, _MOMENTS, scaled=True, many=(("lrs", "lr"), ("wds", "wd"), ("etas", "eta")))
+ADAMW = Update(
+    updates.adamw,
+    _MOMENTS,
+    scaled=True,
+    many=(("lrs", "lr"), ("wds", "wd"), ("etas", "eta")),
+    last=("eta", "clip_gradient"),
+)
 LAMB = Update(
     updates.lamb,
     _MOMENTS,
@@ -83,10 +91,14 @@ ONE = [
     ("nag_mom_update", NESTEROV, False),
     ("mp_nag_mom_update", NESTEROV, True),
     ("signsgd_update", Update(updates.sign_sgd), False),
-    ("signum_update", Update(updates.signum, ("mom",)), False),
+    ("signum_update", Update(updates.signum, ("mom",), last=("wd_lh",)), False),
     ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True), False),
-    ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True), False),
-    ("rmspropalex_update", Update(updates.rmsprop_centered, ("n", "g", "delta"), decay_first=True), False),
+    ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True, last=("clip_weights",)), False),
+    (
+        "rmspropalex_update",
+        Update(updates.rmsprop_centered, ("n", "g", "delta"), decay_first=True, last=("clip_weights",)),
+        False,
+    ),
     ("ftrl_update", Update(updates.ftrl, ("z", "n")), False),
     ("ftml_update", Update(updates.ftml, ("d", "v", "z"), decay_first=True, clip="clip_grad"), False),
     ("_adamw_update", ADAMW, False),
@@ -118,6 +130,7 @@ def _register_one(name: str, update: Update, half: bool) -> None:
     inputs = ["weight", "grad", *update.states, *["weight32"] * half]
     scale = {} if update.scaled else {"rescale_grad": 1.0}
     attributes = {"lr": Parameter.empty, **update.options, "wd": 0.0, **scale, update.clip: -1.0}
+    attributes |= {key: attributes.pop(key) for key in update.last}
     whole = _signature([*inputs, *["rescale_grad"] * update.scaled], attributes)
 
     @torch.no_grad()
