@@ -1,6 +1,7 @@
 """Comparing gradients with finite differences."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy
@@ -150,8 +151,12 @@ def check_backward(
     saved = [p.array for p in variables]
     if dtype is not None and (numpy.dtype(dtype).kind != "f" or numpy.dtype(dtype).itemsize < 4):
         raise ValueError(f"`dtype` must be a float of 32 bits or more, got {dtype}")
+    difference = partial(
+        numerical_grad, eps=eps, detect_nondifferentiable=detect_nondifferentiable, diff_atol=0, diff_rtol=rtol
+    )
     try:
-        _check_direction(func, xs, y_grads, variables, skipped, dtype, eps, atol, rtol, detect_nondifferentiable)
+        analytic, numeric = _along_direction(func, xs, y_grads, variables, skipped, dtype, difference)
+        _assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
     finally:
         for p, array in zip(variables, saved, strict=True):
             p.cleargrad()
@@ -170,10 +175,16 @@ def _check_backward_with_params(
     check_backward(lambda *given: func(list(given[:n]), given[n:]), inputs, y_grad, **options)
 
 
-def _check_direction(
-    func: Any, xs: Any, y_grads: Any, params: Any, skipped: Any, dtype: DTypeLike | None, eps: float, atol: float,
-    rtol: float, detect: bool,
-) -> None:  # fmt: skip
+def _along_direction(
+    func: Callable[..., Any],
+    xs: tuple[Any, ...],
+    y_grads: tuple[Any, ...],
+    params: tuple[Any, ...],
+    skipped: list[bool],
+    dtype: DTypeLike | None,
+    difference: Callable[..., Any],
+) -> tuple[Any, Any]:
+    """The derivative along a random direction, by the function's `backward` and by a difference."""
     inputs = tuple(Variable(x.copy(), requires_grad=x.dtype.kind == "f") for x in xs)
     for p in params:
         p.cleargrad()
@@ -206,15 +217,13 @@ def _check_direction(
             x.array = array
         return tuple(y.array for y in results)
 
-    (numeric,) = numerical_grad(
-        along, (delta,), tuple(None if g is None else g.array for g in grads), eps, detect, 0, rtol
-    )
+    (numeric,) = difference(along, (delta,), tuple(None if g is None else g.array for g in grads))
     analytic = sum(
         float((numpy.asarray(x.grad, numpy.float64) * d).sum())
         for x, d in zip(checked, directions, strict=True)
         if x.grad is not None
     )
-    _assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
+    return analytic, numeric
 
 
 def _cast(array: NdArray, dtype: DTypeLike | None) -> Any:

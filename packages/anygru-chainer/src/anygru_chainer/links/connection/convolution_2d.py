@@ -20,13 +20,8 @@ from .convolution_nd import ConvolutionBase, Ints
 __all__ = ["Convolution2D", "Deconvolution2D", "DepthwiseConvolution2D", "DilatedConvolution2D"]
 
 
-class Convolution2D(ConvolutionBase):
-    """Convolution of pictures; see `ConvolutionBase`. `Convolution2D(n, k)` is `Convolution2D(None, n, k)`.
-
-    Args:
-        ksize, stride, pad: an int or a pair (rows, columns).
-        dilate, groups: keywords, 1 by default; see `functions.convolution_2d`.
-    """
+class PicturesBase(ConvolutionBase):
+    """The base of convolutions of pictures: the arguments and attributes that both directions have."""
 
     def __init__(
         self,
@@ -45,6 +40,15 @@ class Convolution2D(ConvolutionBase):
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)
         self.dilate = as_pair(dilate)
+
+
+class Convolution2D(PicturesBase):
+    """Convolution of pictures; see `ConvolutionBase`. `Convolution2D(n, k)` is `Convolution2D(None, n, k)`.
+
+    Args:
+        ksize, stride, pad: an int or a pair (rows, columns).
+        dilate, groups: keywords, 1 by default; see `functions.convolution_2d`.
+    """
 
     @classmethod
     def from_params(
@@ -93,7 +97,7 @@ class DilatedConvolution2D(Convolution2D):
         yield from ()  # it says nothing of itself (Chainer 7.8.1, recorded)
 
 
-class Deconvolution2D(ConvolutionBase):
+class Deconvolution2D(PicturesBase):
     """Transposed convolution of pictures; see `Convolution2D`.
 
     Args:
@@ -115,11 +119,7 @@ class Deconvolution2D(ConvolutionBase):
         initial_bias: InitializerSpec = None,
         **kwargs: Any,
     ) -> None:
-        dilate, groups = dilate_and_groups(kwargs)
-        super().__init__(2, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
-        self.stride = as_pair(stride)
-        self.pad = as_pair(pad)
-        self.dilate = as_pair(dilate)
+        super().__init__(in_channels, out_channels, ksize, stride, pad, nobias, initialW, initial_bias, **kwargs)
         self.outsize = (None, None) if outsize is None else outsize
 
     def _convolve(self, x: VariableLike) -> Variable:

@@ -5,14 +5,14 @@ import numpy
 from ...configuration import get_dtype
 from ...functions.normalizations import group_normalization
 from ...initializers import fillers
-from ...link import Link
 from ...types import InitializerSpec, VariableLike
-from ...variable import Parameter, Variable
+from ...variable import Variable
+from .affine import Affine
 
 __all__ = ["GroupNormalization"]
 
 
-class GroupNormalization(Link):
+class GroupNormalization(Affine):
     """Normalization of groups of channels with a learnt scale gamma and shift beta for each channel.
 
     Args:
@@ -30,21 +30,12 @@ class GroupNormalization(Link):
         initial_gamma: InitializerSpec = None,
         initial_beta: InitializerSpec = None,
     ) -> None:
-        super().__init__()
-        self.groups = groups
-        self.eps = eps
         gamma = fillers.get_initializer(1 if initial_gamma is None else initial_gamma)
         beta = fillers.get_initializer(0 if initial_beta is None else initial_beta)
+        # Under `mixed16` these are float32 and those of LayerNormalization float16 (Chainer 7.8.1, recorded).
         gamma.dtype = beta.dtype = get_dtype(None, map_mixed16=numpy.float32)
-        with self.init_scope():
-            self.gamma = Parameter(gamma)
-            self.beta = Parameter(beta)
-        if size is not None:
-            self._initialize_params(size)
-
-    def _initialize_params(self, size: int) -> None:
-        self.gamma.initialize(size)
-        self.beta.initialize(size)
+        super().__init__(size, eps, gamma, beta)
+        self.groups = groups
 
     def forward(self, x: VariableLike) -> Variable:
         """The normalized x [B, C, ...] (ValueError for less than two axes)."""

@@ -1,15 +1,15 @@
 """Layer normalization."""
 
 from ...functions.normalizations import layer_normalization
-from ...link import Link
 from ...types import InitializerSpec, VariableLike
 from ...utils import size_of_shape
-from ...variable import Parameter, Variable
+from ...variable import Variable
+from .affine import Affine
 
 __all__ = ["LayerNormalization"]
 
 
-class LayerNormalization(Link):
+class LayerNormalization(Affine):
     """Layer normalization of rows with a learnt scale gamma and shift beta.
 
     Args:
@@ -25,17 +25,7 @@ class LayerNormalization(Link):
         initial_gamma: InitializerSpec = None,
         initial_beta: InitializerSpec = None,
     ) -> None:
-        super().__init__()
-        with self.init_scope():
-            self.gamma = Parameter(1 if initial_gamma is None else initial_gamma)
-            self.beta = Parameter(0 if initial_beta is None else initial_beta)
-            self.eps = eps
-        if size is not None:
-            self._initialize_params(size)
-
-    def _initialize_params(self, size: int) -> None:
-        self.gamma.initialize(size)
-        self.beta.initialize(size)
+        super().__init__(size, eps, initial_gamma, initial_beta)
 
     def forward(self, x: VariableLike) -> Variable:
         """The normalized x [B, N]."""
