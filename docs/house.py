@@ -6,6 +6,7 @@ types alone are left out). A room is drawn above all that it imports. Arrows tha
 """
 
 import ast
+import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,8 @@ from anygru.dialects.suite import imports
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "packages/anygru/src/anygru"
 PICTURE = ROOT / "docs/images/house.svg"
+ARGUMENTS = ROOT / "tests/data/arguments.json"
+DIALECTS = ("chainer", "mxnet", "oneflow", "paddle")
 GROUND = "errors"
 """Most rooms import it; its arrows are counted and not drawn."""
 WIDTH, BOX, HIGH, STEP = 720, 104, 30, 72
@@ -54,6 +57,46 @@ def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def with_many_arguments(package: Path = CORE, most: int = 8) -> list[str]:
     return [f"{file}:{each.name}" for file, each in functions(package) if arguments(each) > most]
+
+
+def named(node: ast.AST, owner: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions with the names that users of a dialect know: `Class.method`, or the name of the operator that it registers."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            calls = [each for each in child.decorator_list if isinstance(each, ast.Call)]
+            registered = [ast.literal_eval(each.args[0]) for each in calls if ast.unparse(each.func) == "operator"]
+            yield (registered or [owner + child.name])[0], child
+            yield from named(child, f"{owner}{child.name}.")
+        else:
+            yield from named(child, f"{child.name}." if isinstance(child, ast.ClassDef) else owner)
+
+
+def long_functions(dialect: str, most: int = 8) -> Iterator[tuple[str, list[str]]]:
+    """Functions of a dialect with more arguments than `most`, and the arguments' names."""
+    for path in sorted((ROOT / f"packages/anygru-{dialect}/src").rglob("*.py")):
+        for name, function in named(ast.parse(path.read_text())):
+            if arguments(function) > most:
+                given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+                yield name, [each.arg for each in given if each.arg not in ("self", "cls")]
+
+
+def print_long(dialect: str) -> None:
+    print(*(name for name, _ in long_functions(dialect)), sep="\n")
+
+
+def not_asked(dialect: str) -> list[str]:
+    """The long functions whose arguments are not those of a public function of the original, in its order.
+
+    The record is `tests/data/arguments.json`. Functions with a private name count, whatever they take, and so do those of
+    releases that the record does not cover.
+    """
+    recorded = json.loads(ARGUMENTS.read_text())[dialect]
+
+    def asked(name: str, ours: list[str]) -> bool:
+        public = not name.startswith("_")
+        return public and any([each for each in theirs if each in ours] == ours for theirs in recorded.get(name, ()))
+
+    return [name for name, ours in long_functions(dialect) if not asked(name, ours)]
 
 
 COMPUTING = ("backends", "errors.py", "facts", "functional.py", "layers", "operator", "patching")
@@ -139,7 +182,7 @@ def draw(pairs: set[tuple[str, str]]) -> str:
 
 
 def counts() -> dict[str, int]:
-    """The counts of the core that `tests/test_house.py` bounds."""
+    """The counts that `tests/test_house.py` bounds, of the core and, the last, of the dialects."""
     files = [path for path in CORE.glob("*.py") if path.stem not in ("__init__", "__main__")]
     return {
         "modules right in the package": len(files),
@@ -148,6 +191,7 @@ def counts() -> dict[str, int]:
         "class names that two files define": len(twins()),
         "functions of more than 8 arguments": len(with_many_arguments()),
         "classes that compute": len(classes(within=COMPUTING)),
+        "functions of more than 8 arguments that no original asks for": sum(len(not_asked(each)) for each in DIALECTS),
     }
 
 

@@ -94,6 +94,12 @@ def test_few_functions_have_many_arguments() -> None:
     assert len(found) <= 8, found
 
 
+def test_few_functions_of_dialects_have_many_arguments() -> None:
+    """Beside those that the original has, under its name and in its order: helpers, and functions of older releases."""
+    found = {dialect: house().not_asked(dialect) for dialect in house().DIALECTS}
+    assert sum(map(len, found.values())) <= 24, found
+
+
 def test_the_house_keeps_its_size() -> None:
     """What `python docs/house.py` counts and draws."""
     drawn, counts = house(), house().counts()
