@@ -138,6 +138,7 @@ def _cross_entropy(
         loss = loss * as_tensor(class_weight).to(loss)[labels]
     if reduce == "no":
         return loss.to(x.dtype)
+    # The mean is over labels, whatever their classes weigh, unlike torch's; without any label it is 0 (7.8.1, recorded).
     count = counted.sum() if normalize else torch.tensor(len(x), device=x.device)
     return (loss.sum() / count.clamp(min=1)).to(x.dtype)
 

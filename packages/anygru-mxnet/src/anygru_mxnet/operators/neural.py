@@ -158,7 +158,7 @@ def _batch_norm(
         mean, variance = moving_mean, moving_var
     scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
     if truth(fix_gamma):
-        gamma.data.fill_(1)  # what a file then holds, as in MXNet
+        gamma.data.fill_(1)  # the caller's array changes, and a file then holds ones (MXNet 1.9.1, recorded)
     else:
         scaled = scaled * _along(gamma, axis, data.dim())
     result = scaled + _along(beta, axis, data.dim())

@@ -92,6 +92,7 @@ ONE = [
     ("mp_nag_mom_update", NESTEROV, True),
     ("signsgd_update", Update(updates.sign_sgd), False),
     ("signum_update", Update(updates.signum, ("mom",), last=("wd_lh",)), False),
+    # Here the bound of the gradient bounds the decay, too (MXNet 1.9.1, recorded).
     ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True), False),
     ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True, last=("clip_weights",)), False),
     (

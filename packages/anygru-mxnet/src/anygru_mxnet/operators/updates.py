@@ -26,6 +26,7 @@ def prepared(
 
 
 def sgd(weight: Tensor, gradient: Tensor, lr: float, wd: float) -> None:
+    # A bound of the gradient does not bound the decay (MXNet 1.9.1, recorded).
     if wd:
         weight.mul_(1 - lr * wd)
     weight.add_(gradient, alpha=-lr)
@@ -54,6 +55,7 @@ def sign_sgd(weight: Tensor, gradient: Tensor, lr: float, wd: float) -> None:
 def signum(
     weight: Tensor, gradient: Tensor, state: Tensor, lr: float, wd: float, momentum: float = 0.0, wd_lh: float = 0.0
 ) -> None:
+    # The momentum has the sign of the step, and the gradient the share 1 - momentum (MXNet 1.9.1, recorded).
     state.mul_(momentum).add_(gradient + wd * weight, alpha=-(1 - momentum))
     weight.mul_(1 - lr * wd_lh).add_(torch.sign(state), alpha=lr)
 
@@ -72,6 +74,7 @@ def adam(
     beta1, beta2 = single(beta1), single(beta2)
     mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
     variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
+    # `adam_update` corrects no first steps; `mx.optimizer.Adam` puts that into the rate (MXNet 1.9.1, recorded).
     weight.addcdiv_(mean, variance.sqrt().add_(single(epsilon)), value=-single(lr))
 
 
@@ -105,6 +108,7 @@ def rmsprop(
     clip_weights: float = -1.0,
 ) -> None:
     square.mul_(gamma1).addcmul_(gradient, gradient, value=1 - gamma1)
+    # Unlike torch's, this epsilon is inside the root (MXNet 1.9.1, recorded).
     weight.sub_(lr * gradient / torch.sqrt(square + epsilon))
     _bound(weight, clip_weights)
 
