@@ -119,6 +119,7 @@ def cross_entropy(
         check_reduction(reduction, "softmax_cross_entropy")
     need_tensor(input, "input", "cross_entropy")
     need_tensor(label, "label", "cross_entropy")
+    # 0 and negative numbers pass and have no effect on soft labels (Paddle 2.6.2, recorded).
     if ignore_index > 0 and soft_label:
         raise ValueError(
             "When soft_label == True, the value of 'ignore_index' in softmax_cross_entropy should be '-100', "

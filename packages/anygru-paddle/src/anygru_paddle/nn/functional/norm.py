@@ -54,6 +54,8 @@ def batch_norm(
     """
     need_float(x, "batch_norm")
     momentum, epsilon = single(momentum), single(epsilon)
+    # A given use_global_stats decides alone: False takes the batch, and moves the averages, even without training (Paddle
+    # 2.6.2, recorded).
     by_batch = training if use_global_stats is None else not use_global_stats
     channels_last = data_format in CHANNELS_LAST and x.ndim > 2
     inner = to_first(x, channels_last)
@@ -62,6 +64,7 @@ def batch_norm(
     if by_batch:
         mean = torch.mean(inner, dim=axes)
         var = torch.var(inner, dim=axes, correction=0)
+        # torch moves its average towards the unbiased variance; Paddle 2.6.2 takes the biased one (recorded).
         with torch.no_grad():
             for running, value in ((running_mean, mean), (running_var, var)):
                 old = torch.Tensor.mul(running.detach(), momentum)
