@@ -1,5 +1,6 @@
 """`freeze` exchanges every GRU inside a model for a frozen one; `freeze_aware` prepares the training for it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -40,20 +41,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
           0: FrozenGRU(3, 5, batch_first=True, weights='int8')
     """
     check_format(weights)
-    report = Report("frozen")
-    for name, module in recurrent_modules(model):
-        reason = _reason_to_leave(module, module is model)
-        if reason is None:
-            try:
-                frozen = _freeze(module, weights)
-            except AnygruError as error:
-                reason = str(error)
-        if reason is not None:
-            report.unchanged[name] = reason
-            continue
-        _exchange(model, module, frozen)
-        report.changed[name] = describe(frozen)
-    return report
+    return _exchange(model, "frozen", lambda module: _as_ours(module).freeze(weights))
 
 
 def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
@@ -82,32 +70,40 @@ def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
           0: GRU(3, 5, batch_first=True, freezes_to='int8')
     """
     check_format(weights)
-    report = Report("prepared")
+
+    def prepared(module: nn.Module) -> nn.Module:
+        layer = _as_ours(module)
+        if layer is module:
+            check_plain(layer)
+        else:
+            layer.train(module.training)
+        layer.freezes_to = None if weights == "float32" else weights
+        return layer
+
+    return _exchange(model, "prepared", prepared, (GRU, GRUCell))
+
+
+def _exchange(
+    model: nn.Module, done: str, make: Callable[[nn.Module], nn.Module], own: tuple[type[nn.Module], ...] = ()
+) -> Report:
+    """Puts the result of `make` in every place of each layer. Layers of the types `own` become no other: none is left."""
+    report = Report(done)
     for name, module in recurrent_modules(model):
-        own = isinstance(module, (GRU, GRUCell))
-        reason = None if own else _reason_to_leave(module, module is model)
-        try:
-            if own:
-                check_plain(module)
-        except AnygruError as error:
-            reason = str(error)
+        reason = None if isinstance(module, own) else _reason_to_leave(module, module is model)
+        if reason is None:
+            try:
+                other = make(module)
+            except AnygruError as error:
+                reason = str(error)
         if reason is not None:
             report.unchanged[name] = reason
             continue
-        prepared = _as_ours(module)
-        prepared.freezes_to = None if weights == "float32" else weights
-        if not own:
-            _exchange(model, module, prepared.train(module.training))
-        report.changed[name] = describe(prepared)
+        for parent in model.modules():
+            for place, child in parent._modules.items():
+                if child is module:
+                    parent._modules[place] = other
+        report.changed[name] = describe(other)
     return report
-
-
-def _exchange(model: nn.Module, module: nn.Module, other: nn.Module) -> None:
-    """Puts another module in every place of one."""
-    for parent in model.modules():
-        for place, child in parent._modules.items():
-            if child is module:
-                parent._modules[place] = other
 
 
 def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
@@ -126,10 +122,6 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
     if any(not is_reparametrization(hook) for hook in module._forward_pre_hooks.values()) or module._forward_hooks:
         return "it has hooks, which expect the layer itself"
     return None
-
-
-def _freeze(module: nn.Module, weights: WeightFormat) -> nn.Module:
-    return _as_ours(module).freeze(weights)
 
 
 def _as_ours(module: nn.Module) -> GRU | GRUCell:
