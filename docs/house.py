@@ -7,11 +7,18 @@ types alone are left out). A room is drawn above all that it imports. Arrows tha
 
 import ast
 import json
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import FrameType
+from unittest.mock import patch
 
+import torch
+
+import anygru
+from anygru.backends import cpu_calls
 from anygru.dialects.suite import imports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -120,6 +127,61 @@ def twins(package: Path = CORE) -> list[str]:
     return sorted(name for name, count in names.items() if count > 1 and not name.startswith("_"))
 
 
+def frames_to(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frame of a function of the core and those that called it, until the caller is neither the core nor torch."""
+    folders = {str(CORE): True, str(Path(torch.__file__).parent): False}
+    while frame is not None:
+        found = [own for folder, own in folders.items() if frame.f_code.co_filename.startswith(folder)]
+        if not found:
+            return
+        if found[0]:
+            yield frame
+        frame = frame.f_back
+
+
+def classes_of(value: object) -> Iterator[str]:
+    """The names of the core's classes that a value has, or that it holds if it is a tuple."""
+    if type(value).__module__.partition(".")[0] == "anygru":
+        yield type(value).__name__
+    if isinstance(value, tuple):
+        for each in value:
+            yield from classes_of(each)
+
+
+def words(call: Callable[[], object]) -> list[str]:
+    """Words that a reader learns between a layer and the kernel on the CPU that its call reaches.
+
+    These are the names of the functions that wait for the kernel, and of the classes of their variables. A name counts once:
+    `run` of a backend promises what `run` before it does. Functions that returned before the kernel began are not on the way.
+    """
+    native, found = cpu_calls.native, set[str]()
+
+    class Kernels:
+        def __getattr__(self, name: str) -> object:
+            found.clear()  # the last one computes; those before it made objects for it
+            frames = list(frames_to(sys._getframe(1)))
+            for frame in frames[:-1]:
+                code = frame.f_code
+                found.update(getattr(code, "co_qualname", code.co_name).split("."))  # since Python 3.11 with its class
+            for frame in frames:
+                found.update(name for value in frame.f_locals.values() for name in classes_of(value))
+            return getattr(native, name)
+
+    with patch.object(cpu_calls, "native", Kernels()):
+        call()
+    return sorted(found - {"GRU"})
+
+
+def words_of_paths() -> dict[str, list[str]]:
+    """The words of a plain call, and of one with lengths and resets; both while training."""
+    layer, input = anygru.GRU(4, 8), torch.randn(3, 2, 4)
+    lengths, resets = torch.tensor([3, 2]), torch.zeros(3, 2, dtype=torch.bool)
+    return {
+        "fast path": words(lambda: layer(input)),
+        "general path": words(lambda: layer(input, lengths=lengths, resets=resets)),
+    }
+
+
 def floors(pairs: set[tuple[str, str]]) -> dict[str, int]:
     """The floor of each room: right below the lowest room that imports it; a room that none imports, above all of its own."""
 
@@ -184,14 +246,18 @@ def draw(pairs: set[tuple[str, str]]) -> str:
 def counts() -> dict[str, int]:
     """The counts that `tests/test_house.py` bounds, of the core and, the last, of the dialects."""
     files = [path for path in CORE.glob("*.py") if path.stem not in ("__init__", "__main__")]
+    many = with_many_arguments()
+    kernels = [each for each in many if each.startswith("backends/triton")]
     return {
         "modules right in the package": len(files),
         "rooms": len(rooms()),
         "arrows": len(arrows()),
         "class names that two files define": len(twins()),
-        "functions of more than 8 arguments": len(with_many_arguments()),
+        "functions of more than 8 arguments": len(many) - len(kernels),
+        "kernels in Triton of more than 8 arguments": len(kernels),
         "classes that compute": len(classes(within=COMPUTING)),
         "functions of more than 8 arguments that no original asks for": sum(len(not_asked(each)) for each in DIALECTS),
+        **{f"words to the kernel, {path}": len(found) for path, found in words_of_paths().items()},
     }
 
 
