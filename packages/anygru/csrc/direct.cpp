@@ -94,6 +94,25 @@ nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::han
     return nb::steal(results);
 }
 
+// Computes with packed weights into `output`, a new tensor. None where its memory cannot be read.
+template <class Real>
+nb::object from_packed(ForwardArguments<Real>& arguments, const StoredWeights<Real>& stored, const nb::object& output,
+                       Index threads) {
+    const Shape& shape = arguments.shape;
+    const Index width = shape.state_stride();
+    TensorView view;
+    if (!view_of_new(output.ptr(), view)) return nb::none();
+    arguments.output = {view.at<Real>(), shape.batch * width, width};
+    arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
+    arguments.packed = stored.packed.get();
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        anygru::forward(arguments);
+    }
+    return output;
+}
+
 // The next steps of a stream: `state` [L, B, H] goes on in place. None where a tensor is not what the stream needs.
 template <class Real>
 nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const TensorView& given, nb::handle state,
@@ -120,16 +139,7 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
                               : many          ? new_tensor(input, shape.steps, width)
                               : batched       ? new_tensor(input, shape.batch, width)
                                               : new_tensor(input, width);
-    if (!view_of_new(output.ptr(), view)) return nb::none();
-    arguments.output = {view.at<Real>(), shape.batch * width, width};
-    arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
-    arguments.packed = stored.packed.get();
-    arguments.threads = thread_count(threads);
-    {
-        nb::gil_scoped_release release;
-        anygru::forward(arguments);
-    }
-    return output;
+    return from_packed(arguments, stored, output, threads);
 }
 
 // One step x [n, I] of rows of `states` [capacity, S], which go on in place; the layers' states begin at `offset` of a row.
@@ -160,16 +170,7 @@ nb::object advance_rows(const StoredWeights<Real>& stored, nb::handle input, con
     arguments.h_0 = arguments.h_n = view.at<Real>() + offset;
     arguments.input = {given.at<const Real>(), 0, given.strides[0]};
     const nb::object output = new_tensor(input, shape.batch, features);
-    if (!view_of_new(output.ptr(), view)) return nb::none();
-    arguments.output = {view.at<Real>(), shape.batch * features, features};
-    arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
-    arguments.packed = stored.packed.get();
-    arguments.threads = thread_count(threads);
-    {
-        nb::gil_scoped_release release;
-        anygru::forward(arguments);
-    }
-    return output;
+    return from_packed(arguments, stored, output, threads);
 }
 
 }  // namespace
