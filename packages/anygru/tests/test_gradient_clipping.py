@@ -184,6 +184,33 @@ def test_transforms() -> None:
     close(tangent, torch.func.jvp(lambda one: free(one)[0], (x.detach(),), (torch.ones_like(x),))[1])
 
 
+def test_second_derivatives_by_transforms() -> None:
+    torch.manual_seed(0)
+    layer = anygru.GRU(3, 4, gradient_clipping=0.05, dtype=torch.float64)
+    cell = anygru.GRUCell(3, 4, gradient_clipping=0.05, dtype=torch.float64)
+
+    def in_one_call(x: Tensor) -> Tensor:
+        return layer(x)[0].pow(2).sum()
+
+    def in_several_calls(x: Tensor) -> Tensor:
+        state = cell(x[1], cell(x[0]))
+        return layer(x[2:], state[None])[0].pow(2).sum()
+
+    x, weighing, towards = (torch.randn(4, 2, 3, dtype=torch.float64) for _ in range(3))
+    for loss in (in_one_call, in_several_calls):
+        gradient = torch.func.grad(loss)
+        clipped = gradient(x)
+        layer.gradient_clipping = cell.gradient_clipping = None
+        assert not torch.allclose(clipped, gradient(x))
+        layer.gradient_clipping = cell.gradient_clipping = 0.05
+        step = 1e-6 * towards
+        expected = ((gradient(x + step) - gradient(x - step)) * weighing).sum() / 2e-6
+        second = torch.func.grad(lambda one, gradient=gradient: (gradient(one) * weighing).sum())(x)
+        close((second * towards).sum(), expected, rtol=1e-5, atol=1e-6)
+        forward = torch.func.jvp(gradient, (x,), (towards,))[1]
+        close((forward * weighing).sum(), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_other_backends_refuse_and_say_so() -> None:
     layer = anygru.GRU(3, 5, gradient_clipping=1.0, backend="aten")
     with pytest.raises(anygru.BackendError, match="no clipping of gradients"):

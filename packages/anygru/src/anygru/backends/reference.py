@@ -178,9 +178,13 @@ def _clip(grad: Tensor, most: float) -> Tensor:
 
 
 def _refuse_second_derivative() -> NoReturn:
-    """Of clipped gradients: they would depend on where backends join gradients."""
+    """Of clipped gradients: a derivative of one must not be clipped, but would go back through the hooks of the first.
+
+    The levels of torch.func keep them apart: a hook belongs to the level that it was registered in.
+    """
     raise BackendError(
-        "gradient_clipping has no second derivatives: leave create_graph=True out, or set gradient_clipping to None"
+        "gradient_clipping has no second derivatives by create_graph=True: leave it out, differentiate torch.func.grad "
+        "instead, or set gradient_clipping to None"
     )
 
 
