@@ -133,6 +133,14 @@ def test_operators_of_a_graph_can_be_watched():
     assert seen == [(b"d_fwd_output", b"FullyConnected", (1, 2)), (b"d_relu_fwd_output", b"Activation", (1, 2))]
 
 
+def test_top_k_of_one_axis_leaves_the_global_sum():
+    """As recorded from MXNet 1.9.1, which compares the order of the scores with the labels."""
+    metric = mx.metric.TopKAccuracy(2)
+    metric.update([nd.array([0, 1, 2, 3])], [nd.array([0.1, 0.2, 0.3, 0.4])])
+    assert metric.get() == ("top_k_accuracy_2", 1.0)
+    assert metric.get_global() == ("top_k_accuracy_2", 0.0)
+
+
 def test_metrics_from_texts():
     assert mx.metric.create('["TopKAccuracy", {"top_k": 3}]').name == "top_k_accuracy_3"
     composite = mx.metric.create('{"metric": "CompositeEvalMetric", "metrics": [{"metric": "Accuracy"}]}')

@@ -63,13 +63,15 @@ class TopKAccuracy(GlobalMetric):
             assert pred.ndim <= 2, "Predictions should be no more than 2 dims"
             wanted = label.asnumpy().astype("int32").ravel()
             scores = pred.asnumpy().astype("float32")
-            if scores.ndim == 1:
-                found = (np.argsort(scores) == wanted).sum()
-            else:
-                best = np.argpartition(scores, -self.top_k)[:, -min(self.top_k, scores.shape[1]) :]
-                found = (best == wanted[:, None]).sum()
+            order = np.argpartition(scores, -self.top_k)
             check_label_shapes(wanted, scores)
-            self._add(found, scores.shape[0])
+            if scores.ndim == 1:
+                # MXNet 1.9.1 compares the order with the labels, and leaves the global sum as it is (read, recorded).
+                self._add(0, scores.shape[0])
+                self.sum_metric += float((order == wanted).sum())
+                continue
+            best = order[:, -min(self.top_k, scores.shape[1]) :]
+            self._add((best == wanted[:, None]).sum(), scores.shape[0])
 
 
 class _Counts:
@@ -107,6 +109,7 @@ class _Counts:
             self.true_negative + self.false_positive,
             self.true_negative + self.false_negative,
         )
+        # A term of zero is left out, where it would make the correlation nan (MXNet 1.9.1, read, recorded).
         product = math.prod(float(term) for term in terms if term)
         agreement = float(self.true_positive) * self.true_negative - float(self.false_positive) * self.false_negative
         return agreement / math.sqrt(product)
@@ -137,6 +140,7 @@ class _Binary(GlobalMetric):
         if self.average == "macro":
             self._add(self._score(self._local), 1)
             self._local.clear()
+            # The counts of all batches go, too: each has a score of its own (MXNet 1.9.1, `reset_stats`, read).
             self._whole.clear()
         else:
             self.num_inst = self._local.total
@@ -222,6 +226,7 @@ class PCC(GlobalMetric):
                 self._local, self._whole = (np.pad(counts, (0, size)) for counts in (self._local, self._whole))
             for counts in (self._local, self._whole):
                 np.add.at(counts, (found.ravel(), wanted), 1)
+        # A call counts once, whatever the number of arrays and samples (MXNet 1.9.1, `PCC.update`, read).
         self.num_inst, self.global_num_inst = self.num_inst + 1, self.global_num_inst + 1
         self.sum_metric = self._score(self._local) * self.num_inst
         self.global_sum_metric = self._score(self._whole) * self.global_num_inst
@@ -269,6 +274,7 @@ class Perplexity(GlobalMetric):
             wanted = label.asnumpy().ravel().astype("int64")
             scores = pred.asnumpy()
             rows = scores.reshape(-1, scores.shape[-1])
+            # A label beyond the classes is the nearest one, by MXNet 1.9.1's `pick` (recorded).
             chosen = rows[np.arange(len(wanted)), wanted.clip(0, rows.shape[1] - 1)]
             counted = np.ones(len(wanted), bool) if self.ignore_label is None else wanted != self.ignore_label
             # float32 as MXNet's arrays, whose sums lose next to nothing
