@@ -369,3 +369,19 @@ def test_a_string_is_the_number_that_it_begins_with():
     assert (x != "5").tolist() == [True, False]
     assert (x + "2.5e1x").tolist() == [25.0, 30.0]
     assert (paddle.to_tensor([1]) + "1.9").tolist() == [2]
+
+
+def test_stack_takes_a_list():
+    """As recorded from Paddle 2.6.2."""
+    with pytest.raises(ValueError, match="must be list of Tensors"):
+        paddle.stack(paddle.ones([1, 3]), 0)
+    assert paddle.stack([paddle.ones([1, 3])], 1).shape == [1, 1, 3]
+
+
+def test_nll_loss_of_no_label_is_zero():
+    """As recorded from Paddle 2.6.2; torch's mean is nan."""
+    scores = paddle.to_tensor([[0.1, 0.2]], stop_gradient=False)
+    loss = paddle.nn.functional.nll_loss(scores, paddle.to_tensor([-100]))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert scores.grad.tolist() == [[0.0, 0.0]]

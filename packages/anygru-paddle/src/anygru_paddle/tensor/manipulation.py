@@ -100,7 +100,7 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> torch.Tensor:
 def stack(x: Any, axis: int = 0, name: str | None = None) -> torch.Tensor:
     """Tensors of one shape and dtype joined along a new axis."""
     if isinstance(x, torch.Tensor):
-        return torch.unsqueeze(x, axis)
+        raise ValueError("(InvalidArgument) stack(): argument 'x' (position 0) must be list of Tensors, but got Tensor")
     tensors = list(x)
     for each in tensors[1:]:
         need_same_dtype(tensors[0], each, "stack")
@@ -169,6 +169,7 @@ def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> torch
     """`x` without its axes of length 1, or without those of `axis` that have length 1."""
     need_tensor(x, "x", "squeeze")
     axis = as_axis(axis)
+    # An empty list means all axes (recorded, 2.6.2).
     return torch.squeeze(x) if axis is None or axis == () else torch.squeeze(x, axis)
 
 
@@ -288,6 +289,7 @@ def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None
             raise paddles(
                 IndexError(f"tensordot(): x has {x.ndim} axes and y {y.ndim}, got the axes {mine} and {theirs}")
             )
+        # An axis of length 1 goes with any other, as if repeated (recorded, 2.6.2).
         if x.shape[mine] == 1:
             y = torch.sum(y, dim=theirs, keepdim=True, dtype=torch_dtype(y.dtype))
         elif y.shape[theirs] == 1:

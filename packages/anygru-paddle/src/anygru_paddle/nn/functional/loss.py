@@ -76,6 +76,7 @@ def kl_div(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", na
             f"The value of 'reduction' in kl_div should be 'sum', 'mean', 'batchmean' or 'none', but received {reduction}."
         )
     loss = torch.sub(torch.xlogy(label, label), torch.mul(label, input))
+    # Nothing for labels below zero either, where the formula is nan (recorded, 2.6.2).
     loss = torch.where(torch.gt(label, 0), loss, torch.zeros_like(loss))
     if reduction == "batchmean":
         return torch.div(torch.sum(loss), int(input.shape[0]) if input.ndim else 1)
@@ -164,7 +165,10 @@ def nll_loss(
     reductions = {"none": 0, "mean": 1, "sum": 2}
     try:
         function = torch._C._nn.nll_loss if input.ndim == 2 else torch._C._nn.nll_loss_nd  # type: ignore[attr-defined]
-        return function(input, torch.Tensor.to(label, torch.int64), weight, reductions[reduction], ignore_index)  # type: ignore[arg-type]
+        places = torch.Tensor.to(label, torch.int64)
+        if reduction == "mean" and torch.Tensor.numel(label) and bool((plain(places) == ignore_index).all()):
+            reduction = "sum"  # torch's mean of no label is nan, Paddle's zero (recorded, 2.6.2)
+        return function(input, places, weight, reductions[reduction], ignore_index)  # type: ignore[arg-type]
     except IndexError as error:
         raise ValueError(f"(InvalidArgument) nll_loss: {error}") from error
 
@@ -190,7 +194,7 @@ def hinge_embedding_loss(
 ) -> torch.Tensor:
     """The input where the label is 1, max(0, margin - input) where it is -1."""
     check_reduction(reduction, "hinge_embedding_loss")
-    zero = torch.zeros_like(input)
+    zero = torch.zeros_like(input)  # for any label but 1 and -1, too (recorded, 2.6.2)
     alike = torch.where(torch.eq(label, 1), input, zero)
     apart = torch.where(torch.eq(label, -1), torch.relu(torch.sub(single(margin), input)), zero)
     return reduced(torch.add(alike, apart), reduction)
