@@ -268,20 +268,20 @@ def windows_in_processes() -> list[str]:
 
 
 @contextlib.contextmanager
-def _counted() -> Iterator[list[int]]:
-    """The numbers in each sum over processes."""
+def _counted(name: str = "all_reduce") -> Iterator[list[int]]:
+    """The numbers that a process brings into each collective of this name, usually sums over processes."""
     sizes: list[int] = []
-    all_reduce = torch.distributed.all_reduce
+    collective = getattr(torch.distributed, name)
 
-    def counting(tensor: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
-        sizes.append(tensor.numel())
-        return all_reduce(tensor, *arguments, **keywords)
+    def counting(*arguments: Any, **keywords: Any) -> Any:
+        sizes.append(next(value.numel() for value in arguments if isinstance(value, torch.Tensor)))
+        return collective(*arguments, **keywords)
 
-    torch.distributed.all_reduce = counting
+    setattr(torch.distributed, name, counting)
     try:
         yield sizes
     finally:
-        torch.distributed.all_reduce = all_reduce
+        setattr(torch.distributed, name, collective)
 
 
 def data_parallel() -> dict[str, Any]:
@@ -325,7 +325,22 @@ def data_parallel() -> dict[str, Any]:
         np.abs(a.detach().numpy() - b.detach().numpy()).max()
         for a, b in zip(alone.parameters(), shared.parameters(), strict=True)
     ]
-    return {**found, **_between(place)}
+    return {**found, **_between(place), **_promised(place)}
+
+
+def _promised(place: Any) -> dict[str, Any]:
+    """A split of pieces that the program says are alike: its messages, shape, values and the gradient of a piece."""
+    rank = parallel.world().rank
+    piece = flow.tensor([[1.0, 2.0], [3.0, 4.0]]) + 10 * rank
+    piece.requires_grad_()
+    found = {}
+    for checks in (True, False):
+        with _counted("all_gather") as messages:
+            whole = piece.to_global(place, flow.sbp.split(1), check_meta=checks)
+        piece.grad = None
+        (whole * whole).sum().backward()
+        found[checks] = (len(messages), tuple(whole.shape), whole.numpy().tolist(), piece.grad.numpy().tolist())
+    return {"promised": found}
 
 
 def _between(place: Any) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def test_windows_of_each_layout() -> None:
 def test_a_split_batch_trains_as_one_process_does() -> None:
     """One message of gradients in each backward pass, and one number for the labels that count."""
     workers = parallel.spawn(global_programs.data_parallel, nprocs=2)
-    for found in (workers.result(rank) for rank in range(2)):
+    for rank, found in enumerate(workers.result(rank) for rank in range(2)):
         for alone, shared in found["losses"]:
             assert shared == pytest.approx(alone, rel=1e-5)
         assert max(found["weights"]) < 1e-5
@@ -139,3 +139,7 @@ def test_a_split_batch_trains_as_one_process_does() -> None:
         assert "before an operator takes the tensor" in found["late"]
         assert found["changed"] == [[84.0, 156.0], [228.0, 300.0]]
         assert found["twice"] == [8.0, 24.0]
+        whole = [[1.0, 2.0, 11.0, 12.0], [3.0, 4.0, 13.0, 14.0]]
+        gradient = [[2 * value for value in row[2 * rank : 2 * rank + 2]] for row in whole]
+        assert found["promised"][True] == (1, (2, 4), whole, gradient)
+        assert found["promised"][False] == (0, (2, 4), whole, gradient)

@@ -58,6 +58,9 @@ class OverProcesses(torch.Tensor):
     ) -> Any:
         """A global tensor with this as the process's piece, or a global tensor in another layout.
 
+        Args:
+            check_meta: False promises that all pieces have one shape and data type, which saves a message per split.
+
         Raises:
             RuntimeError: a local tensor without placement or sbp; a split over a dimension that is not there.
             TypeError: a placement or an sbp of another kind.
@@ -74,7 +77,7 @@ class OverProcesses(torch.Tensor):
             raise RuntimeError(f"to_global of a local tensor needs a placement and an sbp, and {missing} was not given")
         mesh = placement.mesh
         layout = sbp_module.placements(sbp, mesh.ndim, self.dim())
-        return dress(global_tensor.from_local(self._brought(mesh, layout), mesh, layout))
+        return dress(global_tensor.from_local(self._brought(mesh, layout), mesh, layout, alike=not check_meta))
 
     def _brought(self, mesh: DeviceMesh, layout: Iterable[Placement]) -> torch.Tensor:
         """A local tensor as it enters a global one. Of a broadcast only the first process's values count, and have gradients."""

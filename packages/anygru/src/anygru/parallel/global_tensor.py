@@ -45,8 +45,11 @@ def _mesh(device_type: str, shape: tuple[int, ...], ranks: tuple[int, ...]) -> D
     return DeviceMesh(device_type, torch.tensor(ranks).reshape(shape))
 
 
-def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
+def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = False) -> DTensor:
     """The global tensor of which `local` is this process's piece; gradients flow back to `local`.
+
+    Args:
+        alike: the caller knows that all pieces have one shape, so the processes need not tell each other.
 
     Raises:
         ArgumentError: pieces of different shapes, other than the last ones of a split being shorter.
@@ -56,7 +59,7 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     shape, stride = list(local.shape), None
     for axis, kind in enumerate(layout):
         if isinstance(kind, Shard) and mesh.size(axis) > 1:
-            sizes = _sizes(local, mesh, axis)
+            sizes = [list(local.shape)] * mesh.size(axis) if alike else _sizes(local, mesh, axis)
             dim = kind.dim
             if any(size[:dim] + size[dim + 1 :] != sizes[0][:dim] + sizes[0][dim + 1 :] for size in sizes):
                 raise ArgumentError(f"to_global: the pieces of a split must agree in all other sizes, got {sizes}")
@@ -97,11 +100,11 @@ _MOST_DIMS = 64  # of a tensor of torch
 
 def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
     """The shape of each process's piece along one dimension of the mesh."""
-    own = torch.zeros(_MOST_DIMS + 1, dtype=torch.int64, device=local.device)
-    own[: local.dim() + 1] = torch.tensor([local.dim(), *local.shape])
-    gathered = [torch.empty_like(own) for _ in range(mesh.size(axis))]
-    dist.all_gather(gathered, own, group=mesh.get_group(axis))
-    return [row[1 : row[0] + 1] for row in torch.stack(gathered).tolist()]
+    row = [local.dim(), *local.shape, *[0] * (_MOST_DIMS - local.dim())]
+    own = torch.tensor(row, dtype=torch.int64, device=local.device)
+    gathered = own.new_empty((mesh.size(axis), len(row)))
+    dist.all_gather(list(gathered.unbind()), own, group=mesh.get_group(axis))
+    return [row[1 : row[0] + 1] for row in gathered.tolist()]
 
 
 def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
