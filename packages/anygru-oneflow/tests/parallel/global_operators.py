@@ -140,7 +140,7 @@ def _whole(value: Any) -> Any:
 
 def outcome(text: str, place: Any, layout: Any) -> list[Any]:
     """The results of an expression, its gradients, and the gradients of their squares: NumPy arrays, or None."""
-    given: dict[str, Any] = {"flow": flow, "nn": nn, "F": F, "B": B}
+    given: dict[str, Any] = {"flow": flow, "nn": nn, "F": F, "B": [B] * len(layout or ())}
     leaves = []
     for name, values in inputs().items():
         tensor = flow.tensor(values)
