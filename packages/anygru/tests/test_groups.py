@@ -40,11 +40,11 @@ def numpy_groups(layer: anygru.GRU, x: Tensor, h_0: Tensor, lengths: list[int] |
     weights = [weight.detach().double().numpy() for weight in layer.flat_weights]
     below, h_n = x.detach().double().numpy(), h_0.detach().double().numpy().copy()
     for number in range(layer.num_layers):
-        out = np.zeros((*below.shape[:2], layout.directions * H))
+        out = np.zeros((*below.shape[:2], layout.directions() * H))
         width = below.shape[2] // layer.groups
-        for direction in range(layout.directions):
+        for direction in range(layout.directions()):
             own = weights[layout.of_direction(number, direction)]
-            place = number * layout.directions + direction
+            place = number * layout.directions() + direction
             for group in range(layer.groups):
                 columns = slice(group * units, (group + 1) * units)
                 reads = slice(group * width, (group + 1) * width) if layer.input_groups > 1 else slice(None)

@@ -110,7 +110,7 @@ def numpy_modified(case: Case, x, h_0, weights, norm: bool, modifiers: Modifiers
         name: np.broadcast_to(
             values.double().numpy(), (case.L * case.D, *((case.T,) if name != "mask" else ()), case.B, case.H)
         )
-        for name, values in zip(modifiers.names, modifiers.present, strict=True)
+        for name, values in zip(modifiers.names(), modifiers.present(), strict=True)
     }
     for b, length in enumerate(case.lengths or (case.T,) * case.B):
         below = x[:length, b]
@@ -235,7 +235,7 @@ def test_masks_are_drawn_from_torchs_generator() -> None:
     again = noise.draw(NONE, input, 2, 20, 32)
     assert drawn.zoneout.shape == (2, 30, 20, 32)
     assert drawn.mask.shape == (2, 20, 32)
-    assert drawn.names == noise.names
+    assert drawn.names() == noise.names()
     assert torch.equal(drawn.zoneout, again.zoneout)
     assert torch.equal(drawn.mask, again.mask)
     assert drawn.zoneout.unique().tolist() == [0, 1]

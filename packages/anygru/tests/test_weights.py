@@ -25,7 +25,7 @@ def test_layout_is_that_of_torch(layers: int, bidirectional: bool, bias: bool) -
     for expected, (layer, direction) in zip(theirs.all_weights, places, strict=True):
         found = weights.tensors[weights.layout.of_direction(layer, direction)]
         assert all(one is other for one, other in zip(found, expected, strict=True))
-    assert weights.layout.states == layers * (1 + bidirectional)
+    assert weights.layout.states() == layers * (1 + bidirectional)
 
 
 def test_wrong_weights_are_refused() -> None:

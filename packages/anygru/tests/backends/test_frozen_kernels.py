@@ -42,7 +42,7 @@ def variant(request: pytest.FixtureRequest) -> Iterator[str]:
 def make_problem(case: Case, ragged: bool = False, modifiers: Modifiers = NONE) -> Problem:
     layout = Layout(case.L, case.bidirectional, case.bias)
     return Problem(
-        "cpu", torch.float32, layout, Formula(case.reset), ragged, False, False, False, modified=modifiers.names
+        "cpu", torch.float32, layout, Formula(case.reset), ragged, False, False, False, modified=modifiers.names()
     )
 
 

@@ -62,7 +62,7 @@ def choose(problem: Problem, name: str | None = None) -> Backend:
         BackendError: the named backend refuses; the message has its reason.
     """
     if name is None:
-        if cpu_calls.native is None and problem.device_type == "cpu" and problem.formula.standard:
+        if cpu_calls.native is None and problem.device_type == "cpu" and problem.formula.standard():
             _warn_of_missing_kernels()
         return next(backend for backend in map(load, order(problem)) if backend.refuse(problem) is None)
     backend = load(name)

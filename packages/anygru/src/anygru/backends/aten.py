@@ -27,7 +27,7 @@ def refuse_formula(problem: Problem) -> str | None:
     """Why torch's own GRU cannot compute a problem, on any device; None if it can."""
     if problem.formula.reset != "after":
         return "torch's own GRU knows reset='after' only"
-    if not problem.formula.standard:
+    if not problem.formula.standard():
         return "torch's own GRU knows sigmoid and tanh only"
     if problem.empty:
         return "torch's own GRU refuses empty batches and sequences"

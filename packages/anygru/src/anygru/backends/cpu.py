@@ -30,7 +30,7 @@ def refuse(problem: Problem) -> str | None:
         return missing
     if problem.dtype not in _DTYPES and problem.dtype not in _HALF_DTYPES:
         return f"it computes float32, float64, bfloat16 and float16, and the input is {problem.dtype}"
-    if not problem.formula.standard:
+    if not problem.formula.standard():
         return "it knows the activations sigmoid and tanh only"
     if problem.recorded:
         return "torch.jit.trace and the legacy ONNX exporter cannot record a native call"
@@ -67,7 +67,7 @@ def direct(
     Returns None if anything about the call is unusual or wrong; the general path then computes it or raises. Both paths give
     bit-identical results.
     """
-    if native is None or not options.formula.standard:
+    if native is None or not options.formula.standard():
         return None
     precision = products.precision(input.dtype, options.autocast)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
@@ -82,7 +82,7 @@ def direct(
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     if modifiers is not NONE:
-        problem = problem._replace(modified=modifiers.names)
+        problem = problem._replace(modified=modifiers.names())
     return recorded.run(KERNELS, problem, Call(input, h_0, weights, None, modifiers), found)
 
 
@@ -104,10 +104,10 @@ def reserve_numel(problem: Problem, call: Call) -> Any:
     """
     input, hidden = call.input, call.h_0.shape[2]
     rows = input.shape[0] if call.batch_sizes is not None else input.shape[0] * input.shape[1]
-    units = rows * hidden * problem.layout.directions
+    units = rows * hidden * problem.layout.directions()
     numel = units * (5 * problem.layout.num_layers - 1)
     if problem.layout.norm:
-        numel += rows * problem.layout.states * (6 * hidden + 4 * problem.layout.groups)
+        numel += rows * problem.layout.states() * (6 * hidden + 4 * problem.layout.groups)
     return 2 * (numel + units) if problem.dtype in _HALF_DTYPES else numel
 
 
@@ -120,7 +120,7 @@ def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, T
         found = cpu_calls.dense(input, h_0, weights, cpu_calls.kind_of(problem), keep, modifiers)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
-    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions()))
     h_n = h_0.new_empty(h_0.shape)
     reserve = input.new_empty(reserve_numel(problem, call)) if keep else None
     cpu_calls.forward(problem, call, (output, h_n, reserve))
@@ -135,7 +135,7 @@ def _forward_of_halves(problem: Problem, call: Call, keep: bool) -> tuple[Tensor
         return output.to(dtype), h_n.to(dtype), call.input.new_empty(0)
     reserve = wide.input.new_empty(reserve_numel(problem, call) // 2)
     kept = reserve[: reserve_numel(single, wide)]
-    output = reserve[kept.numel() :].view((*call.input.shape[:-1], call.h_0.shape[2] * problem.layout.directions))
+    output = reserve[kept.numel() :].view((*call.input.shape[:-1], call.h_0.shape[2] * problem.layout.directions()))
     h_n = wide.h_0.new_empty(call.h_0.shape)
     cpu_calls.forward(single, wide, (output, h_n, kept))
     return output.to(dtype), h_n.to(dtype), reserve.view(dtype)
@@ -157,7 +157,7 @@ def backward(
     if problem.dtype in _HALF_DTYPES:
         return _backward_of_halves(problem, call, kept, grads, needs)
     end = 2 + len(call.weights)
-    one = problem.layout.states == problem.layout.groups == 1
+    one = problem.layout.states() == problem.layout.groups == 1
     if one and call.batch_sizes is None and not any(needs[end:]):
         # One native call if possible: several would spend much of a small call's time between them.
         whole = _backward_of_layer(problem, call, kept, grads, needs[:end])

@@ -51,11 +51,11 @@ class BackwardPass:
         self.modifiers = modifiers
         self.hidden = h_0.shape[2]
         self.units = self.hidden // layout.groups
-        self.chains = layout.directions * layout.groups  # recurrences of a layer; group after group of each direction
-        self.features = self.hidden * layout.directions
+        self.chains = layout.directions() * layout.groups  # recurrences of a layer; group after group of each direction
+        self.features = self.hidden * layout.directions()
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
-        gates = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
+        gates = layout.num_layers * layout.directions() * self.rows * 4 * self.hidden
         self.kept = reserve[:gates].view(layout.num_layers, self.chains, self.rows, 4, self.units)
         norms = gates + (layout.num_layers - 1) * output.numel()
         inner = reserve[gates:norms].view(layout.num_layers - 1, self.rows, self.features)
@@ -65,9 +65,9 @@ class BackwardPass:
         norm_shape = (layout.num_layers, self.chains, self.rows, 6 * self.units + 4)
         self.norm_kept = reserve[norms:].view(norm_shape) if layout.norm else None
         self.norm_sums: Tensor | None = None
-        wanted = dict(zip(modifiers.names, needs[2 + len(weights) :], strict=True))
+        wanted = dict(zip(modifiers.names(), needs[2 + len(weights) :], strict=True))
         self.grads_of_modifiers = {
-            name: output.new_empty((layout.states * layout.groups, self.rows, self.units))
+            name: output.new_empty((layout.states() * layout.groups, self.rows, self.units))
             for name in ("decay", "offset")
             if wanted.get(name)
         }
@@ -84,7 +84,7 @@ class BackwardPass:
             grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
         grad_input = None if grad is None else grad.view(self.input_shape)
         found = [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
-        return [*found, *map(self._gradient_of_modifier, self.modifiers.names, self.modifiers.present)]
+        return [*found, *map(self._gradient_of_modifier, self.modifiers.names(), self.modifiers.present())]
 
     def _gradient_of_modifier(self, name: str, values: Tensor) -> Tensor | None:
         """The sums over the states and units that share a value."""
@@ -97,7 +97,7 @@ class BackwardPass:
 
     def _modifiers(self, layer: int, piece: _Piece) -> Modifiers:
         """Those of one layer and a piece, plain."""
-        if not self.modifiers.names:
+        if not self.modifiers.names():
             return NONE
         decay, candidate, zoneout, mask, offset = self.modifiers.of_states(self.layout.states_of_layer(layer))
 
@@ -108,7 +108,7 @@ class BackwardPass:
 
         mask = None if mask is None else mask[:, : piece.batch]
         own = Modifiers(rows(decay), rows(candidate), rows(zoneout), mask, rows(offset))
-        return plain_modifiers(own, self.layout.groups, self.layout.directions)
+        return plain_modifiers(own, self.layout.groups, self.layout.directions())
 
     def _layer(
         self,
@@ -120,7 +120,7 @@ class BackwardPass:
         wants_input: bool,
     ) -> Tensor | None:
         """Puts the gradients of a layer's weights into `grads` and that of h_0 into grad_h_0; returns its input's, if wanted."""
-        directions = self.layout.directions
+        directions = self.layout.directions()
         kept = self.kept[layer]
         grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
         if self.layout.norm:
@@ -180,7 +180,7 @@ class BackwardPass:
             states = self.h_0[layout.states_of_layer(layer)]
         else:
             states = output[piece.before : piece.before + batch]
-        recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
+        recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction()]
         sizes, modifiers = self.batch_sizes, self._modifiers(layer, piece)
         norm = self._norm(layer, piece) if layout.norm else {}
         chains = slice(layer * self.chains, (layer + 1) * self.chains)
@@ -228,7 +228,7 @@ class BackwardPass:
         dtype = self.problem.dtype
         found: dict[str, Any] = {name: address(values, dtype) for name, values in tensors.items()}
         if found:
-            own, each = self.weights[self.layout.of_layer(layer)], self.layout.per_direction
+            own, each = self.weights[self.layout.of_layer(layer)], self.layout.per_direction()
             ends = range(each, len(own) + 1, each)
             found["gains"] = [address(gain, dtype) for end in ends for gain in own[end - 2 : end]]
         return cast("_native.NormCall", found)
@@ -267,8 +267,8 @@ class BackwardPass:
             place = self.layout.of_direction(layer, direction)
             names = ("gain_ih", "gain_hh", "bias_ih", "bias_hh")
             for name, grad in zip(names, own.unbind(1), strict=True):
-                if name in self.layout.kinds:
-                    index = place.start + self.layout.kinds.index(name)
+                if name in self.layout.kinds():
+                    index = place.start + self.layout.kinds().index(name)
                     grads[index] = grad.reshape(self.weights[index].shape) if self.needs[2 + index] else None
 
     def _sums(
@@ -290,7 +290,7 @@ class BackwardPass:
         dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
         wanted: list[Any] = [None] * 4
         adds = False
-        for index in range(2 if self.layout.norm else self.layout.per_direction):
+        for index in range(2 if self.layout.norm else self.layout.per_direction()):
             if self.needs[2 + first + index]:
                 adds = begun[first + index]
                 grad = grads[first + index]

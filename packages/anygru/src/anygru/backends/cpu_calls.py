@@ -120,13 +120,13 @@ def why_copied(tensor: Tensor, rows: bool = False) -> str | None:
 def plain_modifiers(modifiers: Modifiers, groups: int = 1, states: int = 1) -> Modifiers:
     """Each of them plain, and as the kernels read those of groups; see `Modifiers.of_groups`."""
     modifiers = modifiers.of_groups(groups, states)
-    return modifiers if modifiers is NONE else Modifiers.of(modifiers.names, map(plain, modifiers.present))
+    return modifiers if modifiers is NONE else Modifiers.of(modifiers.names(), map(plain, modifiers.present()))
 
 
 def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall":
     """The arguments that tell the kernels about the modifiers, which are plain and must outlive the call."""
     found: dict[str, Any] = {}
-    for name, values in zip(modifiers.names, modifiers.present, strict=True):
+    for name, values in zip(modifiers.names(), modifiers.present(), strict=True):
         found[name] = address(values, dtype)
         if name != "mask":
             alone = name == "zoneout" and values.numel() == 1
@@ -151,7 +151,7 @@ def dense(
     threads = torch.get_num_threads()
     if modifiers is NONE:
         return native.dense(input, h_0, weights, kind, threads, keep)
-    if not input.is_cpu or kind.groups > 1 or any(type(one) not in _PLAIN for one in modifiers.present):
+    if not input.is_cpu or kind.groups > 1 or any(type(one) not in _PLAIN for one in modifiers.present()):
         return None
     modifiers = plain_modifiers(modifiers)  # alive until the kernel is done
     return native.dense(input, h_0, weights, kind, threads, keep, describe(modifiers, input.dtype))
@@ -186,7 +186,7 @@ def forward(
     weights, h_0 = list(map(plain, weights)), plain(h_0)  # alive until the kernel is done
     modified = None
     if modifiers is not NONE:
-        modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states)
+        modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states())
         modified = describe(modifiers, dtype)
     if batch_sizes is None:
         steps, batch, input_size = input.shape

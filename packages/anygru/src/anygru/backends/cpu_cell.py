@@ -16,7 +16,7 @@ def direct_cell(
     input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
 ) -> Tensor | None:
     """One step [B, I] or [I], as `direct` of `cpu.py`: the state after it."""
-    if native is None or not options.formula.standard or ((options.norm or options.groups > 1) and needs_grad):
+    if native is None or not options.formula.standard() or ((options.norm or options.groups > 1) and needs_grad):
         return None
     precision = products.precision(input.dtype)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)

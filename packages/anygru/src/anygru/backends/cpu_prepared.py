@@ -27,7 +27,7 @@ class Prepared:
         self._kind = cpu_calls.kind_of(problem)
         self._stored_dtype = stored[0].values.dtype
         self._input_size, self._hidden_size = problem.layout.sizes(stored[0].values, stored[1].values)
-        each = problem.layout.per_direction
+        each = problem.layout.per_direction()
         self._biases = [one.values.detach().clone() for place, one in enumerate(stored) if place % each > 1]
         is_int8 = self._stored_dtype is torch.int8
         weights = [plain(one.values.detach() if is_int8 else dequantize(one)) for one in stored]
@@ -51,8 +51,8 @@ class Prepared:
         """The weights that were given, bit for bit. A frozen layer keeps no other copy of them."""
         layout, found = self._problem.layout, []
         shapes = layout.shapes(self._input_size, self._hidden_size)
-        for place in range(layout.states):
-            own = slice(place * layout.per_direction, (place + 1) * layout.per_direction)
+        for place in range(layout.states()):
+            own = slice(place * layout.per_direction(), (place + 1) * layout.per_direction())
             matrices = [torch.empty(shape, dtype=self._stored_dtype, device="cpu") for shape in shapes[own][:2]]
             scaled = self._stored_dtype is torch.int8
             scales = (
@@ -66,7 +66,7 @@ class Prepared:
                     self._packed, place * layout.groups + group, [(one.data_ptr(), one.nbytes) for one in parts]
                 )
             found += [Stored(matrix, scales[i] if scaled else None) for i, matrix in enumerate(matrices)]
-            biases = layout.per_direction - 2
+            biases = layout.per_direction() - 2
             found += [Stored(bias.clone()) for bias in self._biases[place * biases : (place + 1) * biases]]
         return found
 
@@ -104,7 +104,7 @@ class Prepared:
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
         """As `cpu.run`, with these weights in the place of the call's; the same bits."""
         problem, input, h_0 = self._problem, call.input, call.h_0
-        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
+        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions()))
         h_n = h_0.new_empty(h_0.shape)
         cpu_calls.forward(problem, call, (output, h_n, None), self._packed)
         return output, h_n

@@ -22,7 +22,7 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     if problem.layout.groups > 1:
         return grouped.run(run, problem, call)
     if problem.needs_grad:
-        recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, call.batch_sizes, *call.tensors)  # type: ignore[no-untyped-call]
+        recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, call.batch_sizes, *call.tensors())  # type: ignore[no-untyped-call]
         return recorded
     return aten.run(problem, call)
 

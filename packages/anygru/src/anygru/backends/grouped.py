@@ -26,7 +26,7 @@ def run(
             own = call._replace(input=part, h_0=h_0, weights=layout.of_group(weights, group))
             found.append(compute(alone, own))
         outputs, last = zip(*found, strict=True)
-        by_direction = [output.unflatten(-1, (layout.directions, units)) for output in outputs]
+        by_direction = [output.unflatten(-1, (layout.directions(), units)) for output in outputs]
         input = torch.cat(by_direction, -1).flatten(-2)
         final.append(torch.cat(last, 2))
     return input, torch.cat(final)

@@ -32,7 +32,7 @@ def run(kernels: Kernels, problem: Problem, call: Call, found: tuple[Tensor, Ten
 
     found: the result of the forward pass, if it was computed before.
     """
-    results: Results = _GRU.apply(kernels, problem, call, found, *call.tensors)  # type: ignore[no-untyped-call]
+    results: Results = _GRU.apply(kernels, problem, call, found, *call.tensors())  # type: ignore[no-untyped-call]
     return results
 
 

@@ -38,7 +38,7 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     final: list[Tensor] = []
     for layer in range(layout.num_layers):
         outputs = []
-        for direction in range(layout.directions):
+        for direction in range(layout.directions()):
             own = weights[layout.of_direction(layer, direction)]
             place = len(final)
             changes = modifiers.of_states(slice(place, place + 1))
@@ -46,7 +46,7 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
             output, h_n = _one_direction(problem, input, h_0[place], own, sizes, reverse, changes)
             outputs.append(output)
             final.append(h_n)
-        input = outputs[0] if layout.directions == 1 else torch.cat(outputs, -1)
+        input = outputs[0] if layout.directions() == 1 else torch.cat(outputs, -1)
     return input, torch.stack(final)
 
 
@@ -64,7 +64,7 @@ def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs:
     if create_graph and problem.clipping is not None and torch_private.transform() is None:
         _refuse_second_derivative()
     with torch.enable_grad():
-        inputs = call.tensors
+        inputs = call.tensors()
         if create_graph:
             # As views: a state may itself have been computed from the weights, by a step before, and that is not this call's.
             inputs = tuple(tensor.view_as(tensor) for tensor in inputs)
@@ -88,7 +88,7 @@ def _one_direction(
 ) -> tuple[Tensor, Tensor]:
     """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
     formula = problem.formula
-    own = dict(zip(problem.layout.kinds, weights, strict=True))
+    own = dict(zip(problem.layout.kinds(), weights, strict=True))
     step = _step_after if formula.reset == "after" else _step_before
     from_input, from_state = (_Product(problem, own, suffix) for suffix in ("ih", "hh"))
     steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps

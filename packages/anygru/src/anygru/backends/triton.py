@@ -40,7 +40,7 @@ def _refuse_formula(problem: Problem) -> str | None:
     others = [name for name in problem.modified if name != "decay"]
     if others:
         return f"it knows resets and decay, and the call has {_MODIFIERS[others[0]]}"
-    if not problem.formula.standard:
+    if not problem.formula.standard():
         return "it knows the activations sigmoid and tanh only"
     if problem.layout.norm:
         return "it knows no layer norm"
@@ -102,7 +102,7 @@ def reserve_numel(problem: Problem, call: Call) -> int:
     """
     input = call.input
     rows = input.shape[0] if call.batch_sizes is not None else input.shape[0] * input.shape[1]
-    units: int = rows * call.h_0.shape[2] * problem.layout.directions
+    units: int = rows * call.h_0.shape[2] * problem.layout.directions()
     return units * (5 * problem.layout.num_layers - 1)
 
 

@@ -27,9 +27,9 @@ class Pass:
         self.reset = problem.formula.reset
         self.input_shape, self.input = input.shape, _plain(input.reshape(-1, input.shape[-1]))
         self.h_0, self.weights, self.decay = _plain(h_0), weights, modifiers.decay
-        self.modifiers = modifiers.names
+        self.modifiers = modifiers.names()
         self.rows, self.batch, self.hidden = self.input.shape[0], h_0.shape[1], h_0.shape[2]
-        self.width = layout.directions * self.hidden
+        self.width = layout.directions() * self.hidden
         self.steps, self.starts = input.shape[0], None
         if batch_sizes is not None:
             self.steps = len(batch_sizes)
@@ -38,7 +38,7 @@ class Pass:
         self.kept, self.inner = None, []
         if reserve is not None:
             kept = layout.num_layers * self.rows * self.width * 4
-            shape = (layout.num_layers, layout.directions, self.rows, 4, self.hidden)
+            shape = (layout.num_layers, layout.directions(), self.rows, 4, self.hidden)
             self.kept = reserve[:kept].view(shape)
             self.inner = list(reserve[kept:].view(layout.num_layers - 1, self.rows, self.width))
 
@@ -73,7 +73,7 @@ class Pass:
             grad_states.append(grad_state)
             grad_decays += [] if grad_decay is None else [grad_decay]
             grad = None
-            for direction in range(self.layout.directions):
+            for direction in range(self.layout.directions()):
                 wanted = needs[2:][self.layout.of_direction(layer, direction)]
                 own = self._gradients(layer, direction, inputs[layer], gates[direction], previous[direction], wanted)
                 first = 2 + self.layout.of_direction(layer, direction).start
@@ -92,7 +92,7 @@ class Pass:
     def _forward(self, layer: int, rows: Tensor, output: Tensor) -> Tensor:
         """Fills the output; returns the last states [D, B, H]."""
         hidden, layout = self.hidden, self.layout
-        own = [self.weights[layout.of_direction(layer, d)] for d in range(layout.directions)]
+        own = [self.weights[layout.of_direction(layer, d)] for d in range(layout.directions())]
         weight_ih = own[0][0] if len(own) == 1 else torch.cat([weights[0] for weights in own])
         bias = inner_bias = None
         if layout.bias:
@@ -122,11 +122,11 @@ class Pass:
         grad_state = torch.zeros_like(h_0, dtype=torch.float32)
         if grad_h_n is not None:
             grad_state.copy_(grad_h_n)
-        each = (layout.directions, self.rows)
+        each = (layout.directions(), self.rows)
         gates = output.new_empty((*each, 3 if self.before else 4, hidden))
         previous = output.new_empty((*each, hidden))
         grad_decay = output.new_empty((*each, hidden)) if wants_decay else None
-        recurrent = [self.weights[layout.of_direction(layer, d)][1] for d in range(layout.directions)]
+        recurrent = [self.weights[layout.of_direction(layer, d)][1] for d in range(layout.directions())]
         assert self.kept is not None
         operands = Backward(
             grad_output, _stacked(recurrent), h_0, output, self.kept[layer], gates, previous, grad_state, grad_decay,
@@ -149,20 +149,20 @@ class Pass:
         """Runs a kernel over all steps of a layer."""
         layout = self.layout
         options = self.device.options
-        plan = triton_plan.plan(self.hidden, self.batch, layout.directions, operands.output.itemsize, self.device)
+        plan = triton_plan.plan(self.hidden, self.batch, layout.directions(), operands.output.itemsize, self.device)
         sizes = (self.steps, self.batch, self.width, self.hidden, self.rows)
         reverse = int(layout.reverse)
         if plan.alone:
-            kernel = getattr(triton_alone, name)[plan.programs, layout.directions]
+            kernel = getattr(triton_alone, name)[plan.programs, layout.directions()]
             kernel(operands, *sizes, reverse, BEFORE=self.before, **plan.constants, **options)
             return
         kernel = getattr(triton_spread, name)
         phases = _PHASES[name, self.reset]
         constants = {"BEFORE": self.before, **plan.constants, **options}
-        for direction in range(0, layout.directions, plan.directions):
+        for direction in range(0, layout.directions(), plan.directions):
             grid = kernel[plan.programs, plan.directions]
             if operands.output.is_cuda:
-                counters = torch.zeros(layout.directions, dtype=torch.int32, device=operands.output.device)
+                counters = torch.zeros(layout.directions(), dtype=torch.int32, device=operands.output.device)
                 constants |= {"PHASES": sum(phases), "MEETS": True, "launch_cooperative_grid": True}
                 grid(operands, counters, 0, self.steps, *sizes, direction, reverse, **constants)
                 continue

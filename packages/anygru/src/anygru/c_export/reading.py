@@ -270,9 +270,9 @@ def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Ope
     layers = []
     for number in range(layout.num_layers):
         own = []
-        for direction in range(layout.directions):
-            tensors = dict(zip(layout.kinds, stored[layout.of_direction(number, direction)], strict=True))
-            vectors = {kind: _vector(tensors[kind].values, f"{name}.{kind}") for kind in layout.kinds[2:]}
+        for direction in range(layout.directions()):
+            tensors = dict(zip(layout.kinds(), stored[layout.of_direction(number, direction)], strict=True))
+            vectors = {kind: _vector(tensors[kind].values, f"{name}.{kind}") for kind in layout.kinds()[2:]}
             matrices = {kind: _on_cpu(tensors[kind]) for kind in KINDS[:2]}
             own.append(Direction(**matrices, **vectors, reverse=direction == 1))  # type: ignore[arg-type]
         layers.append(tuple(own))

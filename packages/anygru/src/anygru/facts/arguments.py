@@ -78,7 +78,7 @@ def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool
     noise = Noise(
         check_dropout(zoneout, "zoneout"), check_dropout(recurrent_dropout, "recurrent_dropout"), on, training
     )
-    return noise if noise.names else None
+    return noise if noise.names() else None
 
 
 def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:

@@ -48,16 +48,16 @@ def join(
     def inner(values: PerStep, name: str, widths: tuple[int, ...]) -> Tensor:
         checked = partial(_from_decay, layout, widths, like, step_dimensions)
         rows = align(_each(values, name, checked), name)
-        split: Tensor = rows.unflatten(-1, (layout.states, -1))
+        split: Tensor = rows.unflatten(-1, (layout.states(), -1))
         return split.movedim(-2, 0)
 
     if resets is not None:
         kept = align(_each(resets, "resets", _from_resets), "resets").logical_not().unsqueeze(0).to(like.device)
         factors = kept.to(like.dtype)
         if reset_states is not None:
-            if isinstance(reset_states, Tensor) and reset_states.shape == (layout.states, 1, hidden_size):
+            if isinstance(reset_states, Tensor) and reset_states.shape == (layout.states(), 1, hidden_size):
                 _check_like(reset_states, "reset_states", like)
-                stored = reset_states.view(layout.states, *(1,) * (kept.dim() - 2), hidden_size)
+                stored = reset_states.view(layout.states(), *(1,) * (kept.dim() - 2), hidden_size)
             else:
                 stored = inner(reset_states, "reset_states", (hidden_size,))
             offset = torch.where(kept, 0.0, stored)
@@ -135,7 +135,7 @@ def _from_decay(
 ) -> Tensor:
     """[..., W] for one state, or [L*D, ..., W], as [..., L*D * W], for a W among `widths`."""
     _check_like(values, name, like)
-    steps, states, came = step_dimensions if batched else 1, layout.states, list(values.shape)
+    steps, states, came = step_dimensions if batched else 1, layout.states(), list(values.shape)
     if values.dim() == steps + 1 and states == 1:
         values = values.unsqueeze(0)
     if values.dim() != steps + 2 or values.shape[0] != states or values.shape[-1] not in widths:

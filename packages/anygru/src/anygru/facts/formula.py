@@ -57,7 +57,6 @@ class Formula(NamedTuple):
     gate_activation: Activation = "sigmoid"
     activation: Activation = "tanh"
 
-    @property
     def standard(self) -> bool:
         """Whether the activations are sigmoid and tanh, which is what compiled kernels know."""
         return self.gate_activation == "sigmoid" and self.activation == "tanh"

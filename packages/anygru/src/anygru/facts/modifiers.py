@@ -34,17 +34,14 @@ class Modifiers(NamedTuple):
     offset: Tensor | None = None
     """Goes with a decay."""
 
-    @property
     def needs_grad(self) -> bool:
         """Whether one of them requires a gradient."""
         return any(value is not None and value.requires_grad for value in (self.decay, self.offset))
 
-    @property
     def names(self) -> tuple[str, ...]:
         """The names of the modifiers that are given."""
         return tuple([name for name, value in zip(self._fields, self, strict=True) if value is not None])
 
-    @property
     def present(self) -> tuple[Tensor, ...]:
         return tuple([value for value in self if value is not None])
 
@@ -59,7 +56,7 @@ class Modifiers(NamedTuple):
 
     def of_groups(self, groups: int, states: int) -> "Modifiers":
         """Those of `states` layers and directions as of so many times `groups` smaller ones; the mask stays as it is."""
-        if groups == 1 or not self.names:
+        if groups == 1 or not self.names():
             return self
 
         def split(values: Tensor | None) -> Tensor | None:
@@ -94,7 +91,6 @@ class Noise(NamedTuple):
     on: str = "state"
     training: bool = False
 
-    @property
     def names(self) -> tuple[str, ...]:
         """The modifiers that a call gets from it."""
         dropped = "mask" if self.on == "state" else "candidate"

@@ -98,15 +98,14 @@ class Call(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, tensors: Sequence[Tensor], batch_sizes: Tensor | None) -> "Call":
         """The inverse of `tensors`."""
-        end = 2 + problem.layout.num_layers * problem.layout.per_layer
+        end = 2 + problem.layout.num_layers * problem.layout.per_layer()
         modifiers = Modifiers.of(problem.modified, tensors[end:]) if problem.modified else NONE
         return cls(tensors[0], tensors[1], tensors[2:end], batch_sizes, modifiers)
 
-    @property
     def tensors(self) -> tuple[Tensor, ...]:
         """All that may want a gradient, in the order in which gradients are returned."""
         own = (self.input, self.h_0, *self.weights)
-        return own if self.modifiers is NONE else own + self.modifiers.present
+        return own if self.modifiers is NONE else own + self.modifiers.present()
 
     def to(self, dtype: torch.dtype) -> "Call":
         """The call in another dtype."""
@@ -121,7 +120,7 @@ def plain_problem(
 ) -> Problem:
     """The problem of a dense call with gradients; `facts`: the fields of `Layout` after num_layers; `weights`: how many."""
     one = Layout(1, *facts)
-    layout = one._replace(num_layers=weights // one.per_layer)
+    layout = one._replace(num_layers=weights // one.per_layer())
     problem = Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
     return problem._replace(precision=precision)
 

@@ -23,7 +23,10 @@ MATRICES = KINDS[:2]
 
 
 class Layout(NamedTuple):
-    """The counts of a GRU. Hashable, so that backends can be chosen by it."""
+    """The counts of a GRU. Hashable, so that backends can be chosen by it.
+
+    What follows from the counts is given by methods: the compiler of torch 2.10 cannot trace a property of a named tuple.
+    """
 
     num_layers: int = 1
     bidirectional: bool = False
@@ -37,28 +40,23 @@ class Layout(NamedTuple):
     splits_input: bool = False
     """Each group reads its own part of the layer's input, too, as the groups of a convolution do."""
 
-    @property
     def directions(self) -> int:
         return 2 if self.bidirectional else 1
 
-    @property
     def per_direction(self) -> int:
         """Tensors of one direction of one layer."""
         return (4 if self.bias else 2) + (2 if self.norm else 0)
 
-    @property
     def kinds(self) -> tuple[str, ...]:
         """The names of the tensors of one direction of one layer."""
         return KINDS[:2] + KINDS[2:4] * self.bias + KINDS[4:] * self.norm
 
-    @property
     def per_layer(self) -> int:
-        return self.directions * self.per_direction
+        return self.directions() * self.per_direction()
 
-    @property
     def states(self) -> int:
         """L*D, the first dimension of h_0 and h_n."""
-        return self.num_layers * self.directions
+        return self.num_layers * self.directions()
 
     def is_reverse(self, direction: int) -> bool:
         """Whether this direction reads from the last step to the first."""
@@ -66,24 +64,24 @@ class Layout(NamedTuple):
 
     def of_layer(self, layer: int) -> slice:
         """The slice of the flat weights that holds the tensors of a layer."""
-        return slice(layer * self.per_layer, (layer + 1) * self.per_layer)
+        return slice(layer * self.per_layer(), (layer + 1) * self.per_layer())
 
     def of_direction(self, layer: int, direction: int) -> slice:
         """The slice of the flat weights that holds the tensors of one direction of a layer."""
-        start = layer * self.per_layer + direction * self.per_direction
-        return slice(start, start + self.per_direction)
+        start = layer * self.per_layer() + direction * self.per_direction()
+        return slice(start, start + self.per_direction())
 
     def states_of_layer(self, layer: int) -> slice:
         """The slice of h_0 and h_n that holds the states of a layer."""
-        return slice(layer * self.directions, (layer + 1) * self.directions)
+        return slice(layer * self.directions(), (layer + 1) * self.directions())
 
     def names(self) -> list[str]:
         """The names of the flat weights in a state_dict, as in torch.nn.GRU: weight_ih_l0, ..., bias_hh_l1_reverse."""
         return [
             f"{kind}_l{layer}{suffix}"
             for layer in range(self.num_layers)
-            for suffix in ("", "_reverse")[: self.directions]
-            for kind in self.kinds
+            for suffix in ("", "_reverse")[: self.directions()]
+            for kind in self.kinds()
         ]
 
     def shapes(self, input_size: int, hidden_size: int) -> list[tuple[int, ...]]:
@@ -91,10 +89,10 @@ class Layout(NamedTuple):
         units, found = hidden_size // self.groups, []
         rows = (3 * units,) if self.groups == 1 else (self.groups, 3 * units)
         for layer in range(self.num_layers):
-            features = self.read_by_group(input_size if layer == 0 else self.directions * hidden_size)
+            features = self.read_by_group(input_size if layer == 0 else self.directions() * hidden_size)
             own: list[tuple[int, ...]] = [(*rows, features), (*rows, units)]
-            own += [rows] * (self.per_direction - 2)
-            found += own * self.directions
+            own += [rows] * (self.per_direction() - 2)
+            found += own * self.directions()
         return found
 
     def read_by_group(self, features: int) -> int:
@@ -170,7 +168,7 @@ class Weights(NamedTuple):
             raise ArgumentError("each group has a layer norm of its own, which no GRU without groups has")
         flat = []
         for index, tensor in enumerate(tensors):
-            kind = layout.kinds[index % layout.per_direction]
+            kind = layout.kinds()[index % layout.per_direction()]
             gates = tensor.unflatten(1, (3, -1)).transpose(0, 1)  # [3, G, H/G, ...]
             if kind == "weight_hh" or (kind == "weight_ih" and layout.splits_input):
                 flat.append(torch.cat([torch.block_diag(*gate.unbind()) for gate in gates]))
@@ -191,7 +189,7 @@ class Weights(NamedTuple):
             )
         if features % layout.groups and layout.splits_input:
             self._blame_input(features, dtype, device)
-        expected = layout.shapes(features, self.hidden_size)
+        expected = layout.shapes(features, layout.sizes(tensors[0], tensors[1])[1])
         for index, (tensor, shape) in enumerate(zip(tensors, expected, strict=True)):
             if tensor.shape != shape:
                 self._blame_input(features, dtype, device)
@@ -219,8 +217,8 @@ class Weights(NamedTuple):
         )
 
     def _shape_error(self, index: int, expected: tuple[int, ...]) -> ArgumentError:
-        layer, place = divmod(index, self.layout.per_layer)
-        name = self.layout.kinds[place % self.layout.per_direction]
+        layer, place = divmod(index, self.layout.per_layer())
+        name = self.layout.kinds()[place % self.layout.per_direction()]
         symbols = _symbols(self.layout).get(name, "[3*H]" if self.layout.groups == 1 else "[G, 3*H/G]")
         came = f"got {list(self.tensors[index].shape)}; H is {self.hidden_size} from weights[1] (weight_hh)"
         if name == "weight_ih":
@@ -257,10 +255,10 @@ def count_layers(
         ArgumentError: their number does not divide by the tensors of a layer.
     """
     one = Layout(1, bidirectional, bias, reverse, norm, groups, splits_input)
-    layers, rest = divmod(len(tensors), one.per_layer)
+    layers, rest = divmod(len(tensors), one.per_layer())
     if layers == 0 or rest:
         raise ArgumentError(
-            f"weights must hold {one.per_layer} tensors a layer (bias={bias}, bidirectional={bidirectional}"
+            f"weights must hold {one.per_layer()} tensors a layer (bias={bias}, bidirectional={bidirectional}"
             f"{', layer norm' * norm}), "
             f"got {len(tensors)} tensors"
         )

@@ -51,8 +51,8 @@ class GRUCell(Recurrent):
         self.bias = bool(bias)
         check_parts(groups, self.hidden_size, input_groups, self.input_size)
         layout = Layout(1, False, self.bias, False, norm is not None, groups, input_groups > 1)
-        self._weight_names = layout.kinds
-        shapes = dict(zip(layout.kinds, layout.shapes(self.input_size, self.hidden_size), strict=True))
+        self._weight_names = layout.kinds()
+        shapes = dict(zip(layout.kinds(), layout.shapes(self.input_size, self.hidden_size), strict=True))
         for kind in KINDS if layout.norm else KINDS[:4]:
             made = nn.Parameter(torch.empty(shapes[kind], device=device, dtype=dtype)) if kind in shapes else None
             self.register_parameter(kind, made)
@@ -74,9 +74,9 @@ class GRUCell(Recurrent):
     ) -> "GRUCell":
         """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
         tensors, layout = weights
-        if layout.states != 1:
+        if layout.states() != 1:
             raise ArgumentError(
-                f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions}"
+                f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions()}"
             )
         cell = cls(
             weights.input_size,
@@ -90,7 +90,7 @@ class GRUCell(Recurrent):
             backend=backend,
             **of_layout(layout),
         )
-        cell._adopt(dict(zip(layout.kinds, tensors, strict=True)))
+        cell._adopt(dict(zip(layout.kinds(), tensors, strict=True)))
         return cell
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:

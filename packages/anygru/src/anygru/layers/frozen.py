@@ -76,7 +76,7 @@ class Frozen(nn.Module):
         self._names = tuple(names)
         stored = []
         for place, shape in enumerate(layout.shapes(*sizes)):
-            own = dtype if layout.kinds[place % layout.per_direction] in MATRICES else torch.float32
+            own = dtype if layout.kinds()[place % layout.per_direction()] in MATRICES else torch.float32
             values = torch.zeros(shape, dtype=own, device=device)
             ones = torch.ones(shape[:-1], dtype=torch.float32, device=device) if own is torch.int8 else None
             stored.append(Stored(values, ones))

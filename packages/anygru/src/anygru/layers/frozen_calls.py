@@ -209,7 +209,7 @@ class FrozenGRUCell(Frozen):
         check_parts(groups, hidden_size, input_groups, input_size)
         layout = Layout(bias=bool(bias), groups=groups, splits_input=input_groups > 1)
         formula = make_formula(reset, gate_activation, activation)
-        super().__init__((input_size, hidden_size), layout, layout.kinds, weights, formula, backend, device)
+        super().__init__((input_size, hidden_size), layout, layout.kinds(), weights, formula, backend, device)
 
     if TYPE_CHECKING:
         __call__: CellCall

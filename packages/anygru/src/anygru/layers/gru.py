@@ -200,7 +200,7 @@ class GRU(RNNNames, Recurrent):
     def all_weights(self) -> list[list[Tensor]]:
         """The weights of each layer and direction."""
         flat, layout = self.weights
-        places = [(layer, direction) for layer in range(layout.num_layers) for direction in range(layout.directions)]
+        places = [(layer, direction) for layer in range(layout.num_layers) for direction in range(layout.directions())]
         return [list(flat[layout.of_direction(*place)]) for place in places]
 
     @typed

@@ -163,7 +163,7 @@ def _call(
     bidirectional, bias, reverse, norm, groups, splits_input, reset, gate_activation, activation, *_ = facts
     if modifiers.decay is not None:
         raise ArgumentError(f"ONNX's GRU has no resets and no decay of the state: {AWAY}")
-    if norm or modifiers.names:
+    if norm or modifiers.names():
         raise ArgumentError(f"ONNX's GRU has no layer norm, no zoneout and no recurrent dropout: {AWAY}")
     if sizes is not None and len(input.shape) == 2:
         raise ArgumentError(

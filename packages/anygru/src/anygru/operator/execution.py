@@ -63,13 +63,13 @@ def run(
             return found
     layout, hidden_size, is_for_all = _unrecorded(_check, input, h_0, weights, batch, options)
     if h_0 is None:
-        h_0 = input.new_zeros((layout.states, batch, hidden_size))
+        h_0 = input.new_zeros((layout.states(), batch, hidden_size))
     elif is_for_all:
         h_0 = h_0.expand(-1, batch, -1)
     elif order is not None:
         h_0 = h_0.index_select(1, order)
     if options.noise is not None:
-        modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
+        modifiers = options.noise.draw(modifiers, input, layout.states(), batch, hidden_size)
     results: tuple[Tensor, ...]
     if isinstance(weights, FrozenWeights):
         results = _run_frozen(Call(input, h_0, (), batch_sizes, modifiers), weights, options)
@@ -136,7 +136,7 @@ def direct(
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
     if isinstance(weights, FrozenWeights):
-        if _needs_grad(input, h_0, modifiers.present) or _is_transformed() or is_recorded():
+        if _needs_grad(input, h_0, modifiers.present()) or _is_transformed() or is_recorded():
             return None
         compute = getattr(weights, name)
         given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
@@ -147,7 +147,7 @@ def direct(
     if modifiers is NONE:
         call: tuple[Any, ...] = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
     else:
-        needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present))
+        needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present()))
         call = (input, h_0, weights, options, needs_grad, modifiers)
     return named(compute, *call) if is_profiled() else compute(*call)
 
@@ -181,7 +181,7 @@ def describe(
     rounds_rows = False
     if isinstance(weights, FrozenWeights):
         rounds_rows, weights = weights.rounds_rows, ()
-    modified += () if options.noise is None else options.noise.names
+    modified += () if options.noise is None else options.noise.names()
     problem = _problem(Call(input, state, weights, batch_sizes), layout, options)
     return problem._replace(modified=modified, rounds_rows=rounds_rows)
 
@@ -222,7 +222,7 @@ def _check(
         Weights(weights, layout).check(input.shape[-1], dtype, input.device)
     if h_0 is None:
         return layout, hidden_size, False
-    states = layout.states
+    states = layout.states()
     if tuple(h_0.shape) not in ((states, batch, hidden_size), (states, 1, hidden_size)):
         raise ArgumentError(f"h_0 must be [L*D, B, H] = {[states, batch, hidden_size]}, got {list(h_0.shape)}")
     if h_0.dtype is not input.dtype or h_0.device != input.device:
@@ -300,7 +300,7 @@ def _run_by_layer(call: Call, layout: Layout, options: Options) -> tuple[Tensor,
     outputs, h_n = _layer_by_layer(call, layout, options)
     if not options.states:
         return outputs[-1], h_n
-    states = [output.unflatten(-1, (layout.directions, -1)) for output in outputs]
+    states = [output.unflatten(-1, (layout.directions(), -1)) for output in outputs]
     return outputs[-1], h_n, torch.cat(states, -2)
 
 
@@ -331,9 +331,9 @@ def _each_direction(
     call: Call, inputs: tuple[Tensor, Tensor], layout: Layout, options: Options
 ) -> tuple[Tensor, Tensor]:
     """One layer whose two directions read different inputs."""
-    if not isinstance(inputs, tuple) or len(inputs) != layout.directions:
+    if not isinstance(inputs, tuple) or len(inputs) != layout.directions():
         raise ArgumentTypeError(
-            f"dropout must return a tensor, or a tuple of {layout.directions} (one for each direction), "
+            f"dropout must return a tensor, or a tuple of {layout.directions()} (one for each direction), "
             f"got {type(inputs).__name__}"
         )
     results = []
@@ -373,7 +373,7 @@ def _refuse_to_record(problem: Problem) -> None:
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
     modified = modifiers is not NONE
-    needs_grad = _needs_grad(input, h_0, weights) or (modified and modifiers.needs_grad and torch.is_grad_enabled())
+    needs_grad = _needs_grad(input, h_0, weights) or (modified and modifiers.needs_grad() and torch.is_grad_enabled())
     faster = options.products
     if faster is None and input.dtype in HALVES:
         faster = faster_products(input, weights, batch_sizes, needs_grad)
@@ -385,8 +385,8 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
         needs_grad,
-        _is_transformed(call.tensors),
-        modified=modifiers.names if modified else (),
+        _is_transformed(call.tensors()),
+        modified=modifiers.names() if modified else (),
         products=faster,
         precision=products.precision(input.dtype, options.autocast),
         clipping=options.clipping,

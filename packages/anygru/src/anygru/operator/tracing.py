@@ -107,7 +107,7 @@ def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = 
         empty=call.input.numel() == 0 or call.h_0.numel() == 0,
         needs_grad=needs_grad,
         transformed=False,
-        modified=call.modifiers.names,
+        modified=call.modifiers.names(),
         precision=products.precision(call.input.dtype),
     )
 
@@ -206,7 +206,7 @@ def _gradients(
             found = reference.gradients(problem, call, grads, needs)
     return [
         tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
-        for tensor, grad, need in zip(call.tensors, found, needs, strict=True)
+        for tensor, grad, need in zip(call.tensors(), found, needs, strict=True)
     ]
 
 
@@ -232,15 +232,15 @@ def _fake_backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Te
     call, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:MODIFIERS])), more[-1]
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
-        for tensor, need in zip(call.tensors, needs, strict=True)
+        for tensor, need in zip(call.tensors(), needs, strict=True)
     ]
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     input, h_0, weights, batch_sizes, *rest = inputs
     modifiers, ctx.facts = Modifiers(*rest[:MODIFIERS]), rest[MODIFIERS:-1]
-    ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names
-    tensors = (input, h_0, *weights, *modifiers.present)
+    ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names()
+    tensors = (input, h_0, *weights, *modifiers.present())
     ctx.needs = [tensor.requires_grad for tensor in tensors]
     ctx.save_for_backward(output[0], output[2], *tensors, *((batch_sizes,) if ctx.ragged else ()))
 
