@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial, reduce
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.autograd import forward_ad
@@ -80,8 +80,14 @@ will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node
 forward_level: Callable[[], int] = partial(getattr, forward_ad, "_current_level", 0)
 """The level of forward-mode AD, below 0 where it is not active."""
 
-is_exporting: Callable[[], bool | None] = _find("compiler.is_exporting", lambda: None)
-"""Whether torch.export traces; None where torch (before 2.7) does not tell."""
+
+def is_exporting() -> bool | None:
+    """Whether torch.export traces; None where torch (before 2.7) does not tell.
+
+    Not by `torch.compiler.is_exporting`, which is always true for the compiler of torch 2.10.
+    """
+    return cast("bool | None", getattr(torch.compiler, "_is_exporting_flag", None))
+
 
 jagged_bounds = "min_seqlen" in inspect.signature(torch.nested.nested_tensor_from_jagged).parameters
 """Whether a nested tensor can be told its shortest and longest sequence; torch 2.4 cannot."""
