@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ndarray as nd
 from ..operators.registry import one_axis
 from .base import Arrays, GlobalMetric, Labels, alias, check_label_shapes, register
 
@@ -268,19 +269,19 @@ class Perplexity(GlobalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch of probabilities."""
         assert len(labels) == len(preds)
-        loss, count = 0.0, 0 if self.ignore_label is None else 0.0  # counted as floats in MXNet 1.9.1 (recorded)
+        loss: Any = 0.0
+        count: Any = 0
         for label, pred in zip(labels, preds, strict=True):
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
-            wanted = label.asnumpy().ravel().astype("int64")
-            scores = pred.asnumpy()
-            rows = scores.reshape(-1, scores.shape[-1])
-            # A label beyond the classes is the nearest one, by MXNet 1.9.1's `pick` (recorded).
-            chosen = rows[np.arange(len(wanted)), wanted.clip(0, rows.shape[1] - 1)]
-            counted = np.ones(len(wanted), bool) if self.ignore_label is None else wanted != self.ignore_label
-            # float32 as MXNet's arrays, whose sums lose next to nothing
-            logs = np.log(np.maximum(1e-10, chosen[counted]).astype("float64")).astype(scores.dtype)
-            loss -= float(logs.sum(dtype="float64").astype(scores.dtype))
-            count += int(counted.sum())
+            wanted = label.as_in_context(pred.context).reshape((label.size,))
+            chosen: Any = nd.pick(pred, wanted.astype("int32"), axis=self.axis)
+            if self.ignore_label is not None:
+                ignored: Any = (wanted == self.ignore_label).astype(chosen.dtype)
+                # numbers of NumPy, as in MXNet 1.9.1 (recorded)
+                count = count - ignored.sum().asscalar()
+                chosen = chosen * (1 - ignored) + ignored
+            loss -= nd.maximum(1e-10, chosen).log().sum().asscalar()
+            count = count + chosen.size
         self._add(loss, count)
 
     def _value(self, total: Any, count: Any) -> Any:

@@ -69,7 +69,7 @@ def picked_places(data: Tensor, index: Tensor, axis: int, mode: str = "clip") ->
 @unchanging
 def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = False, mode: str = "clip") -> Tensor:
     if axis is None:
-        data, axis = data.reshape(-1), 0
+        raise MXNetError("pick: axis must be a number, got None")
     axis = one_axis(int(axis), data.dim())
     picked = data.gather(axis, picked_places(data, index, axis, mode))
     if truth(keepdims):
