@@ -270,7 +270,7 @@ def test_the_flat_operator():
     expected, (last,) = layer(x, h)
     np.testing.assert_allclose(output.asnumpy(), expected.asnumpy(), atol=1e-12)
     np.testing.assert_allclose(state.asnumpy(), last.asnumpy(), atol=1e-12)
-    with pytest.raises(MXNetError, match="parameters must hold"):
+    with pytest.raises(MXNetError, match="parameters must be of shape .324,., got .323,."):
         nd.RNN(x, flat[:-1], h, **options)
     with pytest.raises(MXNetError, match="mode must be one of gru, lstm"):
         nd.RNN(x, flat, h, **{**options, "mode": "liquid"})

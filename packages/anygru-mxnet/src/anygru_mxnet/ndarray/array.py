@@ -170,11 +170,14 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
             named[key] = value
         else:
             operator.check({key: value})
+            operator.expect(len(values), {key: value})
     if not operator.variadic and len(values) > operator.places:
         raise TypeError(f"{operator.name} takes {operator.places} arguments, got {len(values)}")
     if ctx is None:
         ctx = as_context(named.get("ctx"))
     try:
+        if operator.checked:
+            _fit(operator, values, named)
         if state.recording:
             result = operator.compute(*values, **named)
         else:
@@ -189,6 +192,14 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
     if carried or (state.recording and isinstance(result, Tensor) and not result.is_floating_point()):
         _carry_through(given, operator, arguments, attributes)
     return given
+
+
+def _fit(operator: Operator, values: list, named: Mapping[str, Any]) -> None:
+    """Refuse arrays that do not fit the attributes, in MXNet's order of inputs."""
+    count = len(operator.inputs)
+    given = [*values[:count], *(named.get(name) for name in operator.inputs[len(values) :])]
+    places = dict(zip(operator.defaults, values[count:], strict=False))
+    operator.fit({**places, **named}, [value.shape for value in given if value is not None])
 
 
 def _carry_through(given: Any, operator: Operator, arguments: tuple, attributes: Mapping[str, Any]) -> None:

@@ -82,7 +82,11 @@ def _in_dtype(chances: Tensor, dtype: DtypeLike) -> Tensor:
     return chances if dtype is None else chances.to(torch_dtype(dtype))
 
 
-@operator("softmax", inputs=2, needs=lambda attributes: ["data"])
+@operator(
+    "softmax",
+    inputs=2,
+    needs=lambda attributes: ["data", "length"] if truth(attributes.get("use_length", False)) else ["data"],
+)
 def _softmax(
     data: Tensor,
     length: Tensor | None = None,
@@ -92,9 +96,7 @@ def _softmax(
     use_length: bool = False,
 ) -> Tensor:
     data = _softmax_input(data, temperature, "softmax")
-    if truth(use_length):
-        if length is None:
-            raise MXNetError("softmax: use_length=True needs length")
+    if length is not None:
         inside = torch.arange(data.shape[axis], device=data.device) < length.unsqueeze(-1)
         inside = inside.movedim(-1, axis) if axis not in (-1, data.dim() - 1) else inside
         filled = data.masked_fill(~inside, -math.inf)
@@ -102,10 +104,16 @@ def _softmax(
     return _in_dtype(torch.softmax(data, axis), dtype)
 
 
+def _without_length(name: str, use_length: Any) -> None:
+    if truth(use_length):  # MXNet's functions have the flag, but no argument for the lengths (1.9.1, recorded)
+        raise MXNetError(f"{name}: use_length must be False, since there is no input for lengths; softmax has one")
+
+
 @operator("log_softmax", alike=True)
 def _log_softmax(
     data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
 ) -> Tensor:
+    _without_length("log_softmax", use_length)
     data = _softmax_input(data, temperature, "log_softmax")
     return _in_dtype(torch.log_softmax(data, axis), dtype)
 
@@ -114,6 +122,7 @@ def _log_softmax(
 def _softmin(
     data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
 ) -> Tensor:
+    _without_length("softmin", use_length)
     data = _softmax_input(data, temperature, "softmin")
     return _in_dtype(torch.softmax(-data, axis), dtype)
 

@@ -181,7 +181,12 @@ def _pooling(
 
 @operator("UpSampling")
 def _upsampling(
-    *data: Tensor, scale: int = 1, sample_type: str = "nearest", multi_input_mode: str = "concat", num_filter: int = 0
+    *data: Tensor,
+    scale: int = 1,
+    num_filter: int = 0,
+    sample_type: str = "nearest",
+    multi_input_mode: str = "concat",
+    workspace: int = 512,
 ) -> Tensor:
     if sample_type != "nearest":
         raise MXNetError(f"UpSampling: only sample_type='nearest' is covered, got {sample_type!r}; use Deconvolution")

@@ -200,6 +200,8 @@ def _sequence_last(
 def _sequence_reverse(
     data: Tensor, sequence_length: Tensor | None = None, use_sequence_length: bool = False, axis: int = 0
 ) -> Tensor:
+    if axis != 0:
+        raise MXNetError(f"SequenceReverse: axis must be 0, got {axis!r}")
     lengths = _steps_and_lengths(data, sequence_length, use_sequence_length, "SequenceReverse")
     if lengths is None:
         return data.flip(0)

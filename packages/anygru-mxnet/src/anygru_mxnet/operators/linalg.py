@@ -7,11 +7,22 @@ from torch import Tensor
 
 from ..base import MXNetError
 from .arithmetic import same_dtype
-from .registry import operator, truth
+from .registry import one_axis, operator, truth
 
 
 def _turned(matrix: Tensor, transpose: bool) -> Tensor:
     return matrix.transpose(-1, -2) if truth(transpose) else matrix
+
+
+def _rows_last_but_one(matrix: Tensor, axis: int) -> Tensor:
+    """The axis of the rows brought before the last one, which holds the columns.
+
+    Raises:
+        MXNetError: for an axis that is the last one, or none.
+    """
+    if one_axis(int(axis), matrix.dim()) == matrix.dim() - 1:
+        raise MXNetError(f"axis must be one of the rows, got {axis}, which holds the columns")
+    return matrix.movedim(int(axis), -2)
 
 
 def _one_dimensional(value: Tensor) -> Tensor:
@@ -29,7 +40,9 @@ def _gemm(
     beta: float = 1.0,
     axis: int = -2,
 ) -> Tensor:
-    return alpha * torch.matmul(_turned(A, transpose_a), _turned(B, transpose_b)) + beta * C
+    A, B, C = (_rows_last_but_one(matrix, axis) for matrix in (A, B, C))
+    product = torch.matmul(_turned(A, transpose_a), _turned(B, transpose_b))
+    return (alpha * product + beta * C).movedim(-2, int(axis))
 
 
 @operator("_linalg_potrf", "linalg_potrf", alike=True)
@@ -98,6 +111,8 @@ def _inverse(A: Tensor) -> Tensor:
 def _dot(
     lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
 ) -> Tensor:
+    if forward_stype not in (None, "default"):
+        raise MXNetError(f"dot: forward_stype must be 'default', got {forward_stype!r}: there are no sparse arrays")
     same_dtype(lhs, rhs)
     if lhs.dim() == 1 and rhs.dim() == 1:
         return torch.dot(lhs, rhs).reshape(1)
@@ -114,6 +129,10 @@ def _dot(
 def _batch_dot(
     lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
 ) -> Tensor:
+    if forward_stype not in (None, "default"):
+        raise MXNetError(
+            f"batch_dot: forward_stype must be 'default', got {forward_stype!r}: there are no sparse arrays"
+        )
     same_dtype(lhs, rhs)
     lhs = lhs.transpose(-1, -2) if truth(transpose_a) else lhs
     rhs = rhs.transpose(-1, -2) if truth(transpose_b) else rhs
@@ -126,6 +145,6 @@ def _batch_dot(
 def _gemm2(
     A: Tensor, B: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2
 ) -> Tensor:
-    left = A.transpose(-1, -2) if truth(transpose_a) else A
-    right = B.transpose(-1, -2) if truth(transpose_b) else B
-    return torch.matmul(left, right) * alpha
+    left, right = (_rows_last_but_one(matrix, axis) for matrix in (A, B))
+    product = torch.matmul(_turned(left, transpose_a), _turned(right, transpose_b)) * alpha
+    return product.movedim(-2, int(axis))

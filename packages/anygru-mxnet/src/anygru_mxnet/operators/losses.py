@@ -1,5 +1,6 @@
 """Outputs that are losses, as symbols had them before Gluon: their gradient is that of the loss, whatever comes from above."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,9 +28,11 @@ class _Output(torch.autograd.Function):
 
 def _labels(attributes: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
     data, label = shapes
-    if data is None or label is not None:
+    if data is None or label == data:
         return shapes
-    return [data, data[:1] + data[2:] if truth(attributes.get("multi_output", False)) else data[:-1]]
+    if not truth(attributes.get("multi_output", False)):
+        return [data, data[:-1]]
+    return [data, data[:1] + data[2:] if label is None else label]
 
 
 @operator("SoftmaxOutput", "Softmax", inputs=2, infer=_labels)
@@ -81,6 +84,16 @@ def _softmax_output(
     return _Output.apply(data, chances.reshape(shape), gradient.reshape(shape), truth(out_grad))
 
 
+def _targets(attributes: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
+    """One number for each of the data's, in as many rows."""
+    data, label = shapes
+    if data is None:
+        return shapes
+    if label and label[0] == data[0] and math.prod(label) == math.prod(data):
+        return shapes
+    return [data, data[:1] if len(data) == 2 and data[1] == 1 else data]
+
+
 def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[Tensor, Tensor], Tensor]) -> None:
     def compute(data: Tensor, label: Tensor, grad_scale: float = 1.0) -> Tensor:
         values = output(data.detach())
@@ -91,7 +104,7 @@ def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[
         return _Output.apply(data, values.clone(), gradient)
 
     compute.__name__ = name
-    operator(name, inputs=2, infer=lambda attributes, shapes: [shapes[0], shapes[1] or shapes[0]])(compute)
+    operator(name, inputs=2, infer=_targets)(compute)
 
 
 _regression("LinearRegressionOutput", lambda values: values, torch.sub)

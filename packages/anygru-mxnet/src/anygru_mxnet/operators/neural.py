@@ -149,6 +149,9 @@ def _batch_norm(
     use_global_stats: bool = False,
     output_mean_var: bool = False,
     axis: int = 1,
+    cudnn_off: bool = False,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     others = tuple(a for a in range(data.dim()) if a != axis)
@@ -250,9 +253,11 @@ def _softmax_cross_entropy(data: Tensor, label: Tensor) -> Tensor:
     return functional.cross_entropy(data, label.long(), reduction="sum").reshape(1)
 
 
-@operator(
-    "CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", inputs=4, needs=lambda attributes: ["data", "label"]
-)
+def _ctc_inputs(attributes: Mapping[str, Any]) -> list[str]:
+    return ["data", "label", *(key for key in ("data_lengths", "label_lengths") if truth(attributes.get(f"use_{key}")))]
+
+
+@operator("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", inputs=4, needs=_ctc_inputs)
 def _ctc_loss(
     data: Tensor,
     label: Tensor,

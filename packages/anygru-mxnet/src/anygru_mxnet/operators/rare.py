@@ -85,7 +85,7 @@ def _sign_ste(data: Tensor) -> Tensor:
 
 
 @operator("_contrib_gradientmultiplier", alike=True)
-def _gradient_multiplier(data: Tensor, scalar: float = 1.0) -> Tensor:
+def _gradient_multiplier(data: Tensor, scalar: float = 1.0, is_int: bool = True) -> Tensor:
     return data.detach() + (data - data.detach()) * scalar
 
 

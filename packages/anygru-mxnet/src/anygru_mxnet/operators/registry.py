@@ -16,11 +16,6 @@ Shape = tuple[int, ...] | None
 
 OPERATORS: dict[str, "Operator"] = {}
 
-# Attributes that only tune MXNet's own kernels, or that a file repeats: they change no result.
-_WITHOUT_EFFECT = frozenset(
-    {"num_args", "workspace", "cudnn_tune", "cudnn_off", "sparse_grad", "cudnn_algo_verbose", "lazy_update"}
-)
-
 
 @dataclass(eq=False)
 class Operator:
@@ -77,6 +72,7 @@ class Operator:
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
         self.attributes = frozenset(self.defaults)
+        self.checked = not self.variadic and (self.needs is not None or self.infer is not None)
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""
@@ -99,16 +95,59 @@ class Operator:
         if not self.attributes and not self.variadic:
             return  # MXNet reads no attributes then, and so finds none wrong: recorded from 1.9.1
         for key in attributes:
-            if key not in self.attributes and key not in _WITHOUT_EFFECT:
+            if key not in self.attributes and not (self.variadic and key == "num_args"):
                 raise MXNetError(
                     f"{self.name}: Cannot find argument '{key}', Possible Arguments: {', '.join(sorted(self.attributes))}"
                 )
+
+    def expect(self, given: int, attributes: Mapping[str, Any]) -> None:
+        """Refuse another number of inputs than the attributes ask for; those of a loop count its graphs, too.
+
+        Raises:
+            MXNetError: naming both numbers.
+        """
+        if self.variadic:
+            wanted = int(attributes.get("num_args", given)) if self.wires is None else given
+            names = ""
+        else:
+            needed = self.inputs[:given] if self.needs is None else self.needs(attributes)
+            wanted, names = len(needed), f" ({', '.join(needed)})"
+        if given != wanted:
+            raise MXNetError(f"Operator {self.name} expects {wanted} inputs{names}, but got {given} instead.")
+
+    def fit(self, attributes: Mapping[str, Any], shapes: list[Shape]) -> None:
+        """Refuse inputs of another number or other shapes than the attributes imply.
+
+        Args:
+            attributes: those given.
+            shapes: of the inputs given.
+
+        Raises:
+            MXNetError: naming what was needed and what came, or the attribute that is missing.
+        """
+        self.expect(len(shapes), attributes)
+        if self.infer is None:
+            return
+        try:
+            implied = self.infer(attributes, shapes)
+        except KeyError as missing:
+            raise MXNetError(
+                f"Required parameter {missing.args[0]} is not presented, in operator {self.name}"
+            ) from missing
+        for name, have, need in zip(self.inputs, shapes, implied, strict=False):
+            if have is not None and need is not None and have != need and not _agree(have, need):
+                raise MXNetError(f"{self.name}: {name} must be of shape {tuple(need)}, got {tuple(have)}")
 
     def parse(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """The attributes of a node as values, from the texts that a symbol file holds."""
         given = {key: value for key, value in texts.items() if not key.startswith("__")}
         self.check(given)
         return {key: value_of(text, key) for key, text in given.items() if key in self.attributes}
+
+
+def _agree(have: tuple[int, ...], need: tuple[int, ...]) -> bool:
+    """Whether two shapes are one, where 0 is a size that is not known."""
+    return len(have) == len(need) and all(not a or not b or a == b for a, b in zip(have, need, strict=True))
 
 
 MOST_AXES = 64

@@ -75,7 +75,12 @@ def _infer_one(old: tuple[int, ...], codes: tuple[int, ...], result: list[int]) 
 
 
 @operator("Reshape", "reshape", copies=True)
-def _reshape(data: Tensor, shape: Sizes = None, reverse: bool = False) -> Tensor:
+def _reshape(
+    data: Tensor, shape: Sizes = None, reverse: bool = False, target_shape: Sizes = None, keep_highest: bool = False
+) -> Tensor:
+    if shape in (None, ()) and target_shape:  # the form of early symbol files: 0 is inferred, the first axis may stay
+        shape = tuple(int(size) or -1 for size in as_tuple(target_shape))
+        shape = (data.shape[0], *shape[1:]) if truth(keep_highest) else shape
     wanted = new_shape(tuple(data.shape), as_tuple(shape), truth(reverse))
     if math.prod(wanted) != data.numel():
         raise MXNetError(f"Reshape: target shape {wanted} has another size than the input's {tuple(data.shape)}")

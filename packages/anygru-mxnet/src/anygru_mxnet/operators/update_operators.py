@@ -34,6 +34,7 @@ class Update:
             (which the `multi_` form does not take: MXNet refuses `eta` beside `etas`).
         count: the attribute of the `multi_` form with the number of weights.
         last: the attributes that MXNet takes last, as recorded from 1.9.1.
+        lazy: whether the operator has `lazy_update`, which concerns sparse gradients alone.
     """
 
     change: Callable[..., None]
@@ -44,6 +45,7 @@ class Update:
     many: tuple[tuple[str, str], ...] = (("lrs", "lr"), ("wds", "wd"))
     count: str = "num_weights"
     last: tuple[str, ...] = ()
+    lazy: bool = False
 
     @property
     def options(self) -> dict[str, float]:
@@ -66,8 +68,8 @@ class Update:
 
 _MOMENTS = ("mean", "var")
 
-SGD = Update(updates.sgd)
-SGD_MOMENTUM = Update(updates.sgd_momentum, ("mom",))
+SGD = Update(updates.sgd, lazy=True)
+SGD_MOMENTUM = Update(updates.sgd_momentum, ("mom",), lazy=True)
 NESTEROV = Update(updates.nesterov, ("mom",))
 ADAMW = Update(
     updates.adamw,
@@ -93,7 +95,7 @@ ONE = [
     ("signsgd_update", Update(updates.sign_sgd), False),
     ("signum_update", Update(updates.signum, ("mom",), last=("wd_lh",)), False),
     # Here the bound of the gradient bounds the decay, too (MXNet 1.9.1, recorded).
-    ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True), False),
+    ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True, lazy=True), False),
     ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True, last=("clip_weights",)), False),
     (
         "rmspropalex_update",
@@ -132,12 +134,14 @@ def _register_one(name: str, update: Update, half: bool) -> None:
     scale = {} if update.scaled else {"rescale_grad": 1.0}
     attributes = {"lr": Parameter.empty, **update.options, "wd": 0.0, **scale, update.clip: -1.0}
     attributes |= {key: attributes.pop(key) for key in update.last}
+    attributes |= {"lazy_update": True} if update.lazy else {}
     whole = _signature([*inputs, *["rescale_grad"] * update.scaled], attributes)
 
     @torch.no_grad()
     def compute(*arguments: Any, **given: Any) -> Tensor:
         values = dict(whole.bind(*arguments, **given).arguments)
         arrays = [values.pop(key) for key in inputs]
+        values.pop("lazy_update", None)
         if update.scaled:
             values["rescale_grad"] = float(values["rescale_grad"])
         return update.step(arrays, half, values)

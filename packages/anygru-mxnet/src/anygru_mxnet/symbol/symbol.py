@@ -182,6 +182,7 @@ def apply(
             entries.extend(symbol._entries if operator.variadic else symbol._entries[:1])
         if which in operator.begins and entries[-1][0].operator is None:
             entries[-1][0].attrs.setdefault("__init__", operator.begins[which])
+    operator.expect(len(entries), operator.parse(attrs) | {"num_args": attributes.get("num_args", len(entries))})
     if operator.variadic:
         attrs = dict(sorted({"num_args": str(len(entries)), **attrs}.items()))
     node = Node(operator, given, attrs, entries)
