@@ -99,6 +99,10 @@ class FrontEndValueError(FrontEndFault, ValueError):
     """A ValueError of MXNet's Python."""
 
 
+class FrontEndUnsupported(FrontEndFault, NotImplementedError):
+    """A NotImplementedError of MXNet's Python."""
+
+
 @contextlib.contextmanager
 def engine_errors() -> Iterator[None]:
     """Give torch's complaints about shapes and dtypes the class that MXNet users catch."""

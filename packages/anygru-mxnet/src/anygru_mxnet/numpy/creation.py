@@ -8,7 +8,8 @@ import torch
 from ..base import DtypeLike, Sizes, torch_dtype
 from ..context import ContextLike, as_context
 from ..ndarray.array import Array
-from .apply import made, plain, wrapped
+from .apply import apply, made, plain, wrapped
+from .shaping import only
 
 
 def array(object: Any, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
@@ -37,11 +38,13 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 def zeros(shape: Sizes, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None) -> Any:
     """Zeros."""
+    only("order", order, "C")
     return made(lambda **kind: torch.zeros(_sizes(shape), **kind), ctx, dtype)
 
 
 def ones(shape: Sizes, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None) -> Any:
     """Ones."""
+    only("order", order, "C")
     return made(lambda **kind: torch.ones(_sizes(shape), **kind), ctx, dtype)
 
 
@@ -52,11 +55,13 @@ def full(
     shape: Sizes, fill_value: Any, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None, out: Any = None
 ) -> Any:
     """One value everywhere."""
-    return (
+    only("order", order, "C")
+    values = (
         zeros(shape, dtype, ctx=ctx) + fill_value
         if dtype is None
         else made(lambda **kind: torch.full(_sizes(shape), fill_value, **kind), ctx, dtype)
     )
+    return values if out is None else apply(lambda t: t, values, out=out)
 
 
 def arange(
@@ -71,9 +76,11 @@ def linspace(
     start: float, stop: float, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DtypeLike = None,
     axis: int = 0, ctx: ContextLike = None,
 ) -> Any:  # fmt: skip
-    """`num` evenly spaced numbers from `start` to `stop`."""
-    values = onp.linspace(start, stop, num, endpoint)
-    return array(values, dtype or "float32", ctx)
+    """`num` evenly spaced numbers from `start` to `stop`; with `retstep`, and the step between them."""
+    only("axis", axis, 0)
+    values, step = onp.linspace(start, stop, num, endpoint, retstep=True)
+    made_of = array(values, dtype or "float32", ctx)
+    return (made_of, float(step)) if retstep else made_of
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:

@@ -11,6 +11,7 @@ from ..context import Context, as_context
 from ..ndarray.array import Array
 from ..state import state
 from .apply import context_of, wrapped
+from .shaping import only
 
 _NAMES = [
     "apply_along_axis", "apply_over_axes", "argpartition", "argwhere", "array_equiv", "choose", "compress",
@@ -61,12 +62,20 @@ def _from_numpy(value: Any, ctx: Context, dtype: str | None) -> Any:
 
 
 def _of(name: str, compute: Callable[..., Any], dtype: str | None = None) -> Callable[..., Any]:
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        only("overwrite_input", kwargs.pop("overwrite_input", None), None, False)  # it would change the caller's array
+        kind = None if dtype is None else kwargs.pop("dtype", None) or dtype
+        if "interpolation" in kwargs:  # NumPy's name for it before 1.22
+            kwargs["method"] = kwargs.pop("interpolation")
         if state.recording and any(isinstance(value, Array) for value in (*args, *kwargs.values())):
             raise ValueError(f"{name} has no gradient, as in MXNet; call it outside of autograd.record()")
         ctx = context_of((*args, *kwargs.values())) or as_context(None)
         found = compute(*map(_to_numpy, args), **{key: _to_numpy(value) for key, value in kwargs.items()})
-        return _from_numpy(found, ctx, dtype)
+        result = _from_numpy(found, ctx, kind)
+        if out is None:
+            return result
+        out[...] = result
+        return out
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{name}` of arrays, without a gradient."

@@ -1,27 +1,69 @@
 """The functions of `mx.np`, rows of tables over torch's."""
 
 import functools
+import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..base import DtypeLike, FrontEndIndexError, FrontEndValueError, Sizes, torch_dtype
+from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
+from ..context import as_context
 from ..operators.arithmetic import whole_of
 from .apply import apply
+from .shaping import SHAPING, only
 
 Function = Callable[..., Any]
 
 
-def _named(name: str, compute: Function) -> Function:
+# Arguments that may be None whatever the function: then it is as if they were left out.
+_MAY_BE_NONE = frozenset({"out", "initial", "where", "ctx"})
+
+
+def _named(name: str, compute: Function, place: int | None = None) -> Function:
+    """A row of a table as a function of arrays, of which `out` is the argument at `place`, or where the row has it."""
+    beside = place is not None
+    if place is None:
+        place = _place_of_out(compute)
+
     def function(*args: Any, **kwargs: Any) -> Any:
-        return apply(compute, *args, **{key: value for key, value in kwargs.items() if value is not None})
+        if len(args) > place:
+            kwargs["out"] = args[place]
+            args = (*args[:place], *[None] * (not beside), *args[place + 1 :])
+        kwargs = {key: value for key, value in kwargs.items() if value is not None or key not in _MAY_BE_NONE}
+        try:
+            return apply(compute, *args, **kwargs)
+        except MXNetError as error:
+            if isinstance(error.__cause__, TypeError):
+                _bound(name, compute, args, kwargs)
+            raise
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"NumPy's `{name}` of arrays."
     return function
+
+
+def _place_of_out(compute: Function) -> int:
+    try:
+        names = list(inspect.signature(compute).parameters)
+    except ValueError:  # torch's own functions have no signature
+        names = []
+    return names.index("out") if "out" in names else sys.maxsize
+
+
+def _bound(name: str, compute: Function, args: tuple, kwargs: dict[str, Any]) -> None:
+    """Raise Python's TypeError for arguments that a function does not have."""
+    try:
+        form = inspect.signature(compute)
+    except ValueError:  # torch's own functions have none
+        return
+    try:
+        form.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}() {error}") from error
 
 
 def _whole(x: Any) -> bool:
@@ -99,6 +141,12 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
     return function
 
 
+def _extreme(compute: Callable[..., Tensor]) -> Function:
+    """A reduction that takes no dtype."""
+    reduce = _reduction(compute)
+    return lambda a, axis=None, out=None, keepdims=False: reduce(a, axis, keepdims=keepdims)
+
+
 def _spread(root: bool) -> Function:
     """`std` and `var`: of whole numbers around a mean that is cut, then cut itself (1.9.1, recorded)."""
 
@@ -130,68 +178,27 @@ _REDUCTIONS: dict[str, Function] = {
         lambda a, axes, keep: (torch.mean if a.numel() else torch.sum)(a, axes, keepdim=keep), real=True
     ),
     "prod": _reduction(_product),
-    "max": _reduction(lambda a, axes, keep: torch.amax(a, axes, keepdim=keep)),
-    "min": _reduction(lambda a, axes, keep: torch.amin(a, axes, keepdim=keep)),
+    "max": _extreme(lambda a, axes, keep: torch.amax(a, axes, keepdim=keep)),
+    "min": _extreme(lambda a, axes, keep: torch.amin(a, axes, keepdim=keep)),
     "std": _spread(True),
     "var": _spread(False),
-    "all": _reduction(lambda a, axes, keep: torch.all((a != 0), axes, keepdim=keep)),
-    "any": _reduction(lambda a, axes, keep: torch.any((a != 0), axes, keepdim=keep)),
+    "all": _extreme(lambda a, axes, keep: torch.all((a != 0), axes, keepdim=keep)),
+    "any": _extreme(lambda a, axes, keep: torch.any((a != 0), axes, keepdim=keep)),
 }  # fmt: skip
 
 
 def _place(compute: Callable[..., Tensor]) -> Function:
-    return lambda a, axis=None, out=None, keepdims=False: (
-        compute(a.reshape(-1), 0) if axis is None else compute(a, axis, keepdim=keepdims)
-    )
+    return lambda a, axis=None, out=None: compute(a.reshape(-1), 0) if axis is None else compute(a, axis)
 
 
 def _repeat(a: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     return torch.repeat_interleave(a if axis is not None else a.reshape(-1), repeats, axis or 0)
 
 
-def _squeeze(a: Tensor, axis: Sizes = None) -> Tensor:
-    return a.squeeze() if axis is None else a.squeeze(_axes(axis, a.dim()))
-
-
-def _take(a: Tensor, indices: Any, axis: int | None = None, mode: str = "clip", out: Any = None) -> Tensor:
-    places = torch.as_tensor(indices).long()
-    base, at = (a.reshape(-1), 0) if axis is None else (a, axis % a.dim())
-    places = places % base.shape[at] if mode == "wrap" else places.clamp(0, base.shape[at] - 1)
-    picked = base.index_select(at, places.reshape(-1))
-    return picked.reshape(base.shape[:at] + places.shape + base.shape[at + 1 :])
-
-
 def _dot(a: Tensor, b: Tensor, out: Any = None) -> Tensor:
     if not a.dim() or not b.dim():
         return a * b
     return torch.tensordot(a, b, ([-1], [max(b.dim() - 2, 0)]))
-
-
-def _split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    # MXNet's Python asks for the size before its engine sees the array.
-    if isinstance(indices_or_sections, int):
-        if not -ary.dim() <= axis < ary.dim():
-            raise FrontEndIndexError("tuple index out of range")
-        if ary.shape[axis] % indices_or_sections:
-            raise FrontEndValueError("array split does not result in an equal division")
-    return list(torch.tensor_split(ary, indices_or_sections, axis))
-
-
-def _unique(
-    ar: Tensor,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-) -> Any:
-    values, inverse, counts = torch.unique(ar, return_inverse=True, return_counts=True, dim=axis)
-    extra = [part for wanted, part in ((return_inverse, inverse), (return_counts, counts)) if wanted]
-    return (values, *extra) if extra else values
-
-
-def _pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
-    pairs = torch.as_tensor(pad_width).expand(x.dim(), 2).flip(0).reshape(-1).tolist()
-    return torch.nn.functional.pad(x, pairs, mode, constant_values)
 
 
 def _clip(a: Tensor, a_min: Any, a_max: Any, out: Any = None) -> Tensor:
@@ -213,18 +220,28 @@ def _transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     return a.permute(tuple(reversed(range(a.dim()))) if axes is None else tuple(axes))
 
 
-def _concatenate(seq: Sequence[Tensor], axis: int | None = 0, out: Any = None) -> Tensor:
-    return torch.cat(tuple(seq), axis) if axis is not None else torch.cat([part.reshape(-1) for part in seq])
-
-
 def _tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
     pairs = axes if isinstance(axes, int) else [[one] if isinstance(one, int) else list(one) for one in axes]
     return torch.tensordot(a, b, pairs)
 
 
 def _like(make: Function) -> Function:
-    def function(a: Tensor, *value: Any, dtype: DtypeLike = None, **_: Any) -> Tensor:
-        return make(a, *value, dtype=None if dtype is None else torch_dtype(dtype))
+    """Arrays of the sizes of another; `subok` and `shape` are for NumPy's own."""
+
+    def function(
+        a: Tensor,
+        *value: Any,
+        dtype: DtypeLike = None,
+        order: str = "C",
+        subok: bool = False,
+        shape: Any = None,
+        ctx: Any = None,
+    ) -> Tensor:
+        only("order", order, "C")
+        only("subok", subok, False)
+        only("shape", shape, None)
+        device = None if ctx is None else as_context(ctx).device
+        return make(a, *value, dtype=None if dtype is None else torch_dtype(dtype), device=device)
 
     return function
 
@@ -241,7 +258,24 @@ def _average(a: Tensor, axis: Sizes = None, weights: Any = None, returned: bool 
     total = whole.sum(axes)
     mean = (a * whole).sum(axes) / total
     mean = whole_of(mean, a.dtype) if _whole(a) and _whole(whole) else mean
-    return (mean, total) if returned else mean
+    if weights is not None and weights.dim() < a.dim():
+        total = weights.sum()  # MXNet 1.9.1, recorded
+    return [mean, total] if returned else mean
+
+
+def _bincount(x: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    found = torch.bincount(x, weights, minlength)
+    return found.to(x.dtype) if weights is None else found
+
+
+def _replacing(function: Function) -> Function:
+    """`nan_to_num`, which writes into the array itself with `copy=False`."""
+
+    def nan_to_num(x: Any, copy: bool = True, *values: Any, **options: Any) -> Any:
+        return function(x, *values, **options) if copy else function(x, *values, out=x, **options)
+
+    nan_to_num.__doc__ = function.__doc__
+    return nan_to_num
 
 
 def _steps(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
@@ -252,41 +286,32 @@ def _steps(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
 _OTHERS: dict[str, Function] = {
     "argmax": _place(torch.argmax), "argmin": _place(torch.argmin),
     "cumsum": _cumsum,
-    "reshape": lambda a, newshape, order="C": a.reshape(newshape), "ravel": lambda x, order="C": x.reshape(-1),
-    "transpose": _transpose, "swapaxes": torch.swapaxes, "moveaxis": torch.moveaxis, "rollaxis": torch.moveaxis,
-    "expand_dims": lambda a, axis: a.unsqueeze(axis), "squeeze": _squeeze, "split": _split,
-    "array_split": lambda ary, indices_or_sections, axis=0: list(torch.tensor_split(ary, indices_or_sections, axis)),
-    "concatenate": _concatenate,
+    "transpose": _transpose, "swapaxes": torch.swapaxes, "moveaxis": torch.moveaxis,
+    "expand_dims": lambda a, axis: a.unsqueeze(axis),
     "stack": lambda arrays, axis=0, out=None: torch.stack(tuple(arrays), axis),
     "vstack": lambda arrays: torch.vstack(tuple(arrays)), "hstack": lambda arrays: torch.hstack(tuple(arrays)),
     "dstack": lambda arrays: torch.dstack(tuple(arrays)), "column_stack": lambda arrays: torch.column_stack(tuple(arrays)),
     "tile": lambda A, reps: torch.tile(A, (reps,) if isinstance(reps, int) else tuple(reps)), "repeat": _repeat,
     "flip": lambda m, axis=None: torch.flip(m, _axes(axis, m.dim())), "flipud": torch.flipud, "fliplr": torch.fliplr,
     "roll": lambda a, shift, axis=None: torch.roll(a, shift, axis), "rot90": lambda m, k=1, axes=(0, 1): torch.rot90(m, k, axes),
-    "broadcast_to": lambda array, shape: array.broadcast_to(shape).contiguous(), "clip": _clip, "take": _take,
-    "where": _where, "sort": lambda a, axis=-1, **_: torch.sort(a, dim=axis, stable=True).values,
-    "argsort": lambda a, axis=-1, **_: torch.argsort(a, dim=axis, stable=True), "unique": _unique,
+    "broadcast_to": lambda array, shape: array.broadcast_to(shape).contiguous(), "clip": _clip,
+    "where": _where,
     "nonzero": lambda a: torch.nonzero(a, as_tuple=True), "dot": _dot,
     "tensordot": _tensordot,
-    "einsum": lambda subscripts, *operands, **_: torch.einsum(subscripts, *operands),
-    "trace": lambda a, **_: torch.trace(a).to(a.dtype), "diag": lambda v, k=0: torch.diag(v, k), "diagonal": torch.diagonal,
-    "tril": lambda m, k=0: torch.tril(m, k), "triu": lambda m, k=0: torch.triu(m, k), "pad": _pad,
+    "einsum": lambda subscripts, *operands, optimize=False: torch.einsum(subscripts, *operands),
+    "diag": lambda v, k=0: torch.diag(v, k), "tril": lambda m, k=0: torch.tril(m, k), "triu": lambda m, k=0: torch.triu(m, k),
     "diff": lambda a, n=1, axis=-1: torch.diff(a, n, axis), "round": _round, "around": _round,
-    "meshgrid": lambda *xi, indexing="xy", **_: list(torch.meshgrid(*xi, indexing=indexing)),
-    "bincount": lambda x, weights=None, minlength=0: torch.bincount(x, weights, minlength),
+    "bincount": _bincount,
     "zeros_like": _like(torch.zeros_like),
     "ones_like": _like(torch.ones_like),
     "full_like": _like(torch.full_like),
     "array_equal": lambda a, b: bool(torch.equal(a, b)), "copy": lambda a: a.clone(),
     "allclose": lambda a, b, rtol=1e-5, atol=1e-8: bool(torch.allclose(a, b, rtol, atol)),
     "atleast_1d": torch.atleast_1d, "atleast_2d": torch.atleast_2d, "atleast_3d": torch.atleast_3d,
-    "append": lambda arr, values, axis=None: _concatenate((arr, values), axis), "average": _average,
+    "average": _average,
     "broadcast_arrays": lambda *args: [part.contiguous() for part in torch.broadcast_tensors(*args)],
-    "diagflat": lambda v, k=0: torch.diagflat(v, k), "ediff1d": _steps, "hsplit": torch.hsplit,
-    "vsplit": lambda ary, indices_or_sections: _split(ary, indices_or_sections),
-    "dsplit": torch.dsplit, "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None, **_: (
-        torch.nan_to_num(x, nan, posinf, neginf)
-    ),
+    "diagflat": lambda v, k=0: torch.diagflat(v, k), "ediff1d": _steps,
+    "nan_to_num": lambda x, nan=0.0, posinf=None, neginf=None: torch.nan_to_num(x, nan, posinf, neginf),
     "polyval": lambda p, x: functools.reduce(lambda total, factor: total * x + factor, p.unbind(), torch.zeros_like(x)),
 }  # fmt: skip
 ALIASES = {
@@ -295,10 +320,11 @@ ALIASES = {
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _named(name, _real(compute)) for name, compute in _ELEMENTS.items()},
-    **{name: _named(name, _pair(compute)) for name, compute in _PAIRS.items()},
-    **{name: _named(name, compute) for name, compute in (*_REDUCTIONS.items(), *_OTHERS.items())},
+    **{name: _named(name, _real(compute), 1) for name, compute in _ELEMENTS.items()},
+    **{name: _named(name, _pair(compute), 2) for name, compute in _PAIRS.items()},
+    **{name: _named(name, compute) for name, compute in (*_REDUCTIONS.items(), *_OTHERS.items(), *SHAPING.items())},
 }
+FUNCTIONS["nan_to_num"] = _replacing(FUNCTIONS["nan_to_num"])
 FUNCTIONS.update({name: FUNCTIONS[of] for name, of in ALIASES.items()})
 
 

@@ -38,9 +38,17 @@ def _of(name: str) -> Any:
     return compute
 
 
-cholesky, det, eigvalsh, inv, pinv, slogdet, solve = map(
-    _of, ("cholesky", "det", "eigvalsh", "inv", "pinv", "slogdet", "solve")
-)
+cholesky, det, inv, slogdet, solve = map(_of, ("cholesky", "det", "inv", "slogdet", "solve"))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """The eigenvalues of symmetric matrices, of which the lower ("L") or the upper ("U") half is read."""
+    return apply(lambda t: torch.linalg.eigvalsh(t, UPLO.upper()), a)
+
+
+def pinv(a: Any, rcond: float = 1e-15, hermitian: bool = False) -> Any:
+    """Pseudo-inverses; singular values below `rcond` times the largest one count as zero."""
+    return apply(lambda t, bound: torch.linalg.pinv(t, rtol=bound, hermitian=hermitian), a, rcond)
 
 
 def svd(a: Any) -> Any:

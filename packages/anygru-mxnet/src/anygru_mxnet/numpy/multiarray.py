@@ -14,6 +14,7 @@ from ..ndarray.ndarray import NDArray
 from ..state import state, without_torch_grad
 from . import functions
 from .apply import apply, plain, wrapped
+from .shaping import only
 
 __all__ = ["ndarray"]
 
@@ -130,11 +131,21 @@ class ndarray(NDArray):
         self, dtype: DtypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """The array in another dtype: a copy, unless `copy` is False and nothing changes."""
+        for name, value, allowed in (
+            ("order", order, "KC"),
+            ("casting", casting, ["unsafe"]),
+            ("subok", subok, [True]),
+        ):
+            if value not in list(allowed):
+                raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, got {value!r}")
         kind = torch_dtype(dtype)
         return self if not copy and kind == self._t.dtype else apply(lambda t: t.to(kind, copy=True), self)
 
-    def reshape(self, *shape: Any, order: str = "C", **kwargs: Any) -> Any:
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
         """Another shape over the same memory; -1 is inferred."""
+        only("order", order, "C")
+        if not shape:
+            raise TypeError("reshape() takes exactly 1 argument (0 given)")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return apply(lambda t: t.reshape(tuple(int(n) for n in sizes)), self)
 
@@ -145,7 +156,17 @@ class ndarray(NDArray):
 
     def flatten(self, order: str = "C") -> Any:  # type: ignore[override]
         """One axis, copied."""
+        only("order", order, "C")
         return apply(lambda t: t.reshape(-1).clone(), self)
+
+    def copy(self, order: str = "C") -> Any:
+        """A copy."""
+        only("order", order, "C")
+        return apply(torch.clone, self)
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        """The elements within bounds."""
+        return functions.clip(self, min, max, out=out)
 
     def as_nd_ndarray(self) -> NDArray:
         """The array as one of `mx.nd`, over the same memory."""
@@ -168,7 +189,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "abs", "all", "any", "argmax", "argmin", "argsort", "clip", "cumsum", "dot", "max", "mean", "min", "nonzero", "prod",
+    "abs", "all", "any", "argmax", "argmin", "argsort", "cumsum", "dot", "max", "mean", "min", "nonzero", "prod",
     "ravel", "repeat", "round", "sort", "split", "squeeze", "std", "sum", "swapaxes", "take", "tile", "var",
     "broadcast_to", "expand_dims",
 ):  # fmt: skip
