@@ -269,18 +269,19 @@ class Perplexity(GlobalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch of probabilities."""
         assert len(labels) == len(preds)
-        loss: Any = 0.0
-        count: Any = 0
+        loss, count = 0.0, 0 if self.ignore_label is None else 0.0
         for label, pred in zip(labels, preds, strict=True):
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
             wanted = label.as_in_context(pred.context).reshape((label.size,))
             chosen: Any = nd.pick(pred, wanted.astype("int32"), axis=self.axis)
             if self.ignore_label is not None:
                 ignored: Any = (wanted == self.ignore_label).astype(chosen.dtype)
-                # numbers of NumPy, as in MXNet 1.9.1 (recorded)
-                count = count - ignored.sum().asscalar()
+                count = count - float(ignored.sum().asscalar())
                 chosen = chosen * (1 - ignored) + ignored
-            loss -= nd.maximum(1e-10, chosen).log().sum().asscalar()
+            bounded = nd.maximum(1e-10, chosen).asnumpy()
+            # float32 as MXNet's arrays, whose sums lose next to nothing
+            logs = np.log(bounded.astype("float64")).astype(bounded.dtype)
+            loss -= float(logs.sum(dtype="float64").astype(bounded.dtype))
             count = count + chosen.size
         self._add(loss, count)
 
