@@ -56,6 +56,9 @@ REFUSED = {
     "an attribute of other rules": lambda: nd.ftrl_update(X, X, X.copy(), X.copy(), lr=0.1, lazy_update=False),
     "rows in the columns' axis": lambda: nd.linalg.gemm2(CUBE, CUBE, axis=-1),
     "rows in an axis that is not there": lambda: nd.linalg.gemm2(CUBE, CUBE, axis=7),
+    "a draw's unknown argument": lambda: nd.random.uniform(shape=(1,), bogus=3),
+    "a choice's unknown argument": lambda: nd.random.multinomial(ONES(2), bogus=1),
+    "shapes held without memory": lambda: mx.gluon.nn.HybridSequential().hybridize(static_shape=True),
     "a sparse product": lambda: nd.dot(X, X.T, forward_stype="csr"),
 }
 

@@ -18,7 +18,13 @@ __all__ = [
 
 
 def _draw(
-    name: str, parameters: dict[str, Any], shape: Sizes, dtype: DtypeLike, ctx: ContextLike, out: NDArray | None
+    name: str,
+    parameters: dict[str, Any],
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
+    out: NDArray | None = None,
+    **others: Any,
 ) -> NDArray:
     """One of the operators `_random_*` (numbers) or `_sample_*` (arrays).
 
@@ -35,7 +41,7 @@ def _draw(
             )
         if f"_sample_{name}" not in OPERATORS:
             raise NotImplementedError(f"random.{name} of arrays is not covered; in PyTorch: torch.distributions")
-        return call(OPERATORS[f"_sample_{name}"], tuple(values), {"shape": shape, "dtype": dtype}, out)
+        return call(OPERATORS[f"_sample_{name}"], tuple(values), {"shape": shape, "dtype": dtype, **others}, out)
     if not isinstance(values[0], numeric_types):
         raise ValueError(f"Distribution parameters must be either NDArray or numbers, but got {type(values[0])}.")
     for other in values[1:]:
@@ -44,7 +50,7 @@ def _draw(
         )
     if out is not None:
         shape, ctx = out.shape, out.context
-    attributes = {**parameters, "shape": shape, "dtype": dtype, "ctx": ctx}
+    attributes = {**parameters, "shape": shape, "dtype": dtype, "ctx": ctx, **others}
     return call(OPERATORS[f"_random_{name}"], (), attributes, out)
 
 
@@ -82,7 +88,8 @@ def parameters_of(name: str, args: tuple, kwargs: dict[str, Any], others: tuple[
 def _distribution(name: str) -> Callable[..., NDArray]:
     def function(*args: Any, **kwargs: Any) -> NDArray:
         parameters, given = parameters_of(name, args, kwargs, ("shape", "dtype", "ctx", "out"))
-        return _draw(name, parameters, *(given.get(key) for key in ("shape", "dtype", "ctx", "out")))
+        given.pop("name", None)
+        return _draw(name, parameters, **given)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = DRAWS[name][1]
@@ -108,7 +115,8 @@ def multinomial(
     **kwargs: Any,
 ) -> Any:
     """Positions drawn with the probabilities of each row; with `get_prob` their log likelihoods too."""
-    attributes = {"shape": shape, "get_prob": get_prob, "dtype": dtype}
+    kwargs.pop("name", None)
+    attributes = {"shape": shape, "get_prob": get_prob, "dtype": dtype, **kwargs}
     return call(OPERATORS["_sample_multinomial"], (data,), attributes, out)
 
 

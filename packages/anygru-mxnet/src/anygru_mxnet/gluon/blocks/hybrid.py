@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from ... import ndarray, symbol
-from ...base import DtypeLike
+from ...base import DtypeLike, MXNetError
 from ...ndarray.array import wrap
 from ...ndarray.utils import save
 from ...symbol import nesting
@@ -72,9 +72,12 @@ class HybridBlock(Block):
 
         Raises:
             NotImplementedError: for a `backend`, MXNet's hook for other compilers.
+            MXNetError: for `static_shape` without `static_alloc`, which MXNet refuses at the first call.
         """
         if backend is not None:
             raise NotImplementedError(f"hybridize: backend={backend!r} is MXNet's own; in PyTorch: torch.compile")
+        if active and static_shape and not static_alloc:
+            raise MXNetError("hybridize: static_alloc must be True when static_shape is True")
         self._active = active
         self._untraceable = False
         if clear:
