@@ -81,6 +81,11 @@ def test_products_take_rows_along_their_axis(axis, equation):
     assert sums.asnumpy().tolist() == (4 * expected).tolist()
 
 
+def test_attributes_of_a_symbol_and_what_it_reads():
+    with pytest.raises(DeprecationWarning, match="attr_dict"):
+        sym.var("a").list_attr(recursive=True)
+
+
 def test_attributes_that_concern_other_devices_or_early_files():
     zeros = X * 0
     plain, lazy = (nd.sgd_mom_update(X, X, zeros.copy(), lr=0.1, **more) for more in ({}, {"lazy_update": False}))

@@ -120,7 +120,13 @@ class SymbolBase:
         return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """The attributes of the node."""
+        """The attributes of the node.
+
+        Raises:
+            DeprecationWarning: for `recursive`, as in MXNet.
+        """
+        if recursive:
+            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated: use attr_dict instead")
         return _shown(self._entries[0][0].attrs)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
