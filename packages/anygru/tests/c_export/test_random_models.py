@@ -28,7 +28,7 @@ def compare(seed: int, steps: int) -> None:
     model, weights = random_model(seed)
     found = operations(model, weights)
     bound = max(BOUNDS[gru.weights] for gru in recurrences(found))
-    verdict = check(write(found, "model"), prepared(model, weights), bound, steps, compiler)
+    verdict = check(write(found, "model"), prepared(model, weights), bound, steps, [compiler, "-O2"])
     assert verdict.difference <= verdict.bound
 
 

@@ -1,4 +1,4 @@
-"""Machines that need no Python: 64-bit Arm, Cortex-M, WebAssembly in node and in a browser."""
+"""Machines that need no Python: 64-bit Arm, WebAssembly in node and in a browser."""
 
 from __future__ import annotations
 
@@ -33,55 +33,6 @@ def test_64_bit_arm(weights: str) -> None:
     found = checking.run(source, input, [compiler, "-O3", "-static"], [emulator])
     expected = checking.outputs_of(checking.prepared(model, weights), input)
     torch.testing.assert_close(found, expected, rtol=0, atol=checking.BOUNDS[weights])
-
-
-CORTEX = {"cortex-m4": "fpv4-sp-d16", "cortex-m7": "fpv5-d16"}
-
-
-@pytest.mark.parametrize("weights", FORMATS)
-@pytest.mark.parametrize("processor", CORTEX)
-def test_cortex_m(processor: str, weights: str, tmp_path: Path) -> None:
-    """Compiles; the code for 32 units without its constants is at most 4 KiB, and calls nothing but memcpy and memset."""
-    compiler = tool("arm-none-eabi-gcc", "gcc-arm-none-eabi")
-    model = nn.Sequential(anygru.GRU(1, 32), nn.Linear(32, 1))
-    exported = anygru.export_c(model, tmp_path / "net.h", weights=weights, check=False)
-    program = """
-#include "net.h"
-void step(net_state *state, const float *input, float *output);
-void step(net_state *state, const float *input, float *output) { net_step(state, input, output); }
-"""
-    (tmp_path / "net.c").write_text(program)
-    target = [f"-mcpu={processor}", "-mthumb", "-mfloat-abi=hard", f"-mfpu={CORTEX[processor]}"]
-    command = [
-        compiler,
-        *target,
-        "-Os",
-        "-Wall",
-        "-Wextra",
-        "-Wdouble-promotion",
-        "-Werror",
-        "-c",
-        "-o",
-        "net.o",
-        "net.c",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[:2000]
-    sections = subprocess.run(
-        ["arm-none-eabi-size", "-A", "net.o"], cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout
-    sizes = {name: int(size) for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.MULTILINE)}
-    code = sum(int(size) for size in re.findall(r"^\.text\S*\s+(\d+)", sections, re.MULTILINE))
-    assert 0 < code <= 4096
-    assert (
-        sum(int(size) for size in re.findall(r"^\.rodata\S*\s+(\d+)", sections, re.MULTILINE))
-        >= exported.source.constants - 16
-    )
-    assert sizes.get("data", 0) == sizes.get("bss", 0) == 0, "nothing but code and constants"
-    symbols = subprocess.run(
-        ["arm-none-eabi-nm", "-u", "net.o"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert set(symbols.stdout.split()) - {"U"} <= {"memcpy", "memset"}
 
 
 def wasm(folder: Path, model: nn.Module, weights: str | None = None) -> None:

@@ -2,10 +2,11 @@
 
 import copy
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ where that is more than the bound: of a network that amplifies rounding there ar
 _LAST_BITS = 4 * torch.finfo(torch.float32).eps
 _SECONDS = 600
 COMPILERS = ("cc", "gcc", "clang")
+_UNCHECKED = "check=False (--no-check) leaves the comparison out"
 
 
 class CheckError(AnygruError, RuntimeError):
@@ -43,10 +45,19 @@ class CheckResult(NamedTuple):
     steps: int
 
 
-def find_compiler() -> str | None:
-    """The C compiler of the environment variable CC, or the first one that is found; None if there is none."""
-    chosen = os.environ.get("CC", "")
-    return next((path for name in (chosen, *COMPILERS) if name and (path := shutil.which(name))), None)
+def find_compiler() -> list[str] | None:
+    """The C compiler of the environment variable CC, with its options, or the first one that is found; None if there is none.
+
+    Raises:
+        ArgumentError: CC names a program that is not there.
+    """
+    chosen = shlex.split(os.environ.get("CC", ""))
+    if chosen:
+        if shutil.which(chosen[0]) is None:
+            raise ArgumentError(f"CC must name a C compiler, got {chosen[0]!r}, which is not there; {_UNCHECKED}")
+        return chosen
+    path = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    return None if path is None else [path]
 
 
 def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
@@ -89,41 +100,64 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
 
 @torch.no_grad()
 def check(
-    source: Source, model: nn.Module, bound: float, steps: int = STEPS, compiler: str | None = None
+    source: Source,
+    model: nn.Module,
+    bound: float,
+    steps: int = STEPS,
+    command: Sequence[str] | None = None,
+    runner: Sequence[str] = (),
 ) -> CheckResult:
-    """Compares the file with a prepared model over some steps of normal numbers.
+    """Compares the file with a prepared model over some steps of normal numbers, or as many as the model's outputs are finite.
+
+    Args:
+        command, runner: those of `run`; None: the compiler that is found, with -O2.
 
     Raises:
-        CheckError: the file does not compile, or the difference is above the bound.
+        CheckError: the file does not compile, or the difference is above the bound; or the model has no finite output.
         ArgumentError: there is no compiler.
     """
-    compiler = compiler or find_compiler()
-    if compiler is None:
-        raise ArgumentError(f"check needs a C compiler: set CC, or install one of {', '.join(COMPILERS)}")
-    generator = torch.Generator().manual_seed(0)
-    input = torch.randn(steps, source.inputs, generator=generator)
+    if command is None:
+        found_compiler = find_compiler()
+        if found_compiler is None:
+            raise ArgumentError(f"check needs a C compiler: set CC, or install one of {', '.join(COMPILERS)}")
+        command = [*found_compiler, "-O2"]
+    compiler = os.path.basename(command[0])
+    input = torch.randn(steps, source.inputs, generator=torch.Generator().manual_seed(0))
     expected = outputs_of(model, input).reshape(steps, source.outputs)
-    found = run(source, input, [compiler, "-O2"])
-    scale = max(1.0, expected.abs().max().item())
+    finite = expected.isfinite().all(1).cummin(0).values
+    steps = int(finite.sum())
+    if not steps:
+        raise CheckError(f"the model's own outputs for random input are infinite or NaN; {_UNCHECKED}")
+    found = run(source, input, command, runner)[:steps]
+    expected = expected[:steps]
+    scale = _so_far(source, expected.abs().amax(1)).clamp(min=1.0)
     apart = (found - expected).abs().amax(1) / scale
     allowed = torch.full_like(apart, bound)
     if not bool((apart <= allowed).all()):  # also if one is NaN
-        for _ in range(4):
-            signs = torch.randint(0, 2, input.shape, generator=generator) * 2 - 1
-            moved = outputs_of(model, input * (1 + _LAST_BITS * signs)).reshape(expected.shape)
-            reached = (moved - expected).abs().amax(1) / scale
-            reached = reached if source.steps else reached.max().expand_as(reached)  # one direction comes from the end
-            allowed = torch.maximum(allowed, _SENSITIVE * reached.cummax(0).values)
+        for moved in _moved(input):
+            reached = (outputs_of(model, moved).reshape(-1, source.outputs)[:steps] - expected).abs().amax(1)
+            allowed = torch.maximum(allowed, _SENSITIVE * _so_far(source, reached / scale))
     wrong = torch.nonzero(~(apart <= allowed)).flatten()
     difference, bound = apart.max().item(), allowed.max().item()
     if len(wrong):
         step = int(wrong[0])
         raise CheckError(
             f"the file in C computes other numbers than the model: in step {step} they are {apart[step].item():.3g} apart, and "
-            f"at most {allowed[step].item():.3g} is allowed ({os.path.basename(compiler)}). This is a fault of anygru or of the "
-            "compiler"
+            f"at most {allowed[step].item():.3g} is allowed ({compiler}). This is a fault of anygru or of the compiler"
         )
-    return CheckResult(os.path.basename(compiler), difference, bound, steps)
+    return CheckResult(compiler, difference, bound, steps)
+
+
+def _moved(input: Tensor) -> Iterator[Tensor]:
+    """The input with its last bits changed, a few times in other ways."""
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(4):
+        yield input * (1 + _LAST_BITS * (torch.randint(0, 2, input.shape, generator=generator) * 2 - 1))
+
+
+def _so_far(source: Source, values: Tensor) -> Tensor:
+    """The greatest of the values [T] up to each step; of all, if a layer reads the sequence from its end."""
+    return values.cummax(0).values if source.steps else values.max().expand_as(values)
 
 
 def run(source: Source, input: Tensor, command: Sequence[str], runner: Sequence[str] = ()) -> Tensor:
@@ -149,9 +183,12 @@ def _call(command: Sequence[str], words: str) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
-        raise CheckError(f"the file in C {words} within {_SECONDS} seconds") from error
+        raise CheckError(f"the file in C {words} within {_SECONDS} seconds; {_UNCHECKED}") from error
+    except OSError as error:  # another machine's program, or a folder for temporary files that runs none
+        raise CheckError(f"the file in C {words}: {command[0]}: {error.strerror}; {_UNCHECKED}") from error
     if done.returncode:
-        raise CheckError(f"the file in C {words}: {command[0]}: {(done.stderr or done.stdout).strip()[:500]}")
+        said = (done.stderr or done.stdout).strip()[:500] or f"exit status {done.returncode}"
+        raise CheckError(f"the file in C {words}: {command[0]}: {said}; {_UNCHECKED}")
 
 
 def _program(source: Source) -> str:

@@ -1,0 +1,121 @@
+"""Cortex-M: the size of the code, and the numbers of programs that run in an emulator."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_programs import random_model, tool
+from helpers import mostly_long
+from torch import nn
+
+import anygru
+from anygru.c_export import Residual, checking
+from anygru.c_export.exporting import source_of
+
+FORMATS = ["float32", "bfloat16", "int8"]
+PROCESSORS = {"cortex-m4": ("fpv4-sp-d16", "mps2-an386"), "cortex-m7": ("fpv5-d16", "mps2-an500")}
+"""Their floating-point units, and boards of QEMU that have them."""
+
+
+def compiler_for(processor: str) -> list[str]:
+    """The compiler with the options that say which processor it is for."""
+    compiler = tool("arm-none-eabi-gcc", "gcc-arm-none-eabi")
+    return [compiler, f"-mcpu={processor}", "-mthumb", "-mfloat-abi=hard", f"-mfpu={PROCESSORS[processor][0]}"]
+
+
+@pytest.mark.parametrize("weights", FORMATS)
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_size(processor: str, weights: str, tmp_path: Path) -> None:
+    """The code for 32 units without its constants is at most 4 KiB, and calls nothing but memcpy and memset."""
+    command = compiler_for(processor)
+    model = nn.Sequential(anygru.GRU(1, 32), nn.Linear(32, 1))
+    exported = anygru.export_c(model, tmp_path / "net.h", weights=weights, check=False)
+    program = """
+#include "net.h"
+void step(net_state *state, const float *input, float *output);
+void step(net_state *state, const float *input, float *output) { net_step(state, input, output); }
+"""
+    (tmp_path / "net.c").write_text(program)
+    command += ["-Os", "-Wall", "-Wextra", "-Wdouble-promotion", "-Werror", "-c", "-o", "net.o", "net.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    sizes = sections_of(tmp_path / "net.o")
+    assert 0 < sizes["text"] <= 4096
+    assert sizes["rodata"] >= exported.source.constants - 16
+    assert sizes.get("data", 0) == sizes.get("bss", 0) == 0, "nothing but code and constants"
+    symbols = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "net.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert set(symbols.stdout.split()) - {"U"} <= {"memcpy", "memset"}
+
+
+def sections_of(file: Path) -> dict[str, int]:
+    """The bytes of each kind of section: those of .text, .text.startup and so on together."""
+    listed = subprocess.run(["arm-none-eabi-size", "-A", str(file)], capture_output=True, text=True, check=True)
+    sizes: dict[str, int] = {}
+    for kind, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", listed.stdout, re.MULTILINE):
+        sizes[kind] = sizes.get(kind, 0) + int(size)
+    return sizes
+
+
+START = """
+#include <stdint.h>
+extern uint32_t stack_top;
+void _mainCRTStartup(void);
+static void start(void) {
+    *(volatile uint32_t *)0xE000ED88u |= 0xF00000u; /* CPACR: turns the floating-point unit on */
+    __asm volatile("dsb\\n isb");
+    _mainCRTStartup();
+}
+__attribute__((section(".vectors"), used)) static void (*const vectors[2])(void) = {(void (*)(void))&stack_top, start};
+"""
+LAYOUT = """
+MEMORY { FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 4M  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 4M }
+SECTIONS {
+    .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) KEEP(*(.init)) KEEP(*(.fini)) } > FLASH
+    .ARM.exidx : { *(.ARM.exidx*) } > FLASH
+    .data : { *(.data*) } > RAM
+    .bss : { __bss_start__ = .; *(.bss*) *(COMMON) __bss_end__ = .; } > RAM
+    end = .;
+    __end__ = .;
+    stack_top = ORIGIN(RAM) + LENGTH(RAM);
+}
+"""
+RUN = """\
+qemu-system-arm -M BOARD -display none -monitor none -serial none -kernel "$1" \\
+    -semihosting-config enable=on,target=native,arg=program,arg="$2",arg="$3" < /dev/null
+"""
+
+
+def compare(processor: str, folder: Path, model: nn.Module, weights: str | None, *options: str) -> None:
+    """Runs a file on a board, where the program reads and writes files of this machine by semihosting."""
+    command = compiler_for(processor)
+    tool("qemu-system-arm", "qemu-system-arm")
+    if subprocess.run([*command, "-print-file-name=rdimon.specs"], capture_output=True, text=True).stdout[0] != "/":
+        pytest.skip("needs rdimon.specs (Debian package libnewlib-arm-none-eabi)")
+    for name, text in {"start.c": START, "layout.ld": LAYOUT, "run.sh": RUN}.items():
+        (folder / name).write_text(text.replace("BOARD", PROCESSORS[processor][1]))
+    command += ["--specs=rdimon.specs", "-T", str(folder / "layout.ld"), str(folder / "start.c"), *options]
+    source = source_of(model, "model", weights, False).source
+    bound = checking.BOUNDS[weights or "float32"]
+    runner = ["sh", str(folder / "run.sh")]
+    verdict = checking.check(source, checking.prepared(model, weights), bound, 200, command, runner)
+    assert verdict.difference <= verdict.bound
+
+
+@pytest.mark.parametrize("weights", mostly_long(FORMATS))
+@pytest.mark.parametrize("processor", mostly_long(PROCESSORS))
+@pytest.mark.parametrize("optimization", mostly_long(["-Os", "-O3"]))
+def test_numbers(processor: str, optimization: str, weights: str, tmp_path: Path) -> None:
+    model = Residual(anygru.GRU(2, 21, 2), nn.Linear(21, 2))
+    compare(processor, tmp_path, model, weights, optimization)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_numbers_of_random_models(seed: int, tmp_path: Path) -> None:
+    model, weights = random_model(seed)
+    compare("cortex-m4", tmp_path, model, weights, "-O2")
