@@ -178,6 +178,81 @@ def test_without_a_compiler_nothing_is_checked(tmp_path: Path, monkeypatch: pyte
         anygru.export_c(anygru.GRU(3, 4), tmp_path / "a.h", check=True)
 
 
+def test_the_compiler_of_the_environment_is_used_with_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tool("gcc", "gcc")
+    monkeypatch.setenv("CC", f"{compiler} -finvalid-option")
+    with pytest.raises(CheckError, match=r"does not compile.*finvalid-option.*check=False"):
+        anygru.export_c(anygru.GRU(3, 4), tmp_path / "a.h")
+    monkeypatch.setenv("CC", f"{compiler} -O1")
+    anygru.export_c(anygru.GRU(3, 4), tmp_path / "a.h")
+
+
+@pytest.mark.parametrize("chosen", ["no-such-compiler", "/no/such -O2"])
+def test_a_compiler_that_is_not_there_is_an_error(chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", chosen)
+    with pytest.raises(ValueError, match=f"CC must name a C compiler, got '{chosen.split()[0]}'.*check=False"):
+        anygru.export_c(anygru.GRU(3, 4), tmp_path / "a.h")
+    anygru.export_c(anygru.GRU(3, 4), tmp_path / "a.h", check=False)
+
+
+def test_a_program_that_cannot_run_here_is_an_error(tmp_path: Path) -> None:
+    source = source_of(anygru.GRU(3, 4), "model", None, False).source
+    compiler = tmp_path / "compiler.sh"  # "compiles" to a text, which no machine runs
+    compiler.write_text("""
+for word; do case "$last" in -o) out="$word";; esac; last="$word"; done
+echo text > "$out"
+chmod +x "$out"
+""")
+    with pytest.raises(CheckError, match="does not run: .*check=False"):
+        checking.run(source, torch.randn(3, 3), ["sh", str(compiler)])
+
+
+def growing(**options: bool) -> anygru.GRU:
+    """A layer whose states grow at every step."""
+    gru = anygru.GRU(2, 3, activation="relu", **options)
+    with torch.no_grad():
+        for parameter in gru.parameters():
+            parameter.fill_(1.0)
+            parameter[3:6] = -1.0  # the update gate keeps nothing
+    return gru
+
+
+def test_a_model_that_grows_is_compared_while_it_is_finite() -> None:
+    tool("gcc", "gcc")
+    verdict = source_of(growing(), "model", None, True).verdict
+    assert verdict is not None
+    assert 10 < verdict.steps < 1000
+    with pytest.raises(CheckError, match="own outputs .* are infinite or NaN.*check=False"):
+        source_of(growing(bidirectional=True), "model", None, True)
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-50, 1, 3e38])
+def test_numbers_beyond_those_of_c_are_rounded(eps: float, tmp_path: Path) -> None:
+    model = nn.Sequential(anygru.GRU(3, 4), nn.LayerNorm(4, eps=eps))
+    anygru.export_c(model, tmp_path / "a.h", check=False)
+    compiled(tmp_path, '#include "a.h"\nint main(void) { return 0; }\n', tool("gcc", "gcc"), "-std=c99", *WARNINGS)
+
+
+@pytest.mark.parametrize("path", [None, 3, ["a.h"]])
+def test_what_is_no_path(path: object) -> None:
+    with pytest.raises(TypeError, match="path must be a str or os.PathLike, got"):
+        anygru.export_c(anygru.GRU(3, 4), path)  # type: ignore[arg-type]
+
+
+def test_a_path_in_bytes(tmp_path: Path) -> None:
+    exported = anygru.export_c(anygru.GRU(3, 4), str(tmp_path / "wake.h").encode(), check=False)  # type: ignore[arg-type]
+    assert exported.path == str(tmp_path / "wake.h")
+    assert exported.source.name == "wake"
+
+
+def test_what_is_written_is_named(tmp_path: Path) -> None:
+    assert "a_step\n" in str(anygru.export_c(anygru.GRU(3, 4), tmp_path / "a.h", check=False))
+    both = anygru.GRU(3, 4, bidirectional=True)
+    assert "a_run (whole sequences only)\n" in str(anygru.export_c(both, tmp_path / "a.h", check=False))
+
+
 @pytest.mark.parametrize("name", ["int", "template", "3d", "a-b", "_a", "a__b", "a_", "", "é", "a" * 40, 'x" */'])
 def test_names_that_no_model_can_have(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name must"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,39 @@ def test_a_module_in_two_places_acts_twice() -> None:
     assert exported.source.text.count("linear, 3 to 3") == 2
 
 
+class Amplifier(Residual):
+    """A class that only builds a row of modules."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Sequential(anygru.GRU(1, 4)), nn.Linear(4, 1))
+
+
+def test_a_class_that_builds_a_row_is_taken() -> None:
+    tool("gcc", "gcc")
+    verdict = source_of(Amplifier(), "model", None, True).verdict
+    assert verdict is not None
+
+
+class Parts(nn.Module):
+    """A module whose `c_parts` is wrong."""
+
+    def __init__(self, parts: object) -> None:
+        super().__init__()
+        self.c_parts = parts
+
+
+def endless() -> nn.Module:
+    module = Parts(None)
+    module.c_parts = lambda: nn.Sequential(anygru.GRU(3, 5), module)
+    return module
+
+
+def no_features() -> nn.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, about a matrix without elements
+        return sequence(nn.Linear(5, 0))
+
+
 class Own(anygru.GRU):
     def forward(self, *args, **kwargs):
         return super().forward(*args, **kwargs)
@@ -105,6 +139,13 @@ REFUSED = {
     "own forward": (Own(3, 5), None, "Own has a `forward` of its own"),
     "hooks": (hooked(), None, "1: it has hooks"),
     "NaN": (with_nan(), None, "0.weight_hh_l0 must be finite"),
+    "parts that are no method": (sequence(Parts(3)), None, "1: c_parts must be a method, got int"),
+    "parts of no module": (Parts(lambda: [nn.GRU(3, 5)]), None, r"model: c_parts\(\) must return a .*Module, got list"),
+    "endless parts": (endless(), None, "1: c_parts.* must return other modules"),
+    "no features": (no_features(), None, "1: a Linear must have features, got 5 to 0"),
+    "epsilon": (sequence(nn.LayerNorm(5, eps=float("inf"))), None, "1: eps must be finite in float32, got inf"),
+    "large epsilon": (sequence(nn.LayerNorm(5, eps=1e300)), None, "1: eps must be finite"),
+    "nothing": (nn.Sequential(anygru.GRU(3, 5), None), None, "1 must be a torch.nn.Module, got None"),
     "meta": (anygru.GRU(3, 5, device="meta"), None, "must have values"),
 }
 
@@ -113,7 +154,7 @@ REFUSED = {
 def test_models_that_are_refused(case: str, tmp_path: Path) -> None:
     model, weights, words = REFUSED[case]
     with pytest.raises((ValueError, TypeError), match=words):
-        anygru.export_c(model, tmp_path / "a.h", weights=weights)
+        anygru.export_c(model, tmp_path / "a.h", weights=weights, check=False)
     assert list(tmp_path.iterdir()) == []
 
 

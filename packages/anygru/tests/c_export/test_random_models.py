@@ -8,7 +8,8 @@ from c_programs import random_model, tool
 from helpers import mostly_long
 
 from anygru.c_export.checking import BOUNDS, check, prepared, run
-from anygru.c_export.reading import operations, recurrences
+from anygru.c_export.operations import recurrences
+from anygru.c_export.reading import operations
 from anygru.c_export.writing import write
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat
 from ..patching.freeze import freeze
+from .reading import is_row
 from .residual import Residual
 from .writing import Source
 
@@ -75,8 +76,9 @@ def _plain(model: nn.Module) -> nn.Module:
     parts = getattr(model, "c_parts", None)
     if parts is not None:
         return _plain(parts())
-    if isinstance(model, nn.Sequential) and type(model) in (nn.Sequential, Residual):
-        return type(model)(*map(_plain, model))
+    if is_row(model):
+        kind = Residual if isinstance(model, Residual) else nn.Sequential
+        return kind(*(_plain(child) for child in model._modules.values() if child is not None))
     return model
 
 

@@ -5,13 +5,15 @@ from typing import NamedTuple
 
 from torch import nn
 
+from ..checkpoints.formats import checked_path
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.quantization import WeightFormat
 from .checking import BOUNDS, CheckResult, find_compiler, prepared
 from .checking import check as check_against
 from .identifiers import check_name, name_from
-from .reading import operations, recurrences
+from .operations import recurrences
+from .reading import operations
 from .writing import Source, write
 
 
@@ -26,7 +28,8 @@ class Exported(NamedTuple):
     def __str__(self) -> str:
         source = self.source
         lines = [
-            f"wrote {self.path}: {source.name}_step" + ("" if source.steps else " (whole sequences only)"),
+            f"wrote {self.path}: "
+            + (f"{source.name}_step" if source.steps else f"{source.name}_run (whole sequences only)"),
             f"  {source.inputs} inputs, {source.outputs} outputs, {source.constants:,} bytes of constants, "
             f"a state of {source.state:,} bytes",
         ]
@@ -75,10 +78,11 @@ def export_c(
         >>> model = torch.nn.Sequential(anygru.GRU(1, 16), torch.nn.Linear(16, 1))
         >>> exported = anygru.export_c(model, "amplifier.h", weights="int8")
     """
+    path = checked_path(path)
     exported = source_of(model, name_from(path) if name is None else name, weights, check)
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
-    return exported._replace(path=os.fspath(path))
+    return exported._replace(path=path)
 
 
 def source_of(
@@ -88,12 +92,15 @@ def source_of(
     check_name(name)
     if compare is not None and not isinstance(compare, bool):
         raise ArgumentTypeError(f"check must be True, False or None, got {type(compare).__name__}")
-    if compare and find_compiler() is None:
+    command = None if compare is False else find_compiler()
+    if compare and command is None:
         raise ArgumentError("check=True needs a C compiler: set the environment variable CC, or install gcc or clang")
     found = operations(model, weights)
     source = write(found, name)
     verdict = None
-    if compare or (compare is None and find_compiler() is not None):
+    if command is not None:
         formats = {gru.weights for gru in recurrences(found)}
-        verdict = check_against(source, prepared(model, weights), max(BOUNDS[each] for each in formats))
+        verdict = check_against(
+            source, prepared(model, weights), max(BOUNDS[each] for each in formats), command=[*command, "-O2"]
+        )
     return Exported("", source, verdict)

@@ -1,7 +1,7 @@
-"""From a model to the list of operations that the file in C performs, each with its numbers; and those that it cannot take."""
+"""From a model to the operations that the file in C performs; and what is said of a module that it cannot take."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,82 +10,13 @@ from torch.nn.parameter import is_lazy
 
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ..facts.formula import activation_name
-from ..facts.quantization import Stored, WeightFormat, check, check_format
+from ..facts.quantization import Stored, WeightFormat, check_format
 from ..facts.weights import KINDS, Layout, Weights
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
 from ..layers.recurrent import is_reparametrization, settle_weights
+from .operations import Activation, Direction, Linear, Norm, Operation, Recurrence, Sum, check_numbers, recurrences
 from .residual import Residual
-
-
-@dataclass(frozen=True)
-class Direction:
-    """One direction of one layer of a GRU: its matrices as they are stored, and vectors [3H] or None."""
-
-    weight_ih: Stored
-    weight_hh: Stored
-    bias_ih: Tensor | None = None
-    bias_hh: Tensor | None = None
-    gain_ih: Tensor | None = None
-    gain_hh: Tensor | None = None
-    reverse: bool = False
-
-
-@dataclass(frozen=True)
-class Recurrence:
-    """A GRU or a cell."""
-
-    path: str
-    inputs: int
-    hidden: int
-    layers: tuple[tuple[Direction, ...], ...]
-    reset: str
-    gate_activation: str
-    activation: str
-    zoneout: float
-    weights: str
-    """The format of the matrices."""
-
-    @property
-    def directions(self) -> int:
-        return len(self.layers[0])
-
-    @property
-    def outputs(self) -> int:
-        return self.directions * self.hidden
-
-
-@dataclass(frozen=True)
-class Linear:
-    path: str
-    weight: Tensor
-    bias: Tensor | None
-
-
-@dataclass(frozen=True)
-class Norm:
-    path: str
-    features: int
-    weight: Tensor | None
-    bias: Tensor | None
-    epsilon: float
-
-
-@dataclass(frozen=True)
-class Activation:
-    path: str
-    name: str
-
-
-@dataclass(frozen=True)
-class Sum:
-    """The output of the operations, and the input of the first added to it."""
-
-    path: str
-    operations: tuple["Operation", ...]
-
-
-Operation = Recurrence | Linear | Norm | Activation | Sum
 
 
 def operations(model: nn.Module, weights: WeightFormat | None = None) -> list[Operation]:
@@ -109,106 +40,23 @@ def operations(model: nn.Module, weights: WeightFormat | None = None) -> list[Op
     return found
 
 
-def recurrences(found: Sequence[Operation]) -> list[Recurrence]:
-    """The GRUs among operations, in their order."""
-    every: list[Recurrence] = []
-    for one in found:
-        if isinstance(one, Recurrence):
-            every.append(one)
-        elif isinstance(one, Sum):
-            every += recurrences(one.operations)
-    return every
-
-
-def width_after(one: Operation, width: int | None) -> int | None:
-    """The features of an operation's output, from those of its input; None while they are not known."""
-    wanted, given = _widths(one)
-    if wanted is not None and width is not None and wanted != width:
-        raise ArgumentError(f"{one.path or 'model'} takes {wanted} features, and the module before it gives {width}")
-    if not isinstance(one, Sum):
-        return given or width
-    inside = wanted or width
-    for inner in one.operations:
-        inside = width_after(inner, inside)
-    if inside != (wanted or width):
-        raise ArgumentError(f"{one.path or 'model'} adds its input of {wanted or width} features to {inside}")
-    return inside
-
-
-def input_width(found: Sequence[Operation]) -> int:
-    """The features of a step, which some operation before any change of their number tells; the widths are checked.
-
-    Raises:
-        ArgumentError: a module takes another number of features than the one before it gives.
-    """
-    first = _first_width(found)
-    assert first is not None  # there is a GRU
-    width: int | None = first
-    for one in found:
-        width = width_after(one, width)
-    return first
-
-
-def _first_width(found: Sequence[Operation]) -> int | None:
-    return next((wanted for wanted, _ in map(_widths, found) if wanted is not None), None)
-
-
-def _widths(one: Operation) -> tuple[int | None, int | None]:
-    """The features that an operation takes and gives; None: any, and as many as it takes."""
-    if isinstance(one, Recurrence):
-        return one.inputs, one.outputs
-    if isinstance(one, Linear):
-        return one.weight.shape[1], one.weight.shape[0]
-    if isinstance(one, Norm):
-        return one.features, one.features
-    if isinstance(one, Sum):
-        wanted = _first_width(one.operations)
-        return wanted, wanted
-    return None, None
-
-
-def check_numbers(found: Sequence[Operation]) -> None:
-    """Raises for infinities and NaN, which have no literal in C, and for int8 values that no frozen layer has."""
-    for one in found:
-        if isinstance(one, Sum):
-            check_numbers(one.operations)
-            continue
-        tensors: list[tuple[str, Tensor | Stored | None]] = []
-        if isinstance(one, Recurrence):
-            for number, layer in enumerate(one.layers):
-                for direction in layer:
-                    suffix = f"_l{number}" + "_reverse" * direction.reverse
-                    tensors += [(kind + suffix, getattr(direction, kind)) for kind in KINDS]
-        elif not isinstance(one, Activation):
-            tensors += [("weight", one.weight), ("bias", one.bias)]
-        for name, tensor in tensors:
-            place = f"{one.path}.{name}" if one.path else name
-            if isinstance(tensor, Stored):
-                for ending, reason in check(tensor):
-                    raise ArgumentError(f"{place}{ending}: {reason}")
-                tensor = tensor.values
-            if tensor is not None and not bool(torch.isfinite(tensor.float()).all()):
-                raise ArgumentError(f"{place} must be finite, and one value is infinite or NaN")
-
-
-def _read(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
-    """The operations of one module; `path` is its name in the model."""
-    parts = getattr(module, "c_parts", None)
-    if parts is not None:
-        inner = parts()
-        if not isinstance(inner, nn.Module):
-            came = type(inner).__name__
-            raise ArgumentTypeError(f"{path or 'model'}: c_parts() must return a torch.nn.Module, got {came}")
-        return _read(inner, path, weights)
+def _read(
+    module: nn.Module, path: str, weights: WeightFormat | None, own: tuple[nn.Module, ...] = ()
+) -> list[Operation]:
+    """The operations of one module; `path` is its name in the model, `own` those whose `c_parts` it came from."""
+    if hasattr(module, "c_parts"):
+        return _read(_parts(module, path, own), path, weights, (*own, module))
     if any(map(is_lazy, module.parameters(recurse=False))):
         raise ArgumentError(f"{path or 'model'} has seen no input yet, so its sizes are not known: call the model once")
     _check_hooks(module, path)
-    if type(module) in (nn.Sequential, Residual):
+    if is_row(module):
         found: list[Operation] = []
         for name, child in module._modules.items():  # named_children leaves out a module's second place
-            assert child is not None
-            found += _read(child, f"{path}.{name}" if path else name, weights)
-        if type(module) is nn.Sequential:
+            place = f"{path}.{name}" if path else name
+            if child is None:
+                raise ArgumentTypeError(f"{place} must be a torch.nn.Module, got None")
+            found += _read(child, place, weights, own)
+        if not isinstance(module, Residual):
             return found
         if not found:
             raise ArgumentError(f"{path or 'model'}: a Residual needs modules")
@@ -223,6 +71,24 @@ def _read(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Op
             f"activations; {_REMEDY}"
         )
     return read(module, path, weights)
+
+
+def is_row(module: nn.Module) -> bool:
+    """Whether it is an `nn.Sequential` or a `Residual`, or of a class that only builds one."""
+    return isinstance(module, nn.Sequential) and type(module).forward in (nn.Sequential.forward, Residual.forward)
+
+
+def _parts(module: Any, path: str, own: tuple[nn.Module, ...]) -> nn.Module:
+    """What `c_parts` gives."""
+    name = path or "model"
+    if any(module is one for one in own):
+        raise ArgumentError(f"{name}: c_parts() must return other modules, got one that holds the module itself")
+    if not callable(module.c_parts):
+        raise ArgumentTypeError(f"{name}: c_parts must be a method, got {type(module.c_parts).__name__}")
+    found = module.c_parts()
+    if not isinstance(found, nn.Module):
+        raise ArgumentTypeError(f"{name}: c_parts() must return a torch.nn.Module, got {type(found).__name__}")
+    return found
 
 
 _REMEDY = "for a module of your own, define a method c_parts() that returns an equal nn.Sequential"
@@ -251,6 +117,14 @@ def _vector(tensor: Tensor | None, name: str) -> Tensor | None:
     return tensor.detach().cpu().clone()
 
 
+def _number(value: float, name: str) -> float:
+    """The float32 next to a number, since C has no literal for one beyond them."""
+    found = torch.tensor(float(value), dtype=torch.float32).item()
+    if not math.isfinite(found):
+        raise ArgumentError(f"{name} must be finite in float32, got {value!r}")
+    return found
+
+
 def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     layer: Any = module
     name = path or "model"
@@ -264,7 +138,7 @@ def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Ope
         raise ArgumentError(
             f"{name}: groups={layer.groups}, which a file in C has not; export the layer that ungrouped() gives"
         )
-    zoneout = 0.0 if isinstance(layer, Frozen) else float(layer.zoneout)
+    zoneout = 0.0 if isinstance(layer, Frozen) else _number(layer.zoneout, f"{name}: zoneout")
     stored, used = _stored(layer, name, weights)
     layout = layer.layout if isinstance(layer, Frozen) else _layout(layer)
     layers = []
@@ -323,6 +197,10 @@ def _ours(module: nn.Module) -> GRU | GRUCell:
 def _linear(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     weight, bias = (_vector(getattr(module, kind), f"{path or 'model'}.{kind}") for kind in ("weight", "bias"))
     assert weight is not None
+    if 0 in weight.shape:
+        raise ArgumentError(
+            f"{path or 'model'}: a Linear must have features, got {weight.shape[1]} to {weight.shape[0]}"
+        )
     return [Linear(path, weight, bias)]
 
 
@@ -331,7 +209,7 @@ def _norm(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Op
     if len(module.normalized_shape) != 1:
         raise ArgumentError(f"{path or 'model'}: LayerNorm must be over the features, got {module.normalized_shape}")
     weight, bias = (_vector(getattr(module, kind), f"{path or 'model'}.{kind}") for kind in ("weight", "bias"))
-    return [Norm(path, module.normalized_shape[0], weight, bias, module.eps)]
+    return [Norm(path, module.normalized_shape[0], weight, bias, _number(module.eps, f"{path or 'model'}: eps"))]
 
 
 def _nothing(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:

@@ -14,7 +14,7 @@ from ..facts.quantization import Stored
 from .arrays import ConstantTable, literal
 from .functions import ALL_GATES, APPLY, DOT_BELOW, FUNCTIONS, GATES, with_needs
 from .identifiers import as_comment
-from .reading import (
+from .operations import (
     Activation,
     Direction,
     Linear,
