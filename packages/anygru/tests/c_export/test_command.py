@@ -96,6 +96,10 @@ def test_a_frozen_checkpoint_keeps_its_format(capsys: pytest.CaptureFixture[str]
     [
         (["--out", "a.h", "--name", "while"], "name must not be a keyword"),
         (["--out", "a.h", "--name", "1st"], "name must be an identifier"),
+        (["--out", "a.h", "--name", ""], "name must be an identifier"),
+        (["--out", "my model.safetensors"], "--out my model.safetensors: this is the checkpoint that is to be read"),
+        (["--out", "../same/my model.safetensors"], "this is the checkpoint that is to be read"),
+        (["--out", ".", "--no-check"], "Is a directory"),
         (["--out", "a.h", "--gru", "other"], "no GRU named 'other'; there are: 'gru'"),
         ([], "say where to write: --out F.h, --wasm DIR, or both"),
         (["--out", "missing/a.h", "--no-check"], "No such file or directory"),
@@ -109,6 +113,7 @@ def test_what_cannot_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(checkpoint.parent)
+    options = [option.replace("same", checkpoint.parent.name) for option in options]
     status, _, error = export(capsys, checkpoint, *options)
     assert status in (1, 2)
     assert words in error
@@ -154,5 +159,16 @@ def test_a_folder_for_a_page(capsys: pytest.CaptureFixture[str], checkpoint: Pat
         pytest.skip("needs wasi-libc")
     assert (status, error) == (0, "")
     files = {path.name for path in (tmp_path / "site").iterdir()}
-    assert files == {"wake.wasm", "wake.js", "wake.d.ts", "worklet.js", "index.html"}
+    assert files == {"wake.wasm", "wake.js", "wake.d.ts", "wake-worklet.js", "index.html"}
     assert "python -m http.server" in out
+    assert "not compared" not in out
+
+
+def test_both_files_or_none(
+    capsys: pytest.CaptureFixture[str], checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    status, _, error = export(capsys, checkpoint, "--out", tmp_path / "a.h", "--wasm", tmp_path / "site")
+    assert status != 0
+    assert "apt install clang lld wasi-libc" in error
+    assert list(tmp_path.iterdir()) == [checkpoint]

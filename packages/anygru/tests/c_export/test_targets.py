@@ -35,11 +35,21 @@ def test_64_bit_arm(weights: str) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=checking.BOUNDS[weights])
 
 
-def wasm(folder: Path, model: nn.Module, weights: str | None = None) -> None:
+def wasm(folder: Path, model: nn.Module, weights: str | None = None, name: str = "net") -> None:
     try:
-        export_wasm(model, folder, weights=weights, name="net")
+        export_wasm(model, folder, weights=weights, name=name)
     except ToolMissingError as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("name", ["worklet", "index", "NAME"])
+def test_no_name_takes_the_place_of_another_file(name: str, tmp_path: Path) -> None:
+    wasm(tmp_path, anygru.GRU(1, 4), name=name)
+    worklet = (tmp_path / f"{name}-worklet.js").read_text()
+    assert f'from "./{name}.js"' in worklet
+    assert "export class Model" in (tmp_path / f"{name}.js").read_text()
+    assert f'addModule("{name}-worklet.js")' in (tmp_path / "index.html").read_text()
+    assert len(list(tmp_path.iterdir())) == 5
 
 
 SCRIPT = """
@@ -55,7 +65,8 @@ const outputs = model.hasSteps
 model.reset();
 outputs.push(model.run(values, Uint8Array.from(resets)));
 const wrong = [];
-for (const call of [() => model.run(new Float32Array(model.inputs + 1)), () => model.run(values, [1])]) {
+const mistakes = [new Float32Array(model.inputs + 1), values, [1, 2], undefined];
+for (const call of mistakes.map((input) => () => model.run(input, input === values ? [1] : undefined))) {
   try { call(); } catch (error) { wrong.push(error.name); }
 }
 console.log(JSON.stringify({ outputs: outputs.map((each) => Array.from(each)).flat(), wrong }));
@@ -77,7 +88,7 @@ def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
     done = subprocess.run([node, "run.js"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]
     result = json.loads(done.stdout)
-    assert result["wrong"] == ["RangeError", "RangeError"]
+    assert result["wrong"] == ["RangeError", "RangeError", "TypeError", "TypeError"]
     used = checking.prepared(model, weights)
     gru = used[0][0] if weights else used[0]
     head = used[0][1:] if weights else used[1:]
@@ -137,6 +148,18 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     expected = model(input.view(-1, 1)).flatten()
     assert len(output) == 1024
     torch.testing.assert_close(output, expected.detach(), rtol=0, atol=2e-6)
+
+
+def test_a_page_is_checked_as_a_file_is(tmp_path: Path) -> None:
+    tool("gcc", "gcc")
+    for name in ("clang", "wasm-ld"):
+        tool(name, "clang, lld, wasi-libc")
+    pages = export_wasm(anygru.GRU(1, 4), tmp_path / "my site")
+    assert "from the model over 1000 steps" in str(pages)
+    assert "--directory '" in str(pages), "the command works in a shell"
+    assert export_wasm(anygru.GRU(1, 4), tmp_path / "site", check=False).verdict is None
+    with pytest.raises(TypeError, match="folder must be a str or os.PathLike, got NoneType"):
+        export_wasm(anygru.GRU(1, 4), None)  # type: ignore[arg-type]
 
 
 def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

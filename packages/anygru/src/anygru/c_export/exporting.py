@@ -33,14 +33,16 @@ class Exported(NamedTuple):
             f"  {source.inputs} inputs, {source.outputs} outputs, {source.constants:,} bytes of constants, "
             f"a state of {source.state:,} bytes",
         ]
-        if self.verdict is None:
-            lines.append("  not compared with the model")
-        else:
-            compiler, difference, bound, steps = self.verdict
-            lines.append(
-                f"  compiled with {compiler}: at most {difference:.2g} from the model over {steps} steps (bound {bound:.2g})"
-            )
+        lines.append(f"  {in_words(self.verdict)}")
         return "\n".join(lines)
+
+
+def in_words(verdict: CheckResult | None) -> str:
+    """How the file in C was compared with the model."""
+    if verdict is None:
+        return "not compared with the model"
+    compiler, difference, bound, steps = verdict
+    return f"compiled with {compiler}: at most {difference:.2g} from the model over {steps} steps (bound {bound:.2g})"
 
 
 def export_c(

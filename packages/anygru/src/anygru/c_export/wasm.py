@@ -1,6 +1,7 @@
 """`export_wasm`: a model as a WebAssembly module, an ES module around it, and a page that runs it on audio."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -10,15 +11,16 @@ from typing import NamedTuple
 
 from torch import nn
 
+from ..checkpoints.formats import checked_path
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import AnygruError
 from ..facts.quantization import WeightFormat
-from .checking import CheckError
-from .exporting import source_of
+from .checking import CheckError, CheckResult
+from .exporting import in_words, source_of
 from .writing import Source
 
-PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "worklet.js", "index.html": "index.html"}
-"""Files of the folder `web` and their names beside the module."""
+PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "{}-worklet.js", "index.html": "index.html"}
+"""Files of the folder `web` and their names beside the module, in which no model's name can have a hyphen."""
 HEADERS = "/usr/include/wasm32-wasi"
 LIBRARY = "/usr/lib/wasm32-wasi"
 """Where Debian's wasi-libc is; of it the file needs <string.h>, <math.h> and the functions of <math.h>."""
@@ -35,16 +37,24 @@ class Pages(NamedTuple):
     files: tuple[str, ...]
     bytes: int
     """Of the WebAssembly module."""
+    verdict: CheckResult | None
+    """The comparison of the file in C with the model; None if there was none."""
 
     def __str__(self) -> str:
         return (
             f"wrote {', '.join(self.files)} to {self.folder}: a module of {self.bytes:,} bytes\n"
-            f"  to see the page: python -m http.server --directory {self.folder}"
+            f"  {in_words(self.verdict)}\n"
+            f"  to see the page: python -m http.server --directory {shlex.quote(self.folder)}"
         )
 
 
 def export_wasm(
-    model: nn.Module, folder: str | os.PathLike[str], *, weights: WeightFormat | None = None, name: str = "model"
+    model: nn.Module,
+    folder: str | os.PathLike[str],
+    *,
+    weights: WeightFormat | None = None,
+    name: str = "model",
+    check: bool | None = None,
 ) -> Pages:
     """Write a model as WebAssembly (with SIMD) that pages, workers and node can run, and a demo page.
 
@@ -52,7 +62,7 @@ def export_wasm(
     model on the microphone or on a generated signal. It works from any static server; each file is replaced whole.
 
     Args:
-        model, weights, name: as of `export_c`.
+        model, weights, name, check: as of `export_c`; what is checked is the file in C.
         folder: made if it is missing.
 
     Raises:
@@ -62,8 +72,10 @@ def export_wasm(
     Example:
         >>> pages = export_wasm(model, "site", name="amplifier")  # doctest: +SKIP
     """
-    source = source_of(model, name, weights, compare=False).source
-    module = compile_wasm(source)
+    folder = checked_path(folder, "folder")
+    clang = find_tools()
+    exported = source_of(model, name, weights, check)
+    module = compile_wasm(exported.source, clang)
     os.makedirs(folder, exist_ok=True)
     files = {f"{name}.wasm": module}
     for stored, written in PAGES.items():
@@ -72,7 +84,7 @@ def export_wasm(
     for file_name, data in files.items():
         with open_for_replace(Path(folder) / file_name) as file:
             file.write(data)
-    return Pages(os.fspath(folder), tuple(files), len(module))
+    return Pages(folder, tuple(files), len(module), exported.verdict)
 
 
 def find_tools() -> str:
@@ -91,14 +103,12 @@ def find_tools() -> str:
     return clang
 
 
-def compile_wasm(source: Source) -> bytes:
+def compile_wasm(source: Source, clang: str) -> bytes:
     """The WebAssembly module of a file.
 
     Raises:
-        ToolMissingError: see `export_wasm`.
         CheckError: the file does not compile.
     """
-    clang = find_tools()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "model.h").write_text(source.text)
         program, module = Path(folder) / "module.c", Path(folder) / "module.wasm"

@@ -4,6 +4,7 @@ The file is compiled, run and compared with the layer where a C compiler is foun
 """
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES
@@ -52,10 +53,17 @@ def main(args: argparse.Namespace) -> int:
         existing(args.source)
     from ..c_export import CheckError, export_c, export_wasm
     from ..c_export.identifiers import check_name, name_from
+    from ..c_export.wasm import find_tools
     from ..checkpoints import load_checkpoint
 
-    named = args.name or name_from(args.out or ("model" if args.source == STANDARD_INPUT else args.source))
-    check_name(named)
+    if args.name is not None:
+        named = check_name(args.name)
+    else:
+        named = name_from(args.out or ("model" if args.source == STANDARD_INPUT else args.source))
+    if args.out is not None and os.path.realpath(args.out) == os.path.realpath(args.source):
+        raise UsageError(f"--out {args.out}: this is the checkpoint that is to be read")
+    if args.wasm is not None:
+        find_tools()  # before the other file is written
     with removing_temporary_files(), as_file(args.source) as source:
         checkpoint = load_checkpoint(source, args.source_format, bidirectional=args.bidirectional)
         layer = _layer(checkpoint, args.gru)
@@ -64,7 +72,7 @@ def main(args: argparse.Namespace) -> int:
                 exported = export_c(layer, args.out, weights=args.weights, name=named, check=args.check)
                 _print(str(exported))
             if args.wasm is not None:
-                pages = export_wasm(layer, args.wasm, weights=args.weights, name=named)
+                pages = export_wasm(layer, args.wasm, weights=args.weights, name=named, check=args.check)
                 _print(str(pages))
         except CheckError as error:
             raise Failure(str(error)) from error

@@ -35,6 +35,7 @@ export class Model {
 
   /** The outputs [steps * outputs] of some steps [steps * inputs]; where resets[t] is not 0, the state is zeros before step t. */
   run(input, resets) {
+    if (!ArrayBuffer.isView(input)) throw new TypeError("run and step take a Float32Array");
     const steps = input.length / this.inputs;
     if (!Number.isInteger(steps)) {
       throw new RangeError(`run takes a multiple of ${this.inputs} numbers, got ${input.length}`);
@@ -51,7 +52,7 @@ export class Model {
       values.set(input.subarray(start * this.inputs, (start + count) * this.inputs));
       if (resets) {
         new Uint8Array(this.exports.memory.buffer, this.places.resets, count).set(
-          Array.from(resets.slice(start, start + count), Number),
+          Array.from(resets.slice(start, start + count), (reset) => Number(Boolean(reset))),
         );
       }
       const { places } = this;
@@ -71,7 +72,7 @@ export class Model {
     const input = start;
     const output = input + 4 * steps * this.inputs;
     const scratch = output + 4 * steps * this.outputs;
-    const resets = scratch + 4 * this.exports.scratch(steps);
+    const resets = scratch + 4 * steps * this.exports.scratch(1); // exact here, where the module's numbers have 32 bits
     const missing = resets + steps - this.exports.memory.buffer.byteLength;
     if (missing > 0) this.exports.memory.grow(Math.ceil(missing / 65536));
     this.places = { input, output, scratch, resets };
