@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import re
+import shutil
 import subprocess
 import threading
 from functools import partial
@@ -123,7 +124,7 @@ class Server(http.server.SimpleHTTPRequestHandler):
 
 @pytest.mark.slow
 def test_the_page_in_a_browser(tmp_path: Path) -> None:
-    browser = tool("chromium", "chromium")
+    browser = shutil.which("google-chrome") or tool("chromium", "chromium")
     model = Residual(anygru.GRU(1, 12), nn.Linear(12, 1))
     wasm(tmp_path / "site", model)
     page = tmp_path / "site" / "index.html"
