@@ -77,6 +77,20 @@ def test_an_onnx_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         assert "from the model over" in out
 
 
+@pytest.mark.parametrize("biases", [(2, 12), (12,)], ids=["reset after", "reset before"])
+def test_a_keras_model(biases: tuple[int, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    tool("gcc", "gcc")
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "model.weights.h5", "w") as file:
+        stored = file.create_group("layers/gru/cell/vars")
+        for number, shape in enumerate([(3, 12), (4, 12), biases]):
+            stored[str(number)] = 0.3 * torch.randn(shape).numpy()
+    status, out, error = export(capsys, tmp_path / "model.weights.h5", "--out", tmp_path / "a.h")
+    assert (status, error) == (0, ""), error
+    assert "keras.layers.GRU(3, 4)" in out
+    assert "from the model over" in out
+
+
 def test_other_dtypes_become_float32(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     save_checkpoint(nn.GRU(2, 3, dtype=torch.float64), tmp_path / "double.safetensors")
     status, out, _ = export(capsys, tmp_path / "double.safetensors", "--out", tmp_path / "a.h", "--no-check")
