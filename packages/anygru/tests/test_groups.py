@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import close, numpy_sequence
+from helpers import close, mostly_long, numpy_sequence
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -114,8 +114,8 @@ def test_many_units_and_rows_on_several_threads(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("lengths", [None, [2, 3]])
-def test_gradients_by_finite_differences(name: str, lengths: list[int] | None) -> None:
+@pytest.mark.parametrize(("lengths", "fast"), mostly_long([([2, 3], True), ([2, 3], False), (None, False)]))
+def test_gradients_by_finite_differences(name: str, lengths: list[int] | None, fast: bool) -> None:
     layer = make(name)
     x, h_0 = call(layer, steps=3, batch=2)
     names = [key for key, _ in layer.named_parameters()]
@@ -128,7 +128,7 @@ def test_gradients_by_finite_differences(name: str, lengths: list[int] | None) -
         )
 
     tensors = [x, h_0, *(p.detach() for p in layer.parameters()), *([] if decay is None else [decay])]
-    assert torch.autograd.gradcheck(compute, [one.clone().requires_grad_() for one in tensors])
+    assert torch.autograd.gradcheck(compute, [one.clone().requires_grad_() for one in tensors], fast_mode=fast)
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])

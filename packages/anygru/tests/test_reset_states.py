@@ -77,7 +77,8 @@ def test_against_numpy_and_gradients(name: str, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("reset", mostly_long(["before", "after"]))
-def test_finite_differences(reset: str, backend: str) -> None:
+@pytest.mark.parametrize("fast", mostly_long([True, False]))
+def test_finite_differences(fast: bool, reset: str, backend: str) -> None:
     case = Case(T=3, B=2, I=2, H=3, reset=reset)
     resets = torch.tensor([[True, False], [False, True], [True, False]])
 
@@ -90,8 +91,8 @@ def test_finite_differences(reset: str, backend: str) -> None:
     stored = torch.randn(1, 3, 2, 3, dtype=torch.float64).requires_grad_()
     learned = torch.randn(1, 1, 3, dtype=torch.float64).requires_grad_()
     tensors = [case.input(), case.h_0(), stored, learned, *case.weights()]
-    assert torch.autograd.gradcheck(compute, tensors)
-    assert torch.autograd.gradgradcheck(compute, tensors)
+    assert torch.autograd.gradcheck(compute, tensors, fast_mode=fast)
+    assert torch.autograd.gradgradcheck(compute, tensors, fast_mode=fast)
 
 
 def test_every_form_of_batch() -> None:

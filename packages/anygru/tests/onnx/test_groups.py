@@ -8,6 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from helpers import mostly_long
 
 import anygru
 import anygru.onnx
@@ -43,7 +44,7 @@ def run(program: Any, *inputs: torch.Tensor) -> list[np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("weights", [None, "int8"])
+@pytest.mark.parametrize("weights", mostly_long([None, "int8"]))
 @pytest.mark.parametrize("name", KINDS)
 def test_one_node_for_each_group(name: str, weights: str | None) -> None:
     torch.manual_seed(0)
@@ -59,7 +60,7 @@ def test_one_node_for_each_group(name: str, weights: str | None) -> None:
             np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-4 if weights else 1e-5)
 
 
-@pytest.mark.parametrize("sequence_lens", [True, False])
+@pytest.mark.parametrize("sequence_lens", mostly_long([True, False]))
 @pytest.mark.parametrize("name", KINDS)
 def test_lengths(name: str, sequence_lens: bool) -> None:
     torch.manual_seed(0)
