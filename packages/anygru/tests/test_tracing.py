@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from helpers import close
+from helpers import close, mostly_long
 
 import anygru
 from anygru.functional import gru
@@ -37,7 +37,9 @@ def test_compiled_with_or_without_breaks_of_the_graph() -> None:
 @in_one_graph
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"num_layers": 2, "bidirectional": True}, {"reset": "before", "bias": False}, {"activation": "relu"}],
+    mostly_long(
+        [{"num_layers": 2, "bidirectional": True}, {"reset": "before", "bias": False}, {}, {"activation": "relu"}], 2
+    ),
     ids=str,
 )
 def test_compiled_equals_eager_at_every_size(arguments: dict) -> None:
@@ -70,7 +72,7 @@ def test_one_node_for_any_length() -> None:
 
 
 @in_one_graph
-@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("batch_first", mostly_long([True, False]))
 def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
     torch._dynamo.reset()
     layer = anygru.GRU(3, 4, 2, bidirectional=True, reset="before", batch_first=batch_first, dtype=torch.float64)

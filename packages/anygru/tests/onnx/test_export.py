@@ -155,7 +155,7 @@ def test_a_parametrized_layer_of_torch_is_exported_as_computed():
     assert_same(run(anygru.onnx.export(Wrapped(layer), (input,)), input), layer(input))
 
 
-@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("reset", mostly_long(["after", "before"]))
 def test_a_step_carries_its_state(reset, tmp_path: Path):
     layer = anygru.GRU(3, 4, 2, reset=reset)
     anygru.onnx.export_step(layer, tmp_path / "step.onnx")
@@ -351,12 +351,14 @@ def test_a_packed_batch_becomes_sequence_lens(make, batch_first, total, fill):
 @pytest.mark.needs_torch(2, 10, because="an older exporter asks for the longest length of a packed batch")
 @pytest.mark.parametrize(
     "use",
-    [
-        lambda packed: packed.data,
-        lambda packed: tuple(packed),
-        lambda packed: packed[0],
-        lambda packed: torch.nn.LSTM(3, 4)(packed)[1],
-    ],
+    mostly_long(
+        [
+            lambda packed: packed.data,
+            lambda packed: tuple(packed),
+            lambda packed: packed[0],
+            lambda packed: torch.nn.LSTM(3, 4)(packed)[1],
+        ]
+    ),
     ids=["data", "unpacked", "index", "lstm"],
 )
 def test_other_uses_of_a_packed_batch_are_refused(use):

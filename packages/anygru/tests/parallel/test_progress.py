@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers import mostly_long
 
 from anygru import parallel
 from anygru.errors import ArgumentTypeError
@@ -25,10 +26,12 @@ sys.exit(7)
 
 @pytest.mark.parametrize(
     ("how", "words", "status"),
-    [
-        ("kill", "was killed by signal 9 (SIGKILL) at step 812", 137),
-        ("child", "ended with exit status 7 at step 812", 7),
-    ],
+    mostly_long(
+        [
+            ("kill", "was killed by signal 9 (SIGKILL) at step 812", 137),
+            ("child", "ended with exit status 7 at step 812", 7),
+        ]
+    ),
 )
 def test_a_verdict_names_the_step(how, words, status, tmp_path):
     (tmp_path / "job.py").write_text(JOB)
