@@ -30,21 +30,35 @@ public:
         return found;
     }
 
-    Index number(const Key& key) const {
-        const Py_ssize_t value = PyLong_AsSsize_t(get(key).ptr());
-        if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-        return value;
-    }
+    Index number(const Key& key) const { return whole_number(get(key), key.name); }
 
     // 0 where it is left out.
     double real(const Key& key) const {
         const nb::handle found = find(key);
         const double value = found.is_valid() ? PyFloat_AsDouble(found.ptr()) : 0;
-        if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-        return value;
+        if (value != -1 || !PyErr_Occurred()) return value;
+        PyErr_Clear();
+        refuse_type(std::string(key.name) + " must be a number", found);
     }
 
     bool flag(const Key& key) const { return get(key).ptr() == Py_True; }
+
+    // The argument as a C++ type, or a Python type of nanobind's; `what`: in the words of an error.
+    template <class Type>
+    Type as(const Key& key, const char* what) const {
+        const nb::handle given = get(key);
+        if constexpr (std::is_pointer_v<Type> || std::is_base_of_v<nb::object, Type>) {
+            if (nb::isinstance<std::remove_cv_t<std::remove_pointer_t<Type>>>(given)) return nb::cast<Type>(given);
+        } else {
+            Type found;
+            if (nb::try_cast(given, found)) return found;
+        }
+        refuse_type(std::string(key.name) + " must be " + what, given);
+    }
+
+    const Kind& kind() const;
+
+    nb::list list(const Key& key) const { return as<nb::list>(key, "a list"); }
 
     template <class Real>
     Real* tensor(const Key& key, Index expected) const {
@@ -88,6 +102,8 @@ inline const FactorKeys decay{Key("decay"), Key("decay_states"), Key("decay_widt
     offset{Key("offset"), Key("offset_states"), Key("offset_width")};
 
 }  // namespace keys
+
+inline const Kind& Arguments::kind() const { return *as<const Kind*>(keys::kind, "a Kind"); }
 
 template <class Real>
 StateFactors<Real> factors(const Arguments& given, const Shape& shape, const keys::FactorKeys& which) {

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,23 +21,26 @@ using anygru::Index;
 namespace {
 
 using anygru::Arguments;
+using anygru::check_places;
 using anygru::Key;
 using anygru::Kind;
 using anygru::modifiers;
 using anygru::multiply;
 namespace keys = anygru::keys;
 using anygru::refuse;
+using anygru::refuse_type;
 using anygru::Stored;
 using anygru::StoredWeights;
 using anygru::tensor;
 using anygru::thread_count;
 
 anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers) {
-    const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
+    const Kind& kind = given.kind();
     const Index steps = given.number(keys::steps), batch = given.number(keys::batch);
     const Index hidden = given.number(keys::hidden);
     if (steps < 0 || batch < 0 || input_size < 0) refuse("steps, batch and input_size must not be negative");
     if (hidden < 1 || layers < 1 || layers > 100000) refuse("hidden and layers must be at least 1");
+    multiply({std::max({steps, batch, input_size, hidden})}, "the shape");  // each alone, so that sums fit, too
     if (hidden % kind.groups || (kind.splits_input && input_size % kind.groups))
         refuse("hidden, and an input that is split, must be multiples of the groups");
     anygru::Shape shape{};
@@ -46,6 +50,7 @@ anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers)
     shape.hidden = hidden / kind.groups;
     shape.layers = int(layers);
     kind.describe(shape);
+    check_places(shape);
     shape.rows = multiply({steps, batch}, "the batch");
     if (given.find(keys::sizes).is_valid()) {
         const Index* values = given.tensor<const Index>(keys::sizes, steps);
@@ -101,7 +106,7 @@ Index width_of(const anygru::Shape& shape, Index i, Index each) {
 
 template <class Real>
 std::vector<const Real*> weight_list(const anygru::Shape& shape, nb::handle given) {
-    if (!PyList_CheckExact(given.ptr())) refuse("weights must be a list of tensors");
+    if (!PyList_CheckExact(given.ptr())) refuse_type("weights must be a list of tensors", given);
     const auto weights = nb::borrow<nb::list>(given);
     const int each = shape.weights_a_direction();
     const Index expected = Index(shape.layers) * (shape.directions / shape.groups) * each;
@@ -153,7 +158,7 @@ void take_norm(const Arguments& given, anygru::BackwardArguments<Real>& argument
     arguments.norm_kept = given.tensor<const Real>(keys::norm_kept, shape.rows * shape.directions * width);
     arguments.grad_norms =
         given.tensor<Real>(keys::grad_norms, anygru::norm_tiles(shape.batch) * shape.directions * 12 * shape.hidden);
-    const auto gains = nb::cast<nb::list>(given.get(keys::gains));
+    const auto gains = given.list(keys::gains);
     if (Index(gains.size()) * shape.groups != 2 * Index(shape.directions))
         refuse("gains must be two tensors a direction");
     arguments.gains.resize(2 * std::size_t(shape.directions));
@@ -187,7 +192,7 @@ void backward(const Arguments& given) {
     arguments.grad_offset = given.optional_tensor<Real>(keys::grad_offset, unit_rows);
     arguments.grad_h_0 = given.tensor<Real>(keys::grad_h_0, states);
     if (shape.norm) take_norm(given, arguments);
-    const auto weights_hh = nb::cast<nb::list>(given.get(keys::weights_hh));
+    const auto weights_hh = given.list(keys::weights_hh);
     if (Index(weights_hh.size()) * shape.groups != shape.directions)
         refuse("weights_hh must have one tensor a direction");
     const Index square = multiply({3, shape.hidden, shape.hidden}, "weight_hh");
@@ -206,7 +211,7 @@ void gradients(const Arguments& given) {
     const Index rows = given.number(keys::rows), input_size = given.number(keys::input_size);
     const Index hidden = given.number(keys::hidden);
     if (rows < 0 || input_size < 0 || hidden < 1) refuse("rows and input_size must not be negative, hidden at least 1");
-    const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
+    const Kind& kind = given.kind();
     const bool reset_before = kind.reset_before;
     const Index square = multiply({3, hidden, hidden}, "hidden"),
                 wide = multiply({3, hidden, input_size}, "input_size");
@@ -262,8 +267,7 @@ anygru::Precision precision_of(const std::string& name) {
 
 // The weights of an int8 layer, whose matrices go as addresses of other elements, and its scales.
 Stored* pack_int8(const Arguments& given, const anygru::Shape& shape) {
-    const auto weights = nb::cast<nb::list>(given.get(keys::weights)),
-               scales = nb::cast<nb::list>(given.get(keys::scales));
+    const auto weights = given.list(keys::weights), scales = given.list(keys::scales);
     const int each = shape.weights_a_direction();
     const Index places = Index(shape.layers) * (shape.directions / shape.groups), rows = 3 * shape.hidden;
     if (Index(weights.size()) != places * each || Index(scales.size()) != places * 2)
@@ -298,7 +302,7 @@ Stored* pack(const Arguments& given, const anygru::Shape& shape, anygru::Storage
 
 Stored* pack(const Arguments& given) {
     const anygru::Shape shape = make_shape(given, given.number(keys::input_size), given.number(keys::layers));
-    const anygru::Storage storage = storage_of(nb::cast<std::string>(given.get(keys::format)));
+    const anygru::Storage storage = storage_of(given.as<std::string>(keys::format, "a string"));
     const bool wide = is_double(given);
     if (wide && storage != anygru::Storage::full) refuse("bfloat16 and int8 weights go with float32");
     if (storage == anygru::Storage::int8) return pack_int8(given, shape);
@@ -336,6 +340,8 @@ Index mersenne(nb::handle state, Index position, nb::handle out, Index count, co
     if (position < 0 || position > anygru::mersenne_words || count < 0) refuse("no such place in the state");
     anygru::Mersenne stream{tensor<std::uint64_t>(state, anygru::mersenne_words, "state"), position};
     const bool normal = kind.rfind("normal", 0) == 0;
+    // Pairs of numbers are drawn until one fits.
+    if (normal && anygru::stands_still(stream)) refuse("a state of zeros gives no normal numbers");
     if (kind == "words") {
         anygru::draw_words(stream, tensor<std::uint64_t>(out, count, "out"), count);
     } else if (kind == "uniform32" || kind == "normal32") {

@@ -33,6 +33,9 @@ struct Rows {
     Real* data;
     Index step_stride;
     Index row_stride;
+
+    // From a column on. Where there are no rows there is no memory either, and nowhere in it.
+    Rows from(Index column) const { return {data ? data + column : data, step_stride, row_stride}; }
 };
 
 // Where the states of the sequences are within h_0 and h_n, H values each.

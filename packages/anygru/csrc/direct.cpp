@@ -15,12 +15,12 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     ForwardArguments<Real> arguments{};
     Shape& shape = arguments.shape;
     shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
-    shape.rows = shape.steps * shape.batch;
+    shape.rows = multiply({shape.steps, shape.batch}, "input");
     const bool gaps = given.strides[2] != 1 && shape.input_size != 1;
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
     if (!take_weights<Real>(weights, kind, arguments)) return nb::none();
-    if (!modified.is_none()) arguments.modifiers = modifiers<Real>(Arguments(nb::cast<nb::dict>(modified)), shape);
+    if (!modified.is_none()) arguments.modifiers = modifiers<Real>(Arguments(nb::borrow<nb::dict>(modified)), shape);
     const Index states = shape.layers * shape.directions / shape.groups, features = shape.directions * shape.hidden;
     const Index width = shape.state_stride();
     TensorView view;
@@ -184,6 +184,7 @@ void define_direct_calls(nb::module_& m) {
            nb::handle modified) -> nb::object {
             TensorView view;
             if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
+            if (!modified.is_none() && !PyDict_Check(modified.ptr())) refuse_type("modifiers must be a dict", modified);
             const auto compute = view.bits == 32 ? &dense<float> : &dense<double>;
             return compute(input, view, h_0, weights, kind, threads, keep, modified);
         },

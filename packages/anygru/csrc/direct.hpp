@@ -50,6 +50,7 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
     const Index a_layer = each * shape.directions / shape.groups;
     if (count == 0 || count % a_layer) return false;
     shape.layers = int(count / a_layer);
+    check_places(shape);
     if (kind.splits_input && shape.input_size % shape.groups) return false;
     arguments.weights.resize(std::size_t(count * shape.groups));
     const int first = shape.groups > 1;  // the dimension that follows that of the groups

@@ -157,7 +157,7 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
 // or of a cell's step; None for any other. With `gives_gates` also those of the gates, [rows, gate_columns * H].
 template <class Real>
 nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
-    const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
+    const Kind& kind = given.kind();
     ForwardArguments<Real> forward{};
     Shape& shape = forward.shape;
     const int last = view.dimensions - 1;
@@ -174,7 +174,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     LayerGradients<Real> call;
     BackwardArguments<Real>& back = call.back;
     Gradients<Real>& sums = call.sums;
-    call.needs = nb::cast<std::vector<bool>>(given.get(keys::needs));
+    call.needs = given.as<std::vector<bool>>(keys::needs, "a list of flags");
     if (call.needs.size() != 2 + forward.weights.size())
         refuse("needs must have one value for the input, h_0 and each weight");
     // Only the gradient of weight_ih reads the input: otherwise its strides do not matter.

@@ -15,16 +15,22 @@
 
 #include <cerrno>
 #endif
-#define ANYGRU_SETS "variants_x86.def"
 #elif defined(__aarch64__)
 #if defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #endif
+#endif
+
+#if !defined(ANYGRU_SETS)  // a build may name others than its processor's
+#if defined(__x86_64__)
+#define ANYGRU_SETS "variants_x86.def"
+#elif defined(__aarch64__)
 #define ANYGRU_SETS "variants_arm.def"
 #else
 #define ANYGRU_SETS "variants_other.def"
+#endif
 #endif
 
 namespace anygru {

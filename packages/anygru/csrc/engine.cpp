@@ -176,8 +176,8 @@ private:
         call.input = layer == 0 ? arguments_.input : Rows<const Real>{inner_output(layer - 1), batch * inner, inner};
         call.output =
             layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
-        call.input.data += shape_.input_at(layer, direction);
-        call.output.data += direction * hidden;
+        call.input = call.input.from(shape_.input_at(layer, direction));
+        call.output = call.output.from(direction * hidden);
         const bool apart = arguments_.state_row_stride != 0;
         const Index before = apart ? place * hidden : shape_.state_at(place);
         call.state_stride = shape_.state_stride();
@@ -310,12 +310,10 @@ private:
         call.hidden = hidden;
         call.reverse = shape_.is_reverse(direction);
         call.reset_before = shape_.reset_before;
-        call.grad_output = arguments_.grad_output;
-        if (call.grad_output.data) call.grad_output.data += direction * hidden;
+        call.grad_output = arguments_.grad_output.from(direction * hidden);
         call.state_stride = shape_.state_stride();
         call.grad_h_n = arguments_.grad_h_n ? arguments_.grad_h_n + shape_.state_at(direction) : nullptr;
-        call.output = arguments_.output;
-        call.output.data += direction * hidden;
+        call.output = arguments_.output.from(direction * hidden);
         call.h_0 = arguments_.h_0 + shape_.state_at(direction);
         call.weight_hh = arguments_.weights_hh[direction];
         call.kept = arguments_.kept + direction * rows * 4 * hidden;
@@ -366,6 +364,7 @@ Index reserve_size(const Shape& shape) {
 template <class Real>
 void forward(const ForwardArguments<Real>& arguments) {
     const Shape& shape = arguments.shape;
+    if (shape.batch == 0) return;  // nothing to compute, in any number of steps
     const Index features = shape.directions * shape.hidden;
     if (arguments.output.row_stride == features)
         use_large_pages(arguments.output.data, sizeof(Real) * std::size_t(shape.rows * features));
@@ -376,6 +375,7 @@ void forward(const ForwardArguments<Real>& arguments) {
 template <class Real>
 void backward(const BackwardArguments<Real>& arguments) {
     const Shape& shape = arguments.shape;
+    if (shape.batch == 0) return;
     const Index units = shape.rows * shape.directions * shape.hidden;
     use_large_pages(arguments.grad_gates,
                     sizeof(Real) * std::size_t(gate_columns(shape.reset_before, shape.norm) * units));

@@ -2,13 +2,18 @@
 set(ANYGRU_CSRC ${CMAKE_CURRENT_LIST_DIR})
 set(ANYGRU_KERNEL_SOURCES ${ANYGRU_CSRC}/engine.cpp ${ANYGRU_CSRC}/packing.cpp ${ANYGRU_CSRC}/threads.cpp
     ${ANYGRU_CSRC}/dispatch.cpp ${ANYGRU_CSRC}/mersenne.cpp)
-set_source_files_properties(${ANYGRU_CSRC}/mersenne.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
+if(NOT ANYGRU_OPTIMIZATION)
+  set(ANYGRU_OPTIMIZATION -O3)
+endif()
+set_source_files_properties(${ANYGRU_CSRC}/mersenne.cpp PROPERTIES
+  COMPILE_OPTIONS "${ANYGRU_OPTIMIZATION};-ffp-contract=off")
 
 # kind: variant, or frozen for the kernels of frozen layers.
 function(anygru_add kind name)
   set(source ${ANYGRU_CSRC}/${kind}_${name}.cpp)
   # The bits of a result must not depend on what the compiler chooses to fuse; nanobind's size-minded flags are undone.
-  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;${ARGN}")
+  set_source_files_properties(${source} PROPERTIES
+    COMPILE_OPTIONS "${ANYGRU_OPTIMIZATION};-ffp-contract=off;${ARGN}")
   set(ANYGRU_KERNEL_SOURCES ${ANYGRU_KERNEL_SOURCES} ${source} PARENT_SCOPE)
 endfunction()
 
@@ -17,7 +22,9 @@ if(CMAKE_OSX_ARCHITECTURES)
 else()
   set(ANYGRU_PROCESSOR ${CMAKE_SYSTEM_PROCESSOR})
 endif()
-if(ANYGRU_PROCESSOR MATCHES "x86_64|AMD64")
+if(ANYGRU_SETS)
+  # named by who builds
+elseif(ANYGRU_PROCESSOR MATCHES "x86_64|AMD64")
   set(ANYGRU_SETS ${ANYGRU_CSRC}/variants_x86.def)
 elseif(ANYGRU_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   set(ANYGRU_SETS ${ANYGRU_CSRC}/variants_arm.def)

@@ -65,6 +65,12 @@ private:
 
 }  // namespace
 
+bool stands_still(const Mersenne& stream) {
+    std::uint64_t bits = stream.state[0] & 0xFFFFFFFF80000000u;  // the others of the first word are never read
+    for (int k = 1; k < mersenne_words; ++k) bits |= stream.state[k];
+    return bits == 0;
+}
+
 void draw_words(Mersenne& stream, std::uint64_t* out, std::int64_t count) {
     Numbers numbers(stream);
     for (std::int64_t i = 0; i < count; ++i) out[i] = numbers.next();

@@ -14,6 +14,9 @@ struct Mersenne {
     std::int64_t position;
 };
 
+// Whether a state of zeros, which stays one, gives the same number for ever.
+bool stands_still(const Mersenne& stream);
+
 void draw_words(Mersenne& stream, std::uint64_t* out, std::int64_t count);
 
 // From `low` up to `high`, as `std::uniform_real_distribution` of libstdc++.

@@ -20,6 +20,19 @@ namespace nb = nanobind;
 
 [[noreturn]] inline void refuse(const std::string& what) { throw std::invalid_argument("native kernel: " + what); }
 
+// The same for something of another type than an argument has.
+[[noreturn]] inline void refuse_type(const std::string& what, nb::handle given) {
+    throw nb::type_error(("native kernel: " + what + ", got " + nb::type_name(given.type()).c_str()).c_str());
+}
+
+inline Index whole_number(nb::handle given, const char* name) {
+    if (!PyLong_Check(given.ptr())) refuse_type(std::string(name) + " must be a whole number", given);
+    const Py_ssize_t value = PyLong_AsSsize_t(given.ptr());
+    if (value != -1 || !PyErr_Occurred()) return value;
+    PyErr_Clear();
+    refuse(std::string(name) + " does not fit in 64 bits");
+}
+
 // The product of factors that are not negative, refused where it would not fit in 64 bits.
 inline Index multiply(std::initializer_list<Index> factors, const char* name) {
     Index result = 1;
@@ -43,11 +56,10 @@ inline Operand operand(nb::handle given, const char* name) {
         return {reinterpret_cast<std::uintptr_t>(view.at<char>()), view.numel() * (view.bits / 8), view.bits};
     }
     if (!PyTuple_CheckExact(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 2)
-        refuse(std::string(name) + " must be a plain CPU tensor or (address, bytes)");
-    const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(given.ptr(), 0));
-    const Py_ssize_t bytes = PyLong_AsSsize_t(PyTuple_GET_ITEM(given.ptr(), 1));
-    if (PyErr_Occurred()) throw nb::python_error();
-    return {address, bytes, 0};
+        refuse_type(std::string(name) + " must be a plain CPU tensor of a float type or (address, bytes)", given);
+    const Index address = whole_number(PyTuple_GET_ITEM(given.ptr(), 0), name);
+    if (address < 0) refuse(std::string(name) + " has a negative address");
+    return {std::uintptr_t(address), whole_number(PyTuple_GET_ITEM(given.ptr(), 1), name), 0};
 }
 
 template <class Real>
@@ -96,6 +108,12 @@ void spread(std::vector<const Value*>& places, const Shape& shape, Index i, Inde
             Index numel) {
     for (Index group = 0; group < shape.groups; ++group)
         places[std::size_t((i / each * shape.groups + group) * each + i % each)] = tensor + group * numel;
+}
+
+// Each layer and direction of each group has places of its own in lists and memory that are made before any of them is
+// looked at.
+inline void check_places(const Shape& shape) {
+    if (Index(shape.layers) * shape.directions > 1 << 24) refuse("there are too many layers and groups");
 }
 
 inline int thread_count(Index threads) {

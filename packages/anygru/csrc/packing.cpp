@@ -40,6 +40,7 @@ Packed<Real>* pack(const Shape& shape, Storage storage, const std::vector<const 
     result->variant = variant_in_use();
     result->format = &kernels_for<Real>(storage);
     result->shape = shape;
+    result->shape.sizes = nullptr;  // of the call that packs: its memory may be gone when another one computes
     const auto lay_out = [&](Parts& parts) {
         result->panels.clear();
         result->biases.clear();

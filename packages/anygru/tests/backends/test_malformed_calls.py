@@ -1,0 +1,124 @@
+"""Wrong arguments of native calls are refused, and no call leaves its memory; see `malformed_calls.py`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import anygru
+from anygru.backends.cpu_calls import native
+
+PROGRAM = Path(__file__).with_name("malformed_calls.py")
+PACKAGE = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(sys.platform != "linux" or native is None, reason="needs Linux and the native module")
+
+
+def run(calls: int, **environment: str) -> str:
+    found = subprocess.run(
+        [sys.executable, str(PROGRAM), str(calls)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2", **environment},
+    )
+    assert found.returncode == 0, found.stdout[-3000:] + found.stderr[-3000:]
+    return found.stdout
+
+
+def test_calls_with_wrong_arguments_are_refused() -> None:
+    words = run(2000).split()
+    assert words[:2] == ["2000", "calls:"]
+    assert 200 < int(words[2]) < 1800, "some are refused and some are not"
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with anygru, whose native module is built with sanitizers."""
+    pytest.importorskip("nanobind")
+    for tool in ("cmake", "g++"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool} on this machine")
+    build, site = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("site")
+    where = subprocess.run(
+        [sys.executable, "-m", "nanobind", "--cmake_dir"], capture_output=True, text=True, check=True
+    )
+    options = {
+        "ANYGRU_SANITIZE": "ON",
+        "CMAKE_BUILD_TYPE": "Debug",
+        "CMAKE_CXX_COMPILER": "g++",
+        "Python_EXECUTABLE": sys.executable,
+        "nanobind_DIR": where.stdout.strip(),
+    }
+    configured = [
+        "cmake",
+        "-S",
+        str(PACKAGE),
+        "-B",
+        str(build),
+        *(f"-D{name}={value}" for name, value in options.items()),
+    ]
+    for command in (configured, ["cmake", "--build", str(build), "--parallel", "2"]):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    shutil.copytree(PACKAGE / "src" / "anygru", site / "anygru", ignore=shutil.ignore_patterns("_native*.so"))
+    (module,) = build.glob("_native*.so")
+    shutil.copy(module, site / "anygru")
+    return site
+
+
+@pytest.mark.slow
+def test_sanitizers_find_nothing_in_calls_with_wrong_arguments(sanitized: Path) -> None:
+    libraries = [
+        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so")  # the second is looked for when the first starts
+    ]
+    run(
+        20_000,
+        PYTHONPATH=str(sanitized),
+        LD_PRELOAD=" ".join(libraries),
+        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",  # Python leaks; what is too large is a MemoryError
+        UBSAN_OPTIONS="print_stacktrace=1",
+    )
+
+
+def test_a_batch_of_no_sequences_ends_at_once() -> None:
+    input = torch.zeros(1 << 50, 0, 3)
+    output, h_n = anygru.functional.gru(input, None, list(anygru.GRU(3, 4).parameters()), backend="cpu")
+    assert output.shape == (1 << 50, 0, 4)
+    assert h_n.shape == (1, 0, 4)
+
+
+def test_a_random_state_of_zeros_gives_no_normal_numbers() -> None:
+    state, out = torch.zeros(312, dtype=torch.int64), torch.ones(4)
+    given = [(one.data_ptr(), one.nbytes) for one in (state, out)]
+    with pytest.raises(ValueError, match="a state of zeros gives no normal numbers"):
+        native.mersenne(given[0], 312, given[1], 4, "normal32")
+    native.mersenne(given[0], 312, given[1], 4, "uniform32")
+    assert out.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        ({"rows": 10**30}, ValueError, "rows does not fit in 64 bits"),
+        ({"rows": "3"}, TypeError, "rows must be a whole number, got str"),
+        ({"kind": None}, ValueError, "kind is missing"),
+        ({"kind": 3}, TypeError, "kind must be a Kind, got int"),
+        ({"input": (-8, 0)}, ValueError, "input has a negative address"),
+        ({"hidden": (1 << 63) - 1}, ValueError, "hidden is too large to address"),
+    ],
+    ids=str,
+)
+def test_refusals_name_the_argument(wrong: dict[str, object], error: type[Exception], words: str) -> None:
+    kind = native.Kind(False, True, False, False)
+    good: Any = {"itemsize": 4, "rows": 0, "input_size": 3, "hidden": 2, "kind": kind, "adds": False, "threads": 1}
+    good |= dict.fromkeys(("gates", "previous", "input"), (0, 0))
+    native.gradients(good)
+    with pytest.raises(error, match=words):
+        native.gradients({**good, **wrong})
