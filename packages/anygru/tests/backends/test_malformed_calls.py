@@ -121,4 +121,4 @@ def test_refusals_name_the_argument(wrong: dict[str, object], error: type[Except
     good |= dict.fromkeys(("gates", "previous", "input"), (0, 0))
     native.gradients(good)
     with pytest.raises(error, match=words):
-        native.gradients({**good, **wrong})
+        native.gradients(good | wrong)
