@@ -65,6 +65,7 @@ def test_any_checkpoint(source: str, options: list[str], capsys: pytest.CaptureF
 
 
 @pytest.mark.long
+@pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 def test_an_onnx_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     tool("gcc", "gcc")
     pytest.importorskip("onnxscript")

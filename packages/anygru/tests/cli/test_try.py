@@ -113,6 +113,7 @@ def test_the_picture_is_drawn(anygru, model, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 def test_the_grus_of_an_onnx_model(anygru, tmp_path):
     pytest.importorskip("onnxruntime")
     layer = package.GRU(4, 8, num_layers=2, bidirectional=True).eval()

@@ -79,6 +79,7 @@ def test_a_gradient_on_some_processes_only_is_refused(on_two):
     )
 
 
+@pytest.mark.needs_torch(2, 12, because="an older torch has no size for the last bucket")
 def test_buffer_sizes_reach_the_buckets(on_two):
     megabyte = 2**20
     assert on_two("bucket_sizes", 2, 1)[0] == [megabyte, 2 * megabyte, 2 * megabyte, megabyte]

@@ -95,11 +95,12 @@ def distribute(
     elif (comm_buffer_size, last_comm_buffer_size) != (25, 1):  # the default of torch, too
         options["bucket_cap_mb"] = comm_buffer_size
     options["forward_sync_buffers" if "forward_sync_buffers" in accepted else "broadcast_buffers"] = False
+    if "init_sync" in accepted:  # torch 2.6
+        options["init_sync"] = False  # done above
     return DistributedDataParallel(
         module,
         process_group=group,
         find_unused_parameters=find_unused_parameters,
-        init_sync=False,  # done above
         **options,
     )
 

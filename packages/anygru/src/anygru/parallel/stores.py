@@ -37,8 +37,8 @@ def store_of_rank_0(host: str, port: int, rank: int) -> "dist.TCPStore":  # type
 def _serve(listening: socket.socket) -> "dist.TCPStore":  # type: ignore[name-defined]
     listening.listen()
     port = listening.getsockname()[1]
-    # The libuv store of torch 2.4, its default, takes no socket that listens already.
-    older: dict[str, Any] = {} if torch_private.at_least(2, 6) else {"use_libuv": False}
+    # The libuv store of torch 2.4 to 2.6, its default, takes no socket that listens already.
+    older: dict[str, Any] = {} if torch_private.at_least(2, 7) else {"use_libuv": False}
     return dist.TCPStore(  # type: ignore[attr-defined]
         LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach(), **older
     )
