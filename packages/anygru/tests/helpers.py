@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,12 @@ TOLERANCE = {
     torch.bfloat16: {"rtol": 3e-2, "atol": 3e-2},
 }
 """By the dtype of the tensors; atol for values up to 1, and in proportion for larger ones: sums round at their terms' size."""
+
+
+def needs_dialects(*names: str) -> pytest.MarkDecorator:
+    """Skip a test of the core where it is installed without these dialects, as `make test-oldest` does."""
+    missing = [name for name in names if find_spec(f"anygru_{name}") is None]
+    return pytest.mark.skipif(bool(missing), reason="needs " + ", ".join(f"anygru-{name}" for name in missing))
 
 
 def mostly_long(cases: Iterable[Any], short: int = 1) -> list[Any]:

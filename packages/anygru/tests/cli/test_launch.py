@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import mostly_long
+from helpers import mostly_long, needs_dialects
 
 RESUMABLE = Path(__file__).parent.parent / "parallel" / "train_resumable.py"
 
@@ -43,6 +43,7 @@ def program(tmp_path):
 
 
 @pytest.mark.long
+@needs_dialects("paddle")
 def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path):
     """Rank 1 fails after both have shown what they see; rank 0 would wait for it for half an hour."""
     script = program(

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from helpers import needs_dialects
 
 from anygru.cli import main
 
@@ -115,6 +116,7 @@ def test_a_missing_script_ends_as_under_python(tmp_path):
 
 
 @pytest.mark.long
+@needs_dialects("paddle")
 def test_a_file_called_anygru_beside_the_script_is_not_taken_for_the_package(program, tmp_path):
     program("raise SystemExit('the file beside the script')", "anygru.py")
     script = program("import paddle, anygru; print(paddle.ones([2]).sum().item(), anygru.GRU.__name__)")

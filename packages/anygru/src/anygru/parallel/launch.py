@@ -91,6 +91,8 @@ def run(
             uuid.uuid4().hex,
         )
     else:
+        if options.master_port is None:
+            options.master_port = 29500  # torchrun's default
         _meet_elsewhere(options)
         if options.max_restarts:
             # With one store for all attempts, a restarted job would find the dead addresses of the attempt before.
