@@ -2,10 +2,10 @@
 
     python packages/anygru/tests/backends/malformed_calls.py COUNT [SEED]
 
-Calls of real layers are recorded, and copies of their arguments damaged. Where a refusal says how many bytes an argument
-must have it gets them, so that what comes after the first check is reached, too, and shapes are computed that no layer
-asks for. What an address is said to hold is always there. Memory has an unmapped page behind it, or under
-AddressSanitizer its red zones: see `test_malformed_calls.py`.
+The program records calls of real layers and damages copies of their arguments. Where a refusal says how many bytes an
+argument must have, the argument gets them: so the checks after the first are reached, too, and shapes that no layer asks
+for. Each address has all the bytes that its length claims. Memory has an unmapped page behind it, or red zones under
+AddressSanitizer: see `test_malformed_calls.py`.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def test_sanitizers_find_nothing_in_calls_with_wrong_arguments(sanitized: Path) 
         20_000,
         PYTHONPATH=str(sanitized),
         LD_PRELOAD=" ".join(libraries),
-        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",  # Python leaks; what is too large is a MemoryError
+        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",  # Python leaks; a failed allocation is a MemoryError
         UBSAN_OPTIONS="print_stacktrace=1",
     )
 

@@ -53,10 +53,8 @@ def test_a_name_is_refused_or_compiles(tmp_path: Path) -> None:
     """Also beside the headers of the language, whose names and macros it must not meet."""
     compilers = {"c": tool("gcc", "gcc"), "cpp": tool("g++", "g++")}
     source = source_of(nn.Sequential(nn.GRU(1, 2), nn.Linear(2, 1)), "stands_for_it", "int8", False).source.text
-    program, seen = (
-        "".join(f"#include <{each}.h>\n" for each in ("errno", "float", "limits", "math", "stdio", "stdlib")),
-        set(),
-    )
+    program = "".join(f"#include <{each}.h>\n" for each in ("errno", "float", "limits", "math", "stdio", "stdlib"))
+    seen: set[str] = set()
     for name in names(0, 400):
         try:
             check_name(name)
@@ -109,11 +107,27 @@ CHECKPOINTS = [
 ]
 
 
+def is_exported(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the command `export-c`, which may refuse in one line and then leaves no file, writes its header."""
+    status = main(["export-c", *arguments, "--no-check"])
+    error = capsys.readouterr().err
+    assert (status, error.count("\n")) in ((0, 0), (2, 1)), error
+    assert Path(arguments[arguments.index("--out") + 1]).exists() == (status == 0)
+    return status == 0
+
+
+def check_some_compile(exported: list[bool], folder: Path) -> None:
+    """Some of the checkpoints were refused, and the headers `m<number>.h` of the others compile in one program."""
+    assert set(exported) == {True, False}
+    headers = "".join(f'#include "m{number}.h"\n' for number, written in enumerate(exported) if written)
+    text = headers + "int main(void) { return 0; }\n"
+    compiled(folder, text, tool("gcc", "gcc"), "-std=c99", *WARNINGS, "-O0")
+
+
 @pytest.mark.parametrize("source", mostly_long(CHECKPOINTS))
 def test_a_damaged_checkpoint_of_any_format(source: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Bytes are exchanged, cut and doubled; where a model is still found, its file compiles."""
-    compiler, draw = tool("gcc", "gcc"), random.Random(source)
-    good, program, statuses = stored(source, tmp_path), "", set()
+    draw, good, exported = random.Random(source), stored(source, tmp_path), []
     for number in range(40):
         data = bytearray(good)
         for _ in range(draw.randint(1, 6)):
@@ -122,16 +136,8 @@ def test_a_damaged_checkpoint_of_any_format(source: str, capsys: pytest.CaptureF
         at = draw.randrange(len(data))
         changed = draw.choice([data, data, data, data[:at], data + data, data[:at] + data[at // 2 :]])
         (tmp_path / "bad").write_bytes(changed)
-        header = tmp_path / f"m{number}.h"
-        status = main(["export-c", str(tmp_path / "bad"), "--out", str(header), "--no-check"])
-        error = capsys.readouterr().err
-        assert (status, error == "") in ((0, True), (2, False)), error
-        assert error.count("\n") == (status != 0)
-        assert header.exists() == (status == 0)
-        statuses.add(status)
-        program += f'#include "m{number}.h"\n' * (status == 0)
-    assert statuses == {0, 2}
-    compiled(tmp_path, program + "int main(void) { return 0; }\n", compiler, "-std=c99", *WARNINGS, "-O0")
+        exported.append(is_exported([str(tmp_path / "bad"), "--out", str(tmp_path / f"m{number}.h")], capsys))
+    check_some_compile(exported, tmp_path)
 
 
 def stored(source: str, folder: Path) -> bytes:
@@ -166,8 +172,7 @@ VALUES = [0.0, -0.0, 1e-45, -1e-40, 1e30, 3.4e38, -3.4e38, float("nan"), float("
 def test_a_checkpoint_with_unusual_values_shapes_and_names(
     seed: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    compiler, draw = tool("gcc", "gcc"), random.Random(seed)
-    program, statuses = "", set()
+    draw, exported = random.Random(seed), []
     for number in range(60):
         inputs, hidden = draw.choice([1, 2, 5]), draw.choice([1, 2, 5])
         prefix = "".join(draw.choices(LETTERS.replace("\udc80", ""), k=draw.randint(0, 6)))
@@ -181,15 +186,6 @@ def test_a_checkpoint_with_unusual_values_shapes_and_names(
             values = [draw.choice(usual) for _ in range(torch.Size(shape).numel())]
             tensors[prefix + name] = ("F32", shape, struct.pack(f"<{len(values)}f", *values))
         (tmp_path / "bad.safetensors").write_bytes(safetensors(tensors))
-        header = tmp_path / f"m{number}.h"
-        weights = draw.choice(["float32", "bfloat16", "int8"])
-        command = ["export-c", str(tmp_path / "bad.safetensors"), "--out", str(header), "--weights", weights]
-        status = main([*command, "--no-check"])
-        error = capsys.readouterr().err
-        assert status in (0, 2), error
-        assert error.count("\n") == (status != 0)
-        assert header.exists() == (status == 0)
-        statuses.add(status)
-        program += f'#include "m{number}.h"\n' * (status == 0)
-    assert statuses == {0, 2}
-    compiled(tmp_path, program + "int main(void) { return 0; }\n", compiler, "-std=c99", *WARNINGS, "-O0")
+        files = [str(tmp_path / "bad.safetensors"), "--out", str(tmp_path / f"m{number}.h")]
+        exported.append(is_exported([*files, "--weights", draw.choice(["float32", "bfloat16", "int8"])], capsys))
+    check_some_compile(exported, tmp_path)

@@ -2,8 +2,8 @@
 
 A bounded run is part of the other tests; `pytest -m slow .../test_fuzz.py` tries 3,000 mutations of each
 format, and `make fuzz MINUTES=10` goes on for that long, with seeds of its own; nothing measures coverage. Each file is
-read by a process of its own with limits on memory and time, so that a crash or a hang is a finding, too. What is found is
-left in the folder `fuzz-findings`, and goes into FINDS when it is mended, which is tried at every run.
+read by a process of its own with limits on memory and time, so that a crash or a hang is a finding, too. Findings
+stay in the folder `fuzz-findings`; a mended one goes into FINDS, which every run tries.
 """
 
 from __future__ import annotations

@@ -269,6 +269,7 @@ class Perplexity(GlobalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch of probabilities."""
         assert len(labels) == len(preds)
+        # with `ignore_label` MXNet 1.9.1 counts in floats (recorded)
         loss, count = 0.0, 0 if self.ignore_label is None else 0.0
         for label, pred in zip(labels, preds, strict=True):
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"

@@ -62,7 +62,7 @@ def export_wasm(
     model on the microphone or on a generated signal. It works from any static server; each file is replaced whole.
 
     Args:
-        model, weights, name, check: as of `export_c`; what is checked is the file in C.
+        model, weights, name, check: as of `export_c`; the check runs the C file, not the module.
         folder: made if it is missing.
 
     Raises:
