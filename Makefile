@@ -5,7 +5,8 @@
 #                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others)
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
-# make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
+# make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
+#              then the native functions with CALLS=20000 wrong calls, with the seed of a crash as the last line
 # make bench   the benchmark grid, on this machine
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
@@ -21,6 +22,7 @@ ARGS ?=
 PACKAGE ?=
 LONG ?=
 MINUTES ?= 10
+CALLS ?= 20000
 
 # The packages beside anygru itself; all go into one environment, as links to this folder.
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
@@ -73,6 +75,8 @@ format: $(DEV)
 fuzz: $(DEV)
 	@echo "== fuzzing for $(MINUTES) minutes"
 	$(BIN)/python packages/anygru/tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
+	@echo "== $(CALLS) wrong calls of native functions"
+	$(BIN)/python packages/anygru/tests/backends/malformed_calls.py $(CALLS) $$(date +%s)
 
 bench: $(READY)
 	$(BIN)/anygru bench $(ARGS)

@@ -287,7 +287,7 @@ def main() -> int:
     calls()
     computed, failed = 0, 0
     for seed in range(first, first + count):
-        print(seed, file=sys.stderr, flush=True)
+        print(seed, file=sys.stderr, end="\r", flush=True)
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
             result = attempt(seed)
