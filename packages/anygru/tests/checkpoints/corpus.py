@@ -1,14 +1,16 @@
 """Write every hostile file of the tests into a folder, one folder per format, with the reason for its refusal beside it.
 
-    python packages/anygru/tests/checkpoints/corpus.py FOLDER
+    python packages/anygru/tests/checkpoints/corpus.py FOLDER [--page docs/refused.md]
 
-For people who test other readers.
+For people who test other readers. `--page` writes the documentation's list of these files.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
+import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,8 +74,48 @@ def write(out: Path) -> dict[str, str]:
     return refusals
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    found = write(Path(sys.argv[1]))
+TITLES = {
+    "chainer": "Chainer (`.npz`)",
+    "hdf5": "HDF5 (`.h5`, `.hdf5`, Keras's `.weights.h5`)",
+    "mxnet": "MXNet (`.params`, `.nd`)",
+    "oneflow": "OneFlow (a folder)",
+    "onnx": "ONNX (`.onnx`)",
+    "paddle": "Paddle (`.pdparams`, `.pdopt`) and other plain pickles",
+    "safetensors": "safetensors (`.safetensors`)",
+    "torch": "torch (`.pt`, `.pth`, `.bin`, `.ckpt`)",
+    "unknown": "What is no checkpoint",
+}
+
+
+def page(refusals: dict[str, str]) -> str:
+    """A page of Markdown with a table per format: each file, and why it is refused."""
+    text = (
+        "# Files that are refused\n\nHostile and damaged files that the tests read, and the reason that the error"
+        " gives, without its way\nout; N is a long number."
+        " `python packages/anygru/tests/checkpoints/corpus.py FOLDER` writes the files\nand, with `--page`, this page."
+        " `SECURITY.md` at the root of the repository says what is promised.\n"
+    )
+    for format, paths in itertools.groupby(sorted(refusals), lambda path: path.partition("/")[0]):
+        text += f"\n## {TITLES[format]}\n\n| file | refused, because |\n|---|---|\n"
+        for path in paths:
+            # the file's own name comes first, and often once more
+            reason = re.sub(r"(^|: )[xy]\.\w+: ", r"\1", refusals[path]).partition(";")[0]
+            reason = re.sub(r"\d{6,}", "N", reason).replace("|", "\\|")
+            text += f"| {Path(path).stem.replace('_', ' ').replace('-', ' ')} | `{reason}` |\n"
+    return text
+
+
+def main() -> None:
+    """Write the corpus and, where it is asked for, the page."""
+    parser = argparse.ArgumentParser(description="Write the hostile files of the tests.", allow_abbrev=False)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--page", type=Path, help="a file for the list in Markdown")
+    args = parser.parse_args()
+    found = write(args.folder)
+    if args.page:
+        args.page.write_text(page(found))
     print(f"{len(found)} files, {sum(reason.startswith('read') for reason in found.values())} of them are read")
+
+
+if __name__ == "__main__":
+    main()

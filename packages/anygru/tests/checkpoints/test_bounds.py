@@ -278,3 +278,7 @@ def test_the_corpus_is_refused_to_the_last_file(tmp_path: Path) -> None:
     refusals = corpus.write(tmp_path)
     assert len(refusals) > 100
     assert [path for path, reason in refusals.items() if reason.startswith("read")] == []
+    text = (Path(__file__).parents[4] / "docs" / "refused.md").read_text()
+    rows = [line.partition(" | ")[0] for line in corpus.page(refusals).splitlines() if line.startswith("| ")]
+    assert [row for row in rows if row not in text] == [], "write docs/refused.md anew, with corpus.py --page"
+    assert text.count("\n| ") == len(rows)
