@@ -7,6 +7,7 @@
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
 #              then the native functions with CALLS=20000 wrong calls, with the seed of a crash as the last line
+# make fuzz-covered    the readers once more, for SECONDS=60 each, with mutations that reach new lines (needs atheris, so Linux)
 # make bench   the benchmark grid, on this machine
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
@@ -23,6 +24,7 @@ PACKAGE ?=
 LONG ?=
 MINUTES ?= 10
 CALLS ?= 20000
+SECONDS ?= 60
 
 # The packages beside anygru itself; all go into one environment, as links to this folder.
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
@@ -36,7 +38,7 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 GPU := $(wildcard /dev/nvidia0 /dev/kfd)
 MACOS := $(filter Darwin,$(shell uname -s))
 
-.PHONY: train test test-all test-oldest test-gpu lint format fuzz bench docs clean
+.PHONY: train test test-all test-oldest test-gpu lint format fuzz fuzz-covered bench docs clean
 
 train: $(READY)
 	@echo "== anygru train"
@@ -77,6 +79,11 @@ fuzz: $(DEV)
 	$(BIN)/python packages/anygru/tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
 	@echo "== $(CALLS) wrong calls of native functions"
 	$(BIN)/python packages/anygru/tests/backends/malformed_calls.py $(CALLS) $$(date +%s)
+
+fuzz-covered: $(DEV)
+	@echo "== fuzzing by coverage, $(SECONDS) seconds for each format"
+	$(PIP) install --quiet "atheris>=3,<4"
+	$(BIN)/python packages/anygru/tests/checkpoints/covered_fuzzing.py all -max_total_time=$(SECONDS)
 
 bench: $(READY)
 	$(BIN)/anygru bench $(ARGS)

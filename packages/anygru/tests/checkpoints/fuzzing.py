@@ -446,7 +446,8 @@ def main() -> int:
     args = parser.parse_args()
     if args.again:
         with tempfile.TemporaryDirectory() as place:
-            results, status = _in_child(args.again.name.rpartition("-")[0], Path(place), [args.again.read_bytes()])
+            format = max((each for each in SEEDS if args.again.name.startswith(f"{each}-")), key=len)
+            results, status = _in_child(format, Path(place), [args.again.read_bytes()])
         found = [result for result in results if result] or ([f"status {status}"] if status else [])
     else:
         found = list(_rounds(args.format or sorted(SEEDS), args.out, args.minutes))

@@ -1,7 +1,7 @@
 """Random damage and random bytes: anything but a checkpoint or a CheckpointError is a bug.
 
 A bounded run is part of the other tests; `pytest -m slow .../test_fuzz.py` tries 3,000 mutations of each
-format, and `make fuzz MINUTES=10` goes on for that long, with seeds of its own; nothing measures coverage. Each file is
+format, `make fuzz MINUTES=10` goes on for that long, with seeds of its own, and `make fuzz-covered` by coverage. Each file is
 read by a process of its own with limits on memory and time, so that a crash or a hang is a finding, too. Findings
 stay in the folder `fuzz-findings`; a mended one goes into FINDS, which every run tries.
 """
@@ -9,7 +9,9 @@ stay in the folder `fuzz-findings`; a mended one goes into FINDS, which every ru
 from __future__ import annotations
 
 import os
+import re
 import struct
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,6 +74,18 @@ def test_a_bug_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(found) == 3
     assert "KeyError" in found[0]
     assert len(list(tmp_path.glob("mxnet-*.bin"))) == 3
+
+
+@pytest.mark.slow
+def test_coverage_of_the_readers_is_seen(tmp_path: Path) -> None:
+    pytest.importorskip("atheris")
+    program = Path(__file__).with_name("covered_fuzzing.py")
+    command = [sys.executable, str(program), "safetensors", "-runs=300"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    last = re.search(r"#\d+\s+DONE\s+cov: (\d+)", done.stderr)
+    assert last, done.stderr[-2000:]
+    assert int(last[1]) > 100
 
 
 @pytest.mark.parametrize("format", _FORMATS)
