@@ -86,24 +86,31 @@ TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh), torch.rnn_tanh)
 RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu), torch.rnn_relu)
 
 
+class Stack(NamedTuple):
+    """Stacked layers, without their weights."""
+
+    kind: Kind
+    n_layers: int
+    dropout: float
+    """The probability of dropping values between one layer and the next, while training."""
+    bidirectional: bool
+    time_major: bool
+    """Whether the data are time steps [B_t, I]; otherwise they are sequences [L_b, I] in any order."""
+
+    @property
+    def cells(self) -> int:
+        """The number of layers, times that of directions."""
+        return self.n_layers * (2 if self.bidirectional else 1)
+
+
 class NStepRNN(TorchFunction):
-    """The node of stacked layers. Its inputs are the states, weights and biases of each layer and direction, and the data.
+    """The node of stacked layers: its inputs are the states, weights and biases of each layer and direction, and the data."""
 
-    Args:
-        kind: the kind of layer.
-        n_layers: number of layers.
-        dropout: probability of dropping values between one layer and the next.
-        bidirectional: whether each layer runs in both directions.
-        time_major: whether the data are time steps [B_t, I]; otherwise they are sequences [L_b, I] in any order.
-    """
-
-    def __init__(self, kind: Kind, n_layers: int, dropout: float, bidirectional: bool, time_major: bool) -> None:
+    def __init__(self, stack: Stack) -> None:
+        kind, self.n_layers, dropout, self.bidirectional, self.time_major = stack
         self.kind = kind
-        self.n_layers = n_layers
         self.dropout = dropout if config.train else 0.0
-        self.bidirectional = bidirectional
-        self.time_major = time_major
-        self._cells = n_layers * (2 if bidirectional else 1)
+        self._cells = stack.cells
         end = kind.n_states + 4 * kind.n_gates * self._cells
         self._states, self._weights, self._xs = slice(kind.n_states), slice(kind.n_states, end), slice(end, None)
         self._masks: dict[int, list[Tensor]] = {}
@@ -245,28 +252,23 @@ def _mask_like(rows: Tensor, ratio: float) -> Tensor:
     return torch.from_numpy(dropout_mask(tuple(rows.shape), dtype, ratio)).to(rows.device)
 
 
-def run(
-    kind: Kind, n_layers: int, dropout: float, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike,
-    bidirectional: bool, time_major: bool,
-) -> tuple[Any, ...]:  # fmt: skip
-    """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `NStepRNN` and `n_step_gru`."""
-    cells = n_layers * (2 if bidirectional else 1)
-    n = 2 * kind.n_gates
+def run(stack: Stack, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike) -> tuple[Any, ...]:
+    """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `Stack` and `n_step_gru`."""
+    kind, n = stack.kind, 2 * stack.kind.n_gates
     parameters: list[Any] = []
-    for cell in range(cells):
+    for cell in range(stack.cells):
         parameters += [*ws[cell][:n], *bs[cell][:n]]
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
-        if not time_major and len(x) == 0:
+        if not stack.time_major and len(x) == 0:
             raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
-    if n_layers > 1 and config.train:
-        check_ratio(dropout)
-        if dropout == 0:
-            directions = cells // n_layers
-            _draw_unused(sum(len(x) for x in xs) * states[0].shape[2] * directions**2, n_layers - 1)
-    node = NStepRNN(kind, n_layers, dropout, bidirectional, time_major)
-    outputs = node.apply((*states, *parameters, *xs))
+    if stack.n_layers > 1 and config.train:
+        check_ratio(stack.dropout)
+        if stack.dropout == 0:
+            directions = 2 if stack.bidirectional else 1
+            _draw_unused(sum(len(x) for x in xs) * states[0].shape[2] * directions**2, stack.n_layers - 1)
+    outputs = NStepRNN(stack).apply((*states, *parameters, *xs))
     return *outputs[: kind.n_states], tuple(outputs[kind.n_states :])
 
 
@@ -300,7 +302,8 @@ def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..
         states, xs = [given[key] for key in names[:n_states]], given["xs"]
         bidirectional = bool(given.get("use_bi_direction", both))
         kind = kinds[activation] if len(kinds) > 1 else next(iter(kinds.values()))
-        return run(kind, n_layers, dropout_ratio, states, given["ws"], given["bs"], xs, bidirectional, time_major=True)
+        stack = Stack(kind, n_layers, dropout_ratio, bidirectional, time_major=True)
+        return run(stack, states, given["ws"], given["bs"], xs)
 
     directions = " in both directions" if both else ""
     call.__name__ = call.__qualname__ = name

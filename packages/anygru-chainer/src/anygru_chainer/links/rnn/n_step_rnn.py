@@ -122,7 +122,8 @@ class NStepRNNBase(ChainList):
     def rnn(self, n_layers: int, dropout: float, *args: Any) -> tuple[Any, ...]:
         """The function over time steps that the link calls, such as `functions.n_step_gru`."""
         *states, ws, bs, xs = args
-        return recurrent.run(self.kind, n_layers, dropout, states, ws, bs, xs, self.use_bi_direction, time_major=True)
+        stack = recurrent.Stack(self.kind, n_layers, dropout, self.use_bi_direction, time_major=True)
+        return recurrent.run(stack, states, ws, bs, xs)
 
     def forward(self, hx: VariableLike, xs: Sequence[VariableLike], **kwargs: Any) -> tuple[Variable, list[Variable]]:
         """The states of a batch of sequences.
@@ -156,17 +157,8 @@ class NStepRNNBase(ChainList):
         states = list(states)
         for i, state in enumerate(states):
             states[i] = self.init_hx(xs) if state is None else state
-        *finals, ys = recurrent.run(
-            self.kind,
-            self.n_layers,
-            self.dropout,
-            states,
-            self.ws,
-            self.bs,
-            xs,
-            self.use_bi_direction,
-            time_major=False,
-        )
+        stack = recurrent.Stack(self.kind, self.n_layers, self.dropout, self.use_bi_direction, time_major=False)
+        *finals, ys = recurrent.run(stack, states, self.ws, self.bs, xs)
         return tuple(finals), list(ys)
 
 
