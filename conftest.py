@@ -25,6 +25,11 @@ hypothesis.settings.register_profile(
     "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("same")
+# Workers and child processes inherit this: OpenMP's threads sleep between loops. Spinning, two on a busy core take five times
+# as long, and that is how most tests of the kernels spent their time.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# torch's compiler compiles in the process itself; else each worker starts a pool of processes that import torch.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 os.environ.pop("COLUMNS", None)  # pytest-xdist's workers have it, and then printed lines would be cut
 
 
