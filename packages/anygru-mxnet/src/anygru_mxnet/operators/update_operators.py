@@ -17,7 +17,7 @@ from anygru.extend import single
 
 from . import updates
 from .registry import operator, truth
-from .updates import lamb_scaled, lamb_step, lars_rate, prepared
+from .updates import Moments, lamb_scaled, lamb_step, lars_rate, prepared
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,8 @@ def _lamb_update_phase1(
 ) -> Tensor:
     """LAMB's step before it is scaled."""
     gradient = prepared(grad.to(weight.dtype), weight, single(wd), single(rescale_grad), clip_gradient, False)
-    return lamb_step(weight, gradient, mean, var, single(wd), beta1, beta2, epsilon, t, truth(bias_correction))
+    moments = Moments(beta1, beta2, epsilon, t, truth(bias_correction))
+    return lamb_step(weight, gradient, mean, var, single(wd), moments)
 
 
 @operator("lamb_update_phase2", inputs=4)

@@ -5,6 +5,7 @@ and then numbers. `mx.nd.sgd_update` and similar operators call them by name, `m
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -177,26 +178,26 @@ def ftml(
     weight.copy_(-leader / size)
 
 
-def lamb_step(
-    weight: Tensor,
-    gradient: Tensor,
-    mean: Tensor,
-    variance: Tensor,
-    wd: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    t: float,
-    bias_correction: bool,
-) -> Tensor:
+class Moments(NamedTuple):
+    """How the running mean and variance of a gradient are kept and used."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    t: float
+    """The number of the step, from 1."""
+    bias_correction: bool
+
+
+def lamb_step(weight: Tensor, gradient: Tensor, mean: Tensor, variance: Tensor, wd: float, moments: Moments) -> Tensor:
     """Adam's step with weight decay, which LAMB then scales."""
-    beta1, beta2, count = single(beta1), single(beta2), int(t)
+    beta1, beta2, count = single(moments.beta1), single(moments.beta2), int(moments.t)
     mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
     variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
     first, second = mean, variance
-    if bias_correction:
+    if moments.bias_correction:
         first, second = mean / (1.0 - beta1**count), variance / (1.0 - beta2**count)
-    return first / (torch.sqrt(second) + single(epsilon)) + wd * weight
+    return first / (torch.sqrt(second) + single(moments.epsilon)) + wd * weight
 
 
 def lamb_scaled(
@@ -233,7 +234,7 @@ def lamb(
     upper_bound: float = -1.0,
 ) -> None:
     """LAMB's step (You et al. 2019), scaled by the norms of the weight and of the step."""
-    step = lamb_step(weight, gradient, mean, variance, wd, beta1, beta2, epsilon, t, bias_correction)
+    step = lamb_step(weight, gradient, mean, variance, wd, Moments(beta1, beta2, epsilon, t, bias_correction))
     lamb_scaled(weight, step, weight.norm(), step.norm(), lr, lower_bound, upper_bound)
 
 

@@ -108,8 +108,8 @@ class LAMB(TwoMoments):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         mean, variance = state
-        numbers = (self.beta1, self.beta2, self.epsilon, count, self.bias_correction)
-        step = updates.lamb_step(weight, gradient, mean, variance, wd, *numbers)
+        moments = updates.Moments(self.beta1, self.beta2, self.epsilon, count, self.bias_correction)
+        step = updates.lamb_step(weight, gradient, mean, variance, wd, moments)
         held = weight if self._half is None else self._half._t.detach()
         sizes = held.square().float().sum().sqrt(), torch.linalg.vector_norm(step)
         updates.lamb_scaled(weight, step, *sizes, lr, self.lower_bound, self.upper_bound)
