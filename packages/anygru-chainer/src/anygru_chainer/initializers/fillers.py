@@ -217,7 +217,13 @@ class Orthogonal(Initializer):
     """
 
     def __init__(
-        self, scale: float = 1.1, dtype: DTypeLike | None = None, mode: str = "auto", *, rng: RandomState | None = None
+        # 1.1 is Chainer's default (7.8.1, recorded); torch's gain is 1.
+        self,
+        scale: float = 1.1,
+        dtype: DTypeLike | None = None,
+        mode: str = "auto",
+        *,
+        rng: RandomState | None = None,
     ) -> None:
         if mode not in _REFUSED:
             raise ValueError(f"Invalid mode: {mode!r}. Choose from {', '.join(map(repr, _REFUSED))}.")

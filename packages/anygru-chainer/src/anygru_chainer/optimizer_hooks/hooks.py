@@ -25,6 +25,7 @@ class GradientClipping:
         params = list(opt.target.params(False))
         squares = [float(as_tensor(param.grad).double().square().sum()) for param in params]
         norm = sum(squares) ** 0.5
+        # At the threshold and below it nothing is scaled; torch's clipping divides by norm + 1e-6 (Chainer 7.8.1, recorded).
         if norm <= self.threshold:
             return
         rate = self.threshold / norm

@@ -214,6 +214,7 @@ class Trainer:
             if pending:
                 updater(*zip(*pending, strict=True))
 
+    # MXNet raises this UserWarning, it does not warn (1.9.1, recorded).
     def _check_fresh(self, parameter: Parameter) -> None:
         for values in parameter.list_data():
             if not values._fresh_grad:

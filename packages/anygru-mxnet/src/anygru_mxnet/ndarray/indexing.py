@@ -132,6 +132,7 @@ def get(tensor: Tensor, key: Any) -> Tensor:
         if not -size <= key < size:
             raise IndexError(f"index {key} is out of bounds for axis 0 with size {size}")
         row = tensor[key]
+        # `a[i]` of one axis has shape (1,): MXNet 1.9.1 has no arrays without axes here (recorded).
         return row.reshape(1) if row.dim() == 0 else row
     if type(key) is slice and key.step in (None, 1):
         start, stop, _ = key.indices(tensor.shape[0])

@@ -53,6 +53,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None
         kind = source_array._t.dtype if dtype is None else torch_dtype(dtype)
         copy = source_array._t.detach().to(device=context.device, dtype=kind, copy=True)
         return wrap(copy, context)
+    # An array of NumPy becomes float32, whatever its dtype; an NDArray keeps its own (MXNet 1.9.1, recorded).
     kind = torch_dtype(mx_real_t if dtype is None else dtype)
     wanted = torch.empty(0, dtype=kind).numpy().dtype
     try:

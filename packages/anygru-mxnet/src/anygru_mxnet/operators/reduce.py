@@ -104,6 +104,7 @@ def _positions(function: Callable[..., Tensor], data: Tensor, axis: int | None, 
         found = found.reshape((1,) * data.dim()) if truth(keepdims) else found
     else:
         found = function(data, one_axis(int(axis), data.dim()), keepdim=truth(keepdims))
+    # Over all axes the result has the shape (1,), not () (MXNet 1.9.1, recorded).
     return flat(_at_least_1d(found).to(dtype), data)
 
 

@@ -230,4 +230,5 @@ class RMSprop(Optimizer):
             mean = state["grad_avg"]
             mean.mul_(group["alpha"]).add_(gradient, alpha=1 - group["alpha"])
             variance = square - mean * mean
+        # OneFlow adds eps inside of the root, torch outside (0.9.0, recorded).
         parameter.addcdiv_(gradient, (variance + group["eps"]).sqrt(), value=-group["lr"])

@@ -226,6 +226,7 @@ class DataParallel(Layer):
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> None:  # type: ignore[override]
         """Load a `state_dict` of this or of the plain layer. Returns None, whereas a layer returns the missing names."""
+        # Paddle's wrapper drops the names that the layer returns (2.6.2, recorded).
         self._layers.set_state_dict(state_dict, use_structured_name=use_structured_name)
 
     set_dict = set_state_dict  # type: ignore[assignment]

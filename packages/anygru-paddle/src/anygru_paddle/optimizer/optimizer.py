@@ -221,6 +221,7 @@ class Optimizer:
         self._apply(params_grads)
         return []
 
+    # Zeros are Paddle's default, None is torch's (2.6.2, recorded).
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Make all gradients zeros, or None with `set_to_zero=False`."""
         trained = [parameter for parameter in self._parameter_list if not parameter.stop_gradient]

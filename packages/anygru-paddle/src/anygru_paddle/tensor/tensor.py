@@ -290,6 +290,7 @@ class Tensor(Differentiable):
 
     def __len__(self) -> int:
         if self.ndim == 0:
+            # torch has a TypeError here (Paddle 2.6.2, recorded).
             raise AssertionError("len() of a 0-D tensor is wrong")
         return int(_torch_shape(self)[0])
 

@@ -70,6 +70,7 @@ class GRUBase(Chain):
         """The step by the six links, in the original's order, so that hooks see each of them."""
         r = sigmoid(self.W_r(x) + self.U_r(h))
         z = sigmoid(self.W_z(x) + self.U_z(h))
+        # The reset acts before U, and z weighs the new value: the reverse of `n_step_gru` in both (Chainer 7.8.1, recorded).
         return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)
 
     def __to_anygru__(self) -> layers.GRUCell:

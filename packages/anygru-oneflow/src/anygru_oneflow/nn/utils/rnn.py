@@ -60,6 +60,7 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Undo `pack_padded_sequence`: the padded batch, and the lengths as float32."""
     padded, lengths = rnn.pad_packed_sequence(sequence, batch_first, padding_value, total_length)
+    # torch gives int64 (OneFlow 0.9.0, recorded).
     return dress(padded), dress(lengths.to(torch.float32))
 
 

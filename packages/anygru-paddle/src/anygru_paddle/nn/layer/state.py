@@ -57,7 +57,9 @@ def load_state(layer: torch.nn.Module, given: Any, use_structured_name: bool) ->
             used.add(name)
             matched.append((target, value))
             continue
+        # A value of another shape is among the missing names and among the unexpected ones (Paddle 2.6.2, recorded).
         missing.append(name)
+        # Paddle warns in these words and loads the rest, where torch raises (2.6.2, recorded).
         warnings.warn(f"Skip loading for {key}. {problem}", UserWarning, stacklevel=3)
     for target, value in matched:
         target.set_value(value)
