@@ -6,8 +6,11 @@ types alone are left out). A room is drawn above all that it imports. Arrows tha
 """
 
 import ast
+import io
 import json
+import re
 import sys
+import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -106,6 +109,7 @@ def not_asked(dialect: str) -> list[str]:
     return [name for name, ours in long_functions(dialect) if not asked(name, ours)]
 
 
+FOR_TOOLS = re.compile("# (noqa|type:|fmt:)")
 COMPUTING = ("backends", "errors.py", "facts", "functional.py", "layers", "operator", "patching")
 
 
@@ -119,6 +123,17 @@ def classes(package: Path = CORE, within: tuple[str, ...] = ()) -> list[str]:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     ]
+
+
+def comments(dialect: str) -> float:
+    """Comments per 1,000 lines of a dialect's source; those that speak to tools are no comments."""
+    lines = found = 0
+    for path in (ROOT / f"packages/anygru-{dialect}/src").rglob("*.py"):
+        text = path.read_text()
+        lines += text.count("\n")
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        found += sum(each.type == tokenize.COMMENT and not FOR_TOOLS.match(each.string) for each in tokens)
+    return 1000 * found / lines
 
 
 def twins(package: Path = CORE) -> list[str]:
@@ -257,6 +272,7 @@ def counts() -> dict[str, int]:
         "kernels in Triton of more than 8 arguments": len(kernels),
         "classes that compute": len(classes(within=COMPUTING)),
         "functions of more than 8 arguments that no original asks for": sum(len(not_asked(each)) for each in DIALECTS),
+        **{f"comments per 1,000 lines, {each}": round(comments(each)) for each in DIALECTS},
         **{f"words to the kernel, {path}": len(found) for path, found in words_of_paths().items()},
     }
 
