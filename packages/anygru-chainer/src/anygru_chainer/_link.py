@@ -160,7 +160,6 @@ class Link(DeviceResident):
         if name in self.__dict__:
             raise AttributeError(f"cannot register a new parameter {name}: attribute exists")
         if initializer is None:
-            # Chainer's own start, so that a value that nobody has set is seen (7.8.1, recorded).
             initializer = NaN(dtype)
         parameter = Parameter(initializer, shape)
         with self.init_scope():
