@@ -165,7 +165,7 @@ class Optimizer(torch.optim.Optimizer):
                         if name not in own:
                             own[name] = torch.full_like(parameter, first)
 
-    # torch's default is True (OneFlow 0.9.0, recorded).
+    # OneFlow 0.9.0 keeps the gradients and fills them with zeros (recorded); torch drops them.
     def zero_grad(self, set_to_none: bool = False) -> None:
         for group in self.param_groups:
             for parameter in group["params"]:

@@ -174,7 +174,7 @@ class Module(torch.nn.Module):
             if key.startswith(prefix) and name not in self._modules and name not in own:
                 unexpected_keys.append(key)
 
-    # torch's default is True (OneFlow 0.9.0, recorded).
+    # OneFlow 0.9.0 keeps the gradients and fills them with zeros (recorded); torch drops them.
     def zero_grad(self, set_to_none: bool = False) -> None:
         parameters: Any = self.parameters()
         for parameter in parameters:
