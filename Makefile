@@ -2,7 +2,7 @@
 # make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package, without the long ones
 #              (LONG=yes: with them)
 # make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
-#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others)
+#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others); the report is left in build/versions
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
@@ -14,6 +14,7 @@ PYTHON ?= python3
 OLDEST ?= python3.10
 TORCH_VERSION ?= $(shell sed -n 's/^torch==//p' oldest.txt)
 NUMPY_VERSION ?= $(shell sed -n 's/^numpy==//p' oldest.txt)
+OTHER_FLOORS := $(filter-out torch==% numpy==%,$(shell grep == oldest.txt))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
@@ -60,9 +61,11 @@ test-gpu: $(DEV)
 test-oldest:
 	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
-	$(if $(TORCH_VERSION),.venv-oldest/bin/python -m pip install torch==$(TORCH_VERSION) numpy==$(NUMPY_VERSION))
+	$(if $(TORCH_VERSION),.venv-oldest/bin/python -m pip install torch==$(TORCH_VERSION) numpy==$(NUMPY_VERSION) $(OTHER_FLOORS))
 	.venv-oldest/bin/python -m pip install --editable "packages/anygru[test]"
-	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" packages/anygru/tests $(ARGS)
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" packages/anygru/tests \
+	--junitxml=build/versions/$(or $(TORCH_VERSION),as-it-is).xml \
+	-o junit_suite_name="$$(.venv-oldest/bin/python docs/versions.py --here)" $(ARGS)
 
 lint: $(DEV)
 	@echo "== ruff and mypy"
