@@ -106,7 +106,16 @@ def test_no_other_file_uses_private_names_of_torch():
 
 
 @pytest.mark.parametrize(
-    ("version", "known"), [("2.3.1", False), ("2.4.0", True), ("2.13.0+cpu", True), ("3.0.0a0", False)]
+    ("version", "known"),
+    [
+        ("2.3.1", False),
+        ("2.4.0", True),
+        ("2.13.0+cpu", True),
+        ("2.13rc1", True),
+        ("2.14a0", False),
+        ("3.0.0a0", False),
+        ("built here", False),
+    ],
 )
 def test_an_unknown_torch_is_told_once(version, known, monkeypatch):
     monkeypatch.setattr("torch.__version__", version)

@@ -5,6 +5,7 @@ is the careful one, so that the call takes the general path: a missing name cost
 """
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -30,7 +31,9 @@ def _find(name: str, careful: Any) -> Any:
 
 
 def _version() -> tuple[int, ...]:
-    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    """Major and minor version; (0, 0), older than any, where torch's version begins with no such numbers."""
+    found = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    return tuple(map(int, found.groups())) if found else (0, 0)
 
 
 def at_least(*version: int) -> bool:
