@@ -14,7 +14,8 @@ PYTHON ?= python3
 OLDEST ?= python3.10
 TORCH_VERSION ?= $(shell sed -n 's/^torch==//p' oldest.txt)
 NUMPY_VERSION ?= $(shell sed -n 's/^numpy==//p' oldest.txt)
-OTHER_FLOORS := $(filter-out torch==% numpy==%,$(shell grep == oldest.txt))
+# They are named beside the package, so that pip looks for versions of the others that go with them.
+CHOSEN := torch==$(TORCH_VERSION) numpy==$(NUMPY_VERSION) $(filter-out torch==% numpy==%,$(shell grep == oldest.txt))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
@@ -61,8 +62,7 @@ test-gpu: $(DEV)
 test-oldest:
 	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
-	$(if $(TORCH_VERSION),.venv-oldest/bin/python -m pip install torch==$(TORCH_VERSION) numpy==$(NUMPY_VERSION) $(OTHER_FLOORS))
-	.venv-oldest/bin/python -m pip install --editable "packages/anygru[test]"
+	.venv-oldest/bin/python -m pip install $(if $(TORCH_VERSION),$(CHOSEN)) --editable "packages/anygru[test]"
 	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" packages/anygru/tests \
 	--junitxml=build/versions/$(or $(TORCH_VERSION),as-it-is).xml \
 	-o junit_suite_name="$$(.venv-oldest/bin/python docs/versions.py --here)" $(ARGS)
