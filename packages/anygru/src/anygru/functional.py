@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .operator.typed_calls import CallOptions, Form
+__all__ = ["gru", "gru_cell"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @overload

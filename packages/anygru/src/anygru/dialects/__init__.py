@@ -12,6 +12,12 @@ from .stand_ins import NotCoveredError as NotCoveredError
 from .stand_ins import NotCoveredImportError as NotCoveredImportError
 from .variables import environment as environment
 
+__all__ = ["NotCoveredError", "NotCoveredImportError", "environment", "from_dialect", "install", "roots"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def from_dialect(layer: Any) -> Any:
     """Give an `anygru.GRU` or `anygru.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.

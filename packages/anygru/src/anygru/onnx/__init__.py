@@ -9,3 +9,9 @@ from anygru.onnx.exporting import export_step as export_step
 from anygru.onnx.loading import ReverseGRU as ReverseGRU
 from anygru.onnx.loading import load as load
 from anygru.onnx.operators import translations as translations
+
+__all__ = ["ReverseGRU", "export", "export_step", "load", "translations"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,3 +18,24 @@ from .world import start as start
 from .world import stop as stop
 from .world import timeout_said as timeout_said
 from .world import world as world
+
+__all__ = [
+    "DataParallel",
+    "LONG_TIMEOUT",
+    "ModelMismatchError",
+    "Workers",
+    "World",
+    "average_gradients",
+    "launch",
+    "launched",
+    "report_step",
+    "spawn",
+    "start",
+    "stop",
+    "timeout_said",
+    "world",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
