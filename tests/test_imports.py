@@ -82,11 +82,11 @@ def test_editors_offer_public_names_only() -> None:
 
 @pytest.mark.parametrize("name", ["dialects", "functional", "onnx", "parallel"])
 def test_public_modules_complete_to_their_names_only(name: str) -> None:
-    """A shell completes by dir(); the list must have every name that the face gives on and every function that it defines."""
+    """A shell completes by dir(): all that the face gives on, and beside that only what it defines."""
     module = getattr(anygru, name)
-    given_on = re.findall(r"^from \S+ import (\w+) as \1$", Path(module.__file__).read_text(), re.MULTILINE)
-    own = [one for one, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
-    assert sorted(dir(module)) == sorted({*given_on, *(one for one in own if not one.startswith("_"))})
+    given_on = set(re.findall(r"^from \S+ import (\w+) as \1$", Path(module.__file__).read_text(), re.MULTILINE))
+    own = {one for one, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
+    assert given_on <= set(dir(module)) <= given_on | {one for one in own if not one.startswith("_")}
 
 
 def test_every_public_name_is_there() -> None:

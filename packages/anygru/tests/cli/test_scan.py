@@ -16,6 +16,8 @@ CASES = {
     "import oneflow as flow\nflow.nn.GRU(3, 3)": [(2, "oneflow.nn.GRU")],
     "import chainer.links as L\nL.NStepGRU(1, 2, 3, 0)": [(2, "chainer.links.NStepGRU")],
     "import torch\nprint 'Python 2'\ntorch.nn.GRU(1, 2)  # GRU(": [(3, "torch.nn.GRU")],
+    "import mxnet as mx\nmx.rnn.FusedRNNCell(3, mode='gru')\nmx.sym.RNN(mode='lstm')": [(2, "mxnet.rnn.FusedRNNCell")],
+    "import mxnet as mx\nprint 2\nmx.sym.RNN(x, mode='gru')\nmx.sym.RNN(x, mode='lstm')": [(3, "mxnet.sym.RNN")],
     "class GRU: pass\nGRU()": [],
     "from .layers import GRU\nGRU()": [],
     "import torch\ntorch.nn.LSTM(1, 2)\nname = 'torch.nn.GRU(1)'": [],
@@ -32,14 +34,18 @@ def test_names_are_resolved_through_imports(anygru, tmp_path, code):
 def test_folders_notebooks_and_files_that_are_none(anygru, tmp_path):
     (tmp_path / "venv").mkdir()
     (tmp_path / "venv/b.py").write_text("import torch\ntorch.nn.GRU(1, 2)")
-    cells = [{"cell_type": "code", "source": ["%matplotlib inline\n", "import torch\n", "torch.nn.GRU(1, 2)"]}]
+    cells = [
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "import torch\r\n"]},
+        {"cell_type": "markdown", "source": "# torch.nn.GRU(1, 2)"},
+        {"cell_type": "code", "source": ["x = 1\n", "torch.nn.GRU(1, 2)\n"]},
+    ]
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
     (tmp_path / "broken.ipynb").write_text("{}")
     (tmp_path / "deep.py").write_text("(" * 5000)
     (tmp_path / "large.py").write_text(" " * (5 << 20))
     result = anygru("scan", tmp_path)
     assert result.status == 0
-    assert "n.ipynb:3  torch.nn.GRU  anygru.accelerate(model)" in result.out
+    assert "n.ipynb:cell 3:2  torch.nn.GRU  anygru.accelerate(model)" in result.out
     assert "venv" not in result.out
     assert "broken.ipynb: no notebook" in result.out
     assert "large.py: more than 4 MB" in result.out

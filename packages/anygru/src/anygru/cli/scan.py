@@ -27,7 +27,7 @@ GRUS = {
     **{f"paddle.fluid.dygraph.{name}": RUN.format("paddle") for name in ("GRUCell", "GRUUnit")},
     **{f"oneflow.nn.{name}": RUN.format("oneflow") for name in ("GRU", "GRUCell")},
     **{f"mxnet.gluon.rnn.{name}": RUN.format("mxnet") for name in ("GRU", "GRUCell")},
-    "mxnet.rnn.GRUCell": RUN.format("mxnet"),
+    **{f"mxnet.{name}": RUN.format("mxnet") for name in ("rnn.GRUCell", "rnn.FusedRNNCell", "nd.RNN", "sym.RNN")},
     **{
         f"chainer.links.{name}": RUN.format("chainer")
         for name in ("GRU", "NStepBiGRU", "NStepGRU", "StatefulGRU", "StatefulMGU", "StatelessGRU")
@@ -35,6 +35,9 @@ GRUS = {
     **{f"chainer.functions.{name}": RUN.format("chainer") for name in ("n_step_bigru", "n_step_gru")},
 }
 """The classes and functions, by their full names, and the way to anygru."""
+
+_MODES = {"FusedRNNCell", "RNN"}
+"""The last words of names that give a GRU only with the mode "gru"."""
 
 _SAME = {
     "torch.nn.modules.rnn": "torch.nn",
@@ -45,6 +48,8 @@ _SAME = {
     "keras.layers.recurrent": "keras.layers",
     "mxnet.gluon.rnn.rnn_layer": "mxnet.gluon.rnn",
     "mxnet.gluon.rnn.rnn_cell": "mxnet.gluon.rnn",
+    "mxnet.ndarray": "mxnet.nd",
+    "mxnet.symbol": "mxnet.sym",
 }
 """Other modules that give the same classes."""
 
@@ -54,7 +59,10 @@ _LEFT_OUT = {"__pycache__", "build", "dist", "node_modules", "site-packages", "v
 
 
 class Found(NamedTuple):
-    """A GRU: where it is made, its full name, and the way to anygru."""
+    """A GRU: where it is made, its full name, and the way to anygru.
+
+    The file of a notebook ends with its cell, as "a.ipynb:cell 2", and the line is counted in that cell, as ruff does it.
+    """
 
     file: str
     line: int
@@ -114,22 +122,30 @@ def grus(path: Path) -> list[Found]:
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"more than {_LARGEST >> 20} MB")
     text = path.read_text(encoding="utf-8", errors="replace")
-    if path.suffix == ".ipynb":
-        text = _code_of_notebook(text)
+    cells = _cells(text) if path.suffix == ".ipynb" else {"": text}
+    # One text, since a cell uses what the cells before it import.
+    places = [(f"{path}{cell}", line) for cell, code in cells.items() for line in range(1, code.count("\n") + 2)]
+    text = "\n".join(cells.values())
     try:
         named = _names_by_syntax(ast.parse(text))
     except (SyntaxError, ValueError):  # Python 2, or a template
         named = _names_by_text(text)
-    return [Found(str(path), line, name, GRUS[name]) for line, name in named]
+    return [Found(*places[line - 1], name, GRUS[name]) for line, name in named]
 
 
-def _code_of_notebook(text: str) -> str:
+def _cells(text: str) -> dict[str, str]:
+    """The code of a notebook by its cell, ":cell 2"; cells of text are counted, too. Lines for the shell become empty."""
     try:
-        cells = json.loads(text)["cells"]
-        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        code = {
+            f":cell {number}": "".join(cell["source"])
+            for number, cell in enumerate(json.loads(text)["cells"], 1)
+            if cell["cell_type"] == "code"
+        }
     except (KeyError, TypeError) as error:
         raise ValueError(f"no notebook: {error!r}") from None
-    return "\n".join(re.sub(r"^\s*[%!].*$", "", cell, flags=re.MULTILINE) for cell in code)
+    return {
+        place: re.sub(r"^[^\S\n]*[%!].*$", "", "\n".join(cell.splitlines()), flags=re.M) for place, cell in code.items()
+    }
 
 
 def _names_by_syntax(tree: ast.AST) -> list[tuple[int, str]]:
@@ -143,7 +159,12 @@ def _names_by_syntax(tree: ast.AST) -> list[tuple[int, str]]:
                 )
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    calls = ((node.lineno, _full_name(node.func, known)) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (
+        (node.lineno, name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ((name := _full_name(node.func, known)).rpartition(".")[2] not in _MODES or _has_the_mode(node))
+    )
     bases = (
         (node.lineno, _full_name(base, known))
         for node in ast.walk(tree)
@@ -151,6 +172,11 @@ def _names_by_syntax(tree: ast.AST) -> list[tuple[int, str]]:
         for base in node.bases
     )
     return sorted((line, name) for line, name in (*calls, *bases) if name in GRUS)
+
+
+def _has_the_mode(call: ast.Call) -> bool:
+    values = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(isinstance(value, ast.Constant) and value.value == "gru" for value in values)
 
 
 def _full_name(node: ast.expr, known: dict[str, str]) -> str:
@@ -169,8 +195,8 @@ def _names_by_text(text: str) -> list[tuple[int, str]]:
     imported = set(re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE))
     last = {name.rpartition(".")[2]: name for name in GRUS if name.partition(".")[0] in imported}
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         for word in re.findall(r"(?<![\w'\"])(?:\w+\.)*(\w+)\(", line.partition("#")[0]):
-            if word in last:
+            if word in last and (word not in _MODES or "gru" in line):
                 found.append((number, last[word]))
     return found
