@@ -3,6 +3,7 @@
 #              (LONG=yes: with them)
 # make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
 #                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others); the report is left in build/versions
+# make test-wheel    the core's tests on a wheel of it in a fresh environment (PYTHON=python3.12)
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
@@ -40,7 +41,7 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 GPU := $(wildcard /dev/nvidia0 /dev/kfd)
 MACOS := $(filter Darwin,$(shell uname -s))
 
-.PHONY: train test test-all test-oldest test-gpu lint format fuzz fuzz-covered bench docs clean
+.PHONY: train test test-all test-oldest test-wheel test-gpu lint format fuzz fuzz-covered bench docs clean
 
 train: $(READY)
 	@echo "== anygru train"
@@ -58,6 +59,10 @@ test-gpu: $(DEV)
 	@echo "== tests of the backends, on a GPU"
 	$(BIN)/python -c "import torch; assert torch.cuda.is_available(), 'torch sees no GPU here'; print(torch.cuda.get_device_name())"
 	$(BIN)/python -m pytest -m "not slow" packages/anygru/tests/backends $(ARGS)
+
+test-wheel:
+	@echo "== tests of the core on its wheel"
+	.ci/wheel $(PYTHON) $(ARGS)
 
 test-oldest:
 	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
