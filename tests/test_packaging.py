@@ -72,6 +72,13 @@ def test_the_recipe_asks_for_what_the_project_asks_for() -> None:
     assert re.search(r'version: "(.*)"', recipe)[1] == anygru.__version__
 
 
+def test_every_package_has_the_version_of_the_core() -> None:
+    for package in PACKAGES:
+        given = re.search(r'^version = "(.*)"$', package.read_text(), re.MULTILINE)
+        assert (given[1] if given else None) == (None if package.parent.name == "anygru" else anygru.__version__)
+    assert f"\nversion: {anygru.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name)
 def test_actions_are_pinned_by_hash(workflow: Path) -> None:
     used = re.findall(r"uses: (\S+)", workflow.read_text())
