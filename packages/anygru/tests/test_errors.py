@@ -41,8 +41,10 @@ def test_the_command_fits_the_installation(extra, there, clone, tmp_path_factory
     assert how_to_install(extra) == f"pip install 'anygru[{extra}]'"
     installed(json.dumps({"url": (clone / "packages/anygru").as_uri(), "dir_info": {"editable": True}}))
     monkeypatch.chdir(clone)
-    assert how_to_install(extra) == f"pip install '{there}'"
+    assert how_to_install(extra) == f"pip install --editable '{there}'"
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert how_to_install(extra) == f"pip install --editable '{clone}/{there}'"
+    installed(json.dumps({"url": (clone / "packages/anygru").as_uri(), "dir_info": {}}))
     assert how_to_install(extra) == f"pip install '{clone}/{there}'"
     installed(json.dumps({"url": "https://example.org/anygru.whl"}))
     assert how_to_install(extra) == f"pip install 'anygru[{extra}]'"

@@ -57,7 +57,9 @@ def how_to_install(extra: str) -> str:
     if url.scheme != "file" or not (folder / name.partition("[")[0] / "pyproject.toml").is_file():
         return f"pip install 'anygru[{extra}]'"
     here = Path.cwd()
-    return f"pip install '{os.path.relpath(folder, here) if folder.is_relative_to(here) else folder}/{name}'"
+    # Without it pip would put a copy in the place of a link to the clone.
+    option = "--editable " if origin.get("dir_info", {}).get("editable") else ""
+    return f"pip install {option}'{os.path.relpath(folder, here) if folder.is_relative_to(here) else folder}/{name}'"
 
 
 def printable(text: str) -> str:
