@@ -138,9 +138,9 @@ def _whole(value: Any) -> Any:
     return value.detach().numpy().copy() if isinstance(value, flow.Tensor) else np.asarray(value)
 
 
-def outcome(text: str, place: Any, layout: Any) -> list[Any]:
-    """The results of an expression, its gradients, and the gradients of their squares: NumPy arrays, or None."""
-    given: dict[str, Any] = {"flow": flow, "nn": nn, "F": F, "B": [B] * len(layout or ())}
+def given(place: Any, layout: Any) -> tuple[dict[str, Any], list[Any]]:
+    """The names of the expressions in one layout, and the tensors among them that take gradients."""
+    found: dict[str, Any] = {"flow": flow, "nn": nn, "F": F, "B": [B] * len(layout or ())}
     leaves = []
     for name, values in inputs().items():
         tensor = flow.tensor(values)
@@ -149,13 +149,18 @@ def outcome(text: str, place: Any, layout: Any) -> list[Any]:
             tensor = tensor.to_global(place, [B] * len(layout)).to_global(sbp=layout).detach()
         if name != "n":
             leaves.append(tensor.requires_grad_())
-        given[name] = tensor
-    given["c"] = given["x"].detach() > 0.5
+        found[name] = tensor
+    found["c"] = found["x"].detach() > 0.5
+    return found, leaves
+
+
+def outcome(text: str, named: dict[str, Any], leaves: list[Any]) -> list[Any]:
+    """The results of an expression, its gradients, and the gradients of their squares: NumPy arrays, or None."""
     if ("_(" in text or text.startswith("x.relu_")) and "conv" not in text:  # what changes x takes one that is no leaf
-        given["x"] = given["x"] * 1
-    if place is None:
+        named = {**named, "x": named["x"] * 1}
+    if not named["x"].is_global:
         text = text.replace(".to_global(x.placement, B)", "")
-    results = _flat(eval(text, given))
+    results = _flat(eval(text, dict(named)))
     found = [_whole(result) for result in results]
     parts = [part for part in results if isinstance(part, flow.Tensor) and part.requires_grad]
     if parts and all(part.is_floating_point() for part in parts):
@@ -186,21 +191,26 @@ def differences(texts: list[str], ranks: list[Any], share: tuple[int, int] = (0,
         share: (n, m) takes the nth of every m layouts.
     """
     place = flow.placement("cpu", ranks)
+    single = given(None, None)
+    alone = [_outcome_of_seed(text, *single) for text in texts]
     wrong = []
-    for text in texts:
-        torch.manual_seed(0)
-        alone = outcome(text, None, None)
-        for layout in itertools.islice(layouts(np.ndim(ranks)), share[0], None, share[1]):
+    for layout in itertools.islice(layouts(np.ndim(ranks)), share[0], None, share[1]):
+        divided = given(place, layout)
+        for text, expected in zip(texts, alone, strict=True):
             if _is_refused(text, layout):
                 continue
-            torch.manual_seed(0)
             try:
-                fault = _fault(alone, outcome(text, place, layout))
+                fault = _fault(expected, _outcome_of_seed(text, *divided))
             except Exception as error:
                 fault = f"{type(error).__name__}: {str(error).strip()[:200]}"
             if fault:
                 wrong.append(f"{text} of {layout}: {fault}")
     return wrong
+
+
+def _outcome_of_seed(text: str, named: dict[str, Any], leaves: list[Any]) -> list[Any]:
+    torch.manual_seed(0)
+    return outcome(text, named, leaves)
 
 
 def _fault(alone: list[Any], found: list[Any]) -> str:
