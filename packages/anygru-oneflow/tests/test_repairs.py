@@ -180,6 +180,9 @@ def test_mixed_precision() -> None:
     assert layer(flow.ones(1, 3)).dtype is flow.float32
     decorated = flow.amp.autocast_decorator(flow.autocast("cpu"), layer.forward)
     assert decorated(flow.ones(1, 3)).dtype is flow.get_autocast_cpu_dtype() is flow.bfloat16
+    with flow.cuda.amp.autocast(False, flow.float16):
+        assert layer(flow.ones(1, 3)).dtype is flow.float32
+    assert isinstance(flow.cuda.amp.autocast(False), flow.amp.autocast)
     scaler = flow.amp.GradScaler()
     optimizer = flow.optim.SGD(layer.parameters(), lr=1.0)
     scaler.scale(layer(flow.ones(1, 3)).sum()).backward()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,9 +102,7 @@ def test_names_that_are_not_covered_say_so() -> None:
     for module, name in (
         (flow, "nms"),
         (flow.one_embedding, "Embedding"),
-        (flow.nn, "Bilinear"),
         (flow.one_embedding, "Ftrl"),
-        (flow.nn.init, "dirac_"),
     ):
         with pytest.raises(NotCoveredError, match=f"{name} is not covered by anygru's OneFlow dialect"):
             getattr(module, name)()
@@ -113,3 +112,13 @@ def test_nothing_of_torchs_own_is_changed() -> None:
     assert type(torch.ones(2) + 1) is torch.Tensor
     assert type(torch.nn.Linear(1, 1).weight) is torch.nn.Parameter
     assert repr(torch.ones(1)) == "tensor([1.])"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(flow, "lineer"), (flow.nn, "Liner"), (flow.optim, "SDG"), (flow.nn.init, "dirac_")]
+)
+def test_a_typo_is_an_error_in_pythons_words(module: Any, name: str) -> None:
+    original = module.__name__.replace("anygru_oneflow", "oneflow")
+    with pytest.raises(AttributeError, match=f"^module '{original}' has no attribute '{name}'$") as raised:
+        getattr(module, name)
+    assert type(raised.value) is AttributeError

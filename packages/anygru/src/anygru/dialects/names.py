@@ -11,6 +11,7 @@ original, and in a section these lines:
     [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error when asked for
     = paddle.nn.layer.*             import paths of the original that give this module's names; "*" is one component; a path
                                     without "*" may have a file here, whose own names come first
+    ! complete                      the section has every name of the original's module: another one is a typo
 
 Text before the last "; " is the reason, text after it is what to use instead. "#" begins a comment.
 """
@@ -38,6 +39,8 @@ class Names(NamedTuple):
     refused: dict[str, dict[str, Refusal]]
     paths: dict[str, str]
     """Import paths, with "*" for one component, and the module whose names they give."""
+    complete: set[str]
+    """The modules whose names are all listed: another name is not the original's."""
 
     def refusal(self, name: str) -> Refusal | None:
         """The line about a full name such as "paddle.nn.Conv3D", or about the refused module that it is in; None if none."""
@@ -66,7 +69,7 @@ def names(dialect: str) -> Names:
 
 def read(text: str) -> Names:
     """Parse a `names.txt`. Raises ValueError that names the line."""
-    found = Names({}, {}, {})
+    found = Names({}, {}, {}, set())
     sections: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         mark, _, rest = line.strip().partition(" ")
@@ -84,9 +87,11 @@ def read(text: str) -> Names:
                 for name in listed.split():
                     refusal = Refusal(why, instead, name.endswith("/"))
                     found.refused.setdefault(section, {})[name.rstrip("/")] = refusal
+        elif sections and (mark, rest) == ("!", "complete"):
+            found.complete.update(sections)
         elif sections and mark == "=":
             found.paths.update(dict.fromkeys(rest.split(), sections[-1]))
         else:
-            expected = "[module], '+ names', '- names: instead' or '= paths'"
+            expected = "[module], '+ names', '- names: instead', '= paths' or '! complete'"
             raise ValueError(f"names.txt, line {number}: expected {expected}, got {line!r}")
     return found

@@ -83,7 +83,7 @@ def refuser(module: str) -> Callable[[str], Any]:
 
     It returns a stand-in for a name that `names.txt` lists as refused. For any other name it raises `NotCoveredError` (an
     AttributeError), or in `from module import name` a `NotCoveredImportError` (an ImportError): Python would replace an
-    AttributeError by a message of its own there.
+    AttributeError by a message of its own there. In a module whose list is complete it is Python's own AttributeError.
     """
 
     def __getattr__(name: str) -> Any:
@@ -98,6 +98,10 @@ def refuser(module: str) -> Callable[[str], Any]:
         package = listed.paths.get(module)
         if package is not None and package != module and hasattr(_module(package), name):
             return getattr(_module(package), name)
+        if (
+            module in listed.complete
+        ):  # a typo, in Python's words; it says `cannot import name` itself in `from ... import`
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         error = not_covered(full)
         if actual_name(full) not in sys.modules and _is_from_import(sys._getframe(1)):
             raise NotCoveredImportError(str(error), name=full)

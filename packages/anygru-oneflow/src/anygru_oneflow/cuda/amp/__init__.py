@@ -1,0 +1,3 @@
+"""Mixed precision on GPUs."""
+
+from .autocast_mode import autocast as autocast
