@@ -70,6 +70,11 @@ def test_common_operators_over_two_processes() -> None:
     assert differences(texts(COMMON), [0, 1]) == []
 
 
+def test_a_part_of_an_open_sum_over_a_mesh() -> None:
+    """A layout (partial_sum, split(0)), in which a part opens the split as well."""
+    assert differences(["x[0]"], [[0, 1], [2, 3]], (6, 16)) == []
+
+
 @pytest.mark.slow
 def test_every_operator_over_two_processes() -> None:
     assert differences(global_operators.expressions(), [0, 1]) == []

@@ -46,19 +46,16 @@ def laid(tensor: DTensor, layout: Layout) -> DTensor:
     """The tensor in another layout, or itself if it is in that already; twice differentiable."""
     if tuple(tensor.placements) == tuple(layout):
         return tensor
-    becomes_partial = [
-        new.is_partial() and not old.is_partial() for new, old in zip(layout, tensor.placements, strict=True)
-    ]
-    if not any(becomes_partial):
+    if all(old.is_partial() or not new.is_partial() for new, old in zip(layout, tensor.placements, strict=True)):
         return tensor.redistribute(placements=layout)
+    # A sum that is open already is closed and opened with the others: the processes' shares of a second derivative add up
+    # over every open sum, and would be counted once for each process of one that had been left open.
+    becomes_partial = [kind.is_partial() for kind in layout]
     mesh = tensor.device_mesh
     # Into a sum, each process brings what it holds: of a replica the first one all, of a split each one its piece.
     before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
     # Each process's gradient is that of what it brings alone.
-    gradients = [
-        Partial() if partial else Replicate() if kind.is_partial() else kind
-        for kind, partial in zip(before, becomes_partial, strict=True)
-    ]
+    gradients = [Partial() if partial else kind for kind, partial in zip(before, becomes_partial, strict=True)]
     local = DTensor.to_local(tensor.redistribute(placements=before), grad_placements=gradients)
     places = mesh.get_coordinate() or [0] * mesh.ndim  # a process outside the mesh holds no piece
     for axis, (partial, kind) in enumerate(zip(becomes_partial, tensor.placements, strict=True)):
