@@ -70,6 +70,7 @@ def test_common_operators_over_two_processes() -> None:
     assert differences(texts(COMMON), [0, 1]) == []
 
 
+@pytest.mark.slow
 def test_a_part_of_an_open_sum_over_a_mesh() -> None:
     """A layout (partial_sum, split(0)), in which a part opens the split as well."""
     assert differences(["x[0]"], [[0, 1], [2, 3]], (6, 16)) == []

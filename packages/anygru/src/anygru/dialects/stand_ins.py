@@ -98,9 +98,7 @@ def refuser(module: str) -> Callable[[str], Any]:
         package = listed.paths.get(module)
         if package is not None and package != module and hasattr(_module(package), name):
             return getattr(_module(package), name)
-        if (
-            module in listed.complete
-        ):  # a typo, in Python's words; it says `cannot import name` itself in `from ... import`
+        if module in listed.complete:  # a typo; in `from ... import` Python says `cannot import name` itself
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         error = not_covered(full)
         if actual_name(full) not in sys.modules and _is_from_import(sys._getframe(1)):
