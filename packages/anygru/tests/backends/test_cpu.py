@@ -16,6 +16,7 @@ import torch
 from helpers import Case, close, mostly_long
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
+from anygru.facts import torch_private
 from anygru.facts.formula import Formula
 from anygru.facts.problem import Call, Problem
 from anygru.facts.quantization import Stored
@@ -257,6 +258,9 @@ sys.exit("the child hangs")
 @pytest.mark.parametrize("how", mostly_long(["free", "limited"], 0))
 def test_a_child_computes_whose_parent_used_torchs_threads_and_not_ours(how: str) -> None:
     """Also where the system starts no thread for it."""
+    # The matrix product of torch 2.4.1 itself waits there, too; that of 2.13 ends the child.
+    if how == "limited" and not torch_private.at_least(2, 6):
+        pytest.skip("needs torch 2.6: an older torch waits without end in a child without memory for its threads")
     environment = dict(os.environ, OMP_NUM_THREADS="2")
     done = subprocess.run(
         [sys.executable, "-c", FORKED, how], capture_output=True, text=True, env=environment, timeout=6000
