@@ -15,8 +15,9 @@ from xml.etree import ElementTree
 PAGE = Path(__file__).with_name("versions.md")
 HEAD = """# Tests with each torch
 
-The short tests of the core, passed and skipped. `docs/versions.py` wrote this page from the reports of the runs;
-[Contributing](../CONTRIBUTING.md) tells how to renew it, and [Install](install.md) what users miss with an older torch.
+The short tests of the core, passed and skipped. `docs/versions.py` wrote this page from the reports
+of the runs; `CONTRIBUTING.md` at the root of the repository tells how to renew it, and
+[Install](install.md) what users miss with an older torch.
 
 """
 
