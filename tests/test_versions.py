@@ -30,12 +30,13 @@ def test_skips(case): pytest.skip("no such | kernel")
 WHOLE_FILE = "import pytest; pytest.importorskip('no_such_package')"
 
 
-def report(folder: Path, torch: str, files: dict[str, str]) -> Path:
+def report(folder: Path, torch: str, files: dict[str, str], installed: str = "anygru clone, core 0a") -> Path:
     """What pytest reports of some files."""
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
     found = folder / f"{torch}.xml"
-    options = [f"--junitxml={found}", "-o", f"junit_suite_name=torch {torch}, NumPy 2.2.6, Python 3.11"]
+    suite = f"torch {torch}, NumPy 2.2.6, Python 3.11, {installed}"
+    options = [f"--junitxml={found}", "-o", f"junit_suite_name={suite}"]
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir", folder, *options, folder]
     subprocess.run(command, env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True)
     return found
@@ -44,17 +45,27 @@ def report(folder: Path, torch: str, files: dict[str, str]) -> Path:
 def test_reasons_are_counted(versions: ModuleType, tmp_path: Path) -> None:
     new = report(tmp_path, "2.10.0", {"some": TESTS})
     old = report(tmp_path, "2.4.1", {"some": TESTS, "file": WHOLE_FILE})
-    lines = versions.page([versions.read(new), versions.read(old)]).splitlines()
-    assert lines[-7:] == [
-        "| --- | ---: | ---: |",
-        "| NumPy | 2.2.6 | 2.2.6 |",
-        "| Python | 3.11 | 3.11 |",
-        "| **passed** | **1** | **1** |",
-        "| **skipped** | **4** | **3** |",
-        "| could not import 'no_such_package': No module named 'no_such_package' | 1 | 0 |",
-        "| no such \\| kernel | 3 | 3 |",
+    (tmp_path / "test_file.py").unlink()
+    wheel = report(tmp_path, "2.4.0", {"some": TESTS}, "anygru wheel, core 0a")
+    text = versions.page([versions.read(wheel), versions.read(new), versions.read(old)])
+    assert "begins with 0a)" in text
+    assert text.splitlines()[-9:] == [
+        "| torch | 2.4.1 | 2.10.0 | 2.4.0 |",
+        "| --- | ---: | ---: | ---: |",
+        "| NumPy | 2.2.6 | 2.2.6 | 2.2.6 |",
+        "| Python | 3.11 | 3.11 | 3.11 |",
+        "| anygru | clone | clone | wheel |",
+        "| **passed** | **1** | **1** | **1** |",
+        "| **skipped** | **4** | **3** | **3** |",
+        "| could not import 'no_such_package': No module named 'no_such_package' | 1 | 0 | 0 |",
+        "| no such \\| kernel | 3 | 3 | 3 |",
     ]
-    assert lines[-8] == "| torch | 2.4.1 | 2.10.0 |"
+
+
+def test_runs_of_two_states_make_no_page(versions: ModuleType, tmp_path: Path) -> None:
+    reports = [report(tmp_path, f"2.{number}", {"some": TESTS}, f"anygru clone, core {number}a") for number in (6, 8)]
+    with pytest.raises(ValueError, match="several states of the core: 6a, 8a"):
+        versions.page([versions.read(each) for each in reports])
 
 
 def test_a_run_that_fails_makes_no_page(versions: ModuleType, tmp_path: Path) -> None:
@@ -63,4 +74,9 @@ def test_a_run_that_fails_makes_no_page(versions: ModuleType, tmp_path: Path) ->
 
 
 def test_the_versions_of_this_environment(versions: ModuleType) -> None:
-    assert re.fullmatch(r"torch [\d.]+, NumPy [\d.]+, Python 3\.\d+", versions.here())
+    expected = r"torch [\d.]+, NumPy [\d.]+, Python 3\.\d+, anygru (clone|wheel), core 0a"
+    assert re.fullmatch(expected, versions.here("0a"))
+
+
+def test_the_state_of_the_core_is_what_git_has(versions: ModuleType) -> None:
+    assert re.fullmatch(r"[0-9a-f]{12,}", versions.core())
