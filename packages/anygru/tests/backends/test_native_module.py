@@ -1,11 +1,14 @@
 """Where the native module cannot work, an ImportError says why, and calls fall back to torch."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import anygru
 from anygru.backends import native_module
 from anygru.backends.cpu_calls import native
 
@@ -52,3 +55,17 @@ def test_a_build_for_another_python_is_named(tmp_path: Path) -> None:
     found = native_module._reason(error, tmp_path)
     assert found == "it was built for another Python: _native.cpython-36m-x86_64-linux-gnu.so"
     assert native_module._reason(ImportError("undefined symbol"), tmp_path) == "undefined symbol"
+
+
+def test_the_first_call_names_a_build_for_another_python(tmp_path: Path) -> None:
+    source = Path(anygru.__file__).parent
+    shutil.copytree(source, tmp_path / "anygru", ignore=shutil.ignore_patterns("_native*.so", "_native*.pyd"))
+    (tmp_path / "anygru/_native.cpython-36m-x86_64-linux-gnu.so").touch()
+    program = "import anygru, torch; print(anygru.__file__, anygru.GRU(3, 4)(torch.randn(2, 1, 3))[0].shape)"
+    # Without site no editable installation comes before the copy.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'anygru/__init__.py'} torch.Size([2, 1, 4])\n"
+    assert done.stderr.count("it was built for another Python: _native.cpython-36m-x86_64-linux-gnu.so") == 1

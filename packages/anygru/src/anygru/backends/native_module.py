@@ -28,6 +28,6 @@ def _reason(error: ImportError, folder: Path) -> str:
 if _is_sub_interpreter():
     raise ImportError("this is a sub-interpreter, and it works in the main interpreter of a process only")
 try:
-    from .. import _native as native
+    import anygru._native as native  # unlike `from .. import`, it tells a missing module from a broken one
 except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
     raise ImportError(_reason(error, Path(__file__).parents[1])) from error
