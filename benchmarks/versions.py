@@ -1,9 +1,10 @@
-"""Two installations of anygru on the same cells, in processes of their own that take turns.
+"""Two installations of anygru, or one and its torch's own GRU, on the same cells, in processes of their own that take turns.
 
     python benchmarks/versions.py BEFORE_PYTHON AFTER_PYTHON --most 1.10
+    python benchmarks/versions.py PYTHON
 
-BEFORE_PYTHON and AFTER_PYTHON are interpreters that have anygru. The exit status is 1 if a cell of AFTER takes more than `--most`
-times as long as the same cell of BEFORE: CI runs this against the last release.
+The arguments are interpreters that have anygru. The exit status is 1 if a cell of AFTER takes more than `--most` times as long as
+the same cell of BEFORE: CI runs this against the last release. With one interpreter BEFORE is `torch.nn.GRU` of its torch.
 """
 
 import argparse
@@ -24,12 +25,13 @@ CELLS = [
 """(steps, batch, input size, hidden size, whether to train)"""
 
 WORKER = """
-import sys, time
-steps, batch, size, hidden, train, threads, seconds = map(float, sys.argv[1:])
-import torch, anygru
+import importlib, sys, time
+layers = importlib.import_module(sys.argv[1])
+steps, batch, size, hidden, train, threads, seconds = map(float, sys.argv[2:])
+import torch
 torch.set_num_threads(int(threads))
 torch.manual_seed(0)
-layer = anygru.GRU(int(size), int(hidden))
+layer = layers.GRU(int(size), int(hidden))
 x = torch.randn(int(steps), int(batch), int(size))
 def call():
     if not train:
@@ -49,9 +51,12 @@ for line in sys.stdin:
 
 
 @contextlib.contextmanager
-def worker(python: str, cell: tuple[object, ...]) -> Iterator[subprocess.Popen[str]]:
-    """A process that measures whenever it reads a line, and answers with the median seconds of a call."""
-    command = [python, "-c", WORKER, *(str(float(value)) for value in cell)]  # type: ignore[arg-type]
+def worker(python: str, layers: str, cell: tuple[object, ...]) -> Iterator[subprocess.Popen[str]]:
+    """A process that measures whenever it reads a line, and answers with the median seconds of a call.
+
+    `layers` is the module that has the GRU.
+    """
+    command = [python, "-c", WORKER, layers, *(str(float(value)) for value in cell)]  # type: ignore[arg-type]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process
         assert process.stdin is not None
@@ -68,14 +73,15 @@ def measured(process: subprocess.Popen[str]) -> float:
 
 def compare(pythons: list[str], cell: tuple[object, ...], rounds: int) -> tuple[float, float]:
     """The median seconds of a call before and after."""
-    with worker(pythons[0], cell) as before, worker(pythons[1], cell) as after:
+    first = "anygru" if len(pythons) == 2 else "torch.nn"
+    with worker(pythons[0], first, cell) as before, worker(pythons[-1], "anygru", cell) as after:
         turns = [(measured(before), measured(after)) for _ in range(rounds)]
     return statistics.median(turn[0] for turn in turns), statistics.median(turn[1] for turn in turns)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pythons", nargs=2, metavar="PYTHON")
+    parser.add_argument("pythons", nargs="+", metavar="PYTHON")
     parser.add_argument(
         "--most", type=float, default=1.10, help="ratio after / before that is still good (default: 1.10)"
     )
@@ -83,6 +89,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn")
     options = parser.parse_args()
+    if len(options.pythons) > 2:
+        parser.error("give one interpreter, or two to compare")
+    for python in options.pythons:
+        program = "import anygru, torch; print(f'anygru {anygru.__version__} with torch {torch.__version__}')"
+        subprocess.run([python, "-c", program], check=True)
     slower = []
     for cell in CELLS:
         before, after = compare(options.pythons, (*cell, options.threads, options.seconds), options.rounds)
