@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import anygru_mxnet as mx
 from anygru_mxnet import MXNetError, autograd, nd
 
 ROW = nd.array([0, 2])
@@ -268,3 +269,46 @@ def test_heads_and_variables_must_be_there():
         double = ones * 2
     with pytest.raises(AssertionError, match="variables"):
         autograd.grad(double, [])
+
+
+@pytest.mark.parametrize(
+    ("train_mode", "expected", "of_gamma", "running"),
+    [
+        (True, [0.8414, -0.2545, 0.5297], [-1.1182, 2.6524, -0.9619], [0.0674, 0.221, 0.3145]),
+        (False, [1.4993, 1.0814, 0.2549], [-1.9079, 2.643, -0.6288], [0.1, 0.2, 0.3]),
+    ],
+)
+@pytest.mark.parametrize("through", ["backward", "grad"])
+def test_a_backward_pass_that_predicts_uses_running_averages(train_mode, expected, of_gamma, running, through):
+    """MXNet 1.9.1's gradients of a BatchNorm that was recorded in training, and what its averages are then."""
+    x = nd.array(np.sin(np.arange(12) * 1.3).reshape(4, 3) * 2)
+    seed = nd.array(np.cos(np.arange(12) * 0.7).reshape(4, 3))
+    gamma, beta, mean, variance = (nd.array(v) for v in ([1.5, 2, 3], [0.1, 0, 0.2], [0.1, 0.2, 0.3], [1, 2, 4]))
+    for variable in (x, gamma, beta):
+        variable.attach_grad()
+    with autograd.record():
+        y = nd.BatchNorm(x, gamma, beta, mean, variance, fix_gamma=False)
+    if through == "backward":
+        y.backward(seed, train_mode=train_mode)
+        found = [x.grad, gamma.grad, beta.grad]
+    else:
+        found = autograd.grad(y, [x, gamma, beta], seed, train_mode=train_mode)
+    for array, numbers in zip(found, (expected, of_gamma, [1.005, 0.763, 0.162]), strict=True):
+        np.testing.assert_allclose(array.asnumpy().ravel()[:3], numbers, atol=6e-4)
+    np.testing.assert_allclose(mean.asnumpy(), running, atol=1e-4)
+
+
+@pytest.mark.parametrize(("is_train", "expected"), [(True, -0.118), (False, 0.488)])
+def test_an_executors_backward_pass_that_predicts_uses_running_averages(is_train, expected):
+    x = mx.sym.var("x")
+    y = mx.sym.BatchNorm(mx.sym.FullyConnected(x, num_hidden=3, name="f"), name="b", fix_gamma=False)
+    executor = y.simple_bind(mx.cpu(), x=(4, 3))
+    for place, array in enumerate(executor.arg_dict.values()):
+        array[:] = np.sin(np.arange(array.size) + place).reshape(array.shape)
+    executor.aux_dict["b_moving_var"][:] = 2
+    executor.aux_dict["b_moving_mean"][:] = 0.5
+    executor.forward(is_train=True)
+    executor.backward([nd.array(np.cos(np.arange(12)).reshape(4, 3))], is_train=is_train)
+    assert executor.grad_dict["x"].asnumpy().ravel()[0] == pytest.approx(expected, abs=6e-4)
+    moved = (executor.aux_dict["b_moving_mean"].asnumpy() != 0.5).all()
+    assert moved == is_train

@@ -111,6 +111,8 @@ class Executor:
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Fill the gradients' arrays, given those of the outputs: an array, a list or a dict; ones by default.
 
+        `is_train=False` gives the gradients that layers have in prediction.
+
         Raises:
             TypeError: for gradients that are no arrays.
             ValueError: for fewer gradients than outputs; further ones are ignored, as in MXNet 1.9.1.
@@ -133,7 +135,7 @@ class Executor:
         pairs = [(head, seed) for head, seed in once.values() if head._t.requires_grad]
         if pairs:
             heads, seeds = zip(*pairs, strict=True)
-            backward(list(heads), list(seeds), retain_graph=True)
+            backward(list(heads), list(seeds), retain_graph=True, train_mode=is_train)
 
     def copy_params_from(
         self,

@@ -1,8 +1,16 @@
 """Whether this thread records for gradients, whether layers behave as in training, and which arrays are made."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
+
+
+class Pass:
+    """How layers are differentiated in a thread's backward pass. Layers keep the object: torch may run the pass elsewhere."""
+
+    training = True
 
 
 class _State(threading.local):
@@ -12,9 +20,20 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.recording = False
         self.training = False
+        self.backward = Pass()
 
 
 state = _State()
+
+
+@contextmanager
+def differentiating(training: bool) -> Iterator[None]:
+    """For the length of a backward pass, let layers be differentiated as in training or as in prediction."""
+    before, state.backward.training = state.backward.training, training
+    try:
+        yield
+    finally:
+        state.backward.training = before
 
 
 def without_torch_grad(function, /, *args, **kwargs):

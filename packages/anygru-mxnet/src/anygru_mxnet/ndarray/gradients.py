@@ -9,6 +9,7 @@ from anygru.extend import is_release
 
 from ..base import MXNetError
 from ..operators.flat import flat
+from ..state import differentiating
 from .array import Array, wrap
 from .tape import forget
 from .whole import in_graph
@@ -58,14 +59,15 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
         heads: array or list of arrays.
         head_grads: gradients with respect to the heads; ones by default.
         retain_graph: keep the graph for another call.
-        train_mode: kept for MXNet's signature; the graph remembers how it was computed.
+        train_mode: False for the gradients that layers have in prediction, such as BatchNorm's with running averages.
 
     Raises:
         MXNetError: for heads that are in no graph, or were differentiated already.
     """
     arrays, tensors, seeds = _heads(heads, head_grads)
     try:
-        torch.autograd.backward(tensors, seeds, retain_graph=retain_graph)
+        with differentiating(train_mode):
+            torch.autograd.backward(tensors, seeds, retain_graph=retain_graph)
     except MXNetError:
         raise
     except RuntimeError as error:
@@ -97,15 +99,10 @@ def grad(
                 f"Cannot differentiate with respect to the {place}-th variable because it does not require gradient."
             )
     retain = create_graph if retain_graph is None else retain_graph
+    options: dict[str, Any] = {"retain_graph": retain, "create_graph": create_graph, "allow_unused": True}
     try:
-        found = torch.autograd.grad(
-            tensors,
-            roots,
-            seeds,
-            retain_graph=retain,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
+        with differentiating(train_mode):
+            found = torch.autograd.grad(tensors, roots, seeds, **options)
     except RuntimeError as error:
         raise MXNetError(str(error)) from error
     for place, values in enumerate(found, 1):

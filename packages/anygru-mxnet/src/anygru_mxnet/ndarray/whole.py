@@ -37,7 +37,7 @@ def carry(array: "Array", compute: Callable[..., Any], inputs: Sequence[Any], op
     carriers = [in_graph(each) if whole or each._carrier is not None else each._t.detach() for each in inputs]
     if not any(carrier.requires_grad for carrier in carriers):
         return
-    step = _Step(compute, [each._t.detach() for each in inputs], result.dtype, operator)
+    step = _Step(compute, [each._t.detach() for each in inputs], result, operator)
     carried = _Carried.apply(step, result.double() if whole else result, *carriers)
     if whole:
         array._carrier = carried
@@ -46,15 +46,25 @@ def carry(array: "Array", compute: Callable[..., Any], inputs: Sequence[Any], op
     remember(array)
 
 
+# Derivatives that MXNet 1.9.1 computes from the result, which has been cut to a whole number before (recorded).
+_FROM_RESULT: dict[str, Callable[[Tensor], Tensor]] = {
+    "sqrt": lambda y: 0.5 / y,
+    "tan": lambda y: 1 + y * y,
+    "tanh": lambda y: 1 - y * y,
+}
+
+
 class _Step:
-    """An operation, the values that it read, and the dtype of its result."""
+    """An operation, the values that it read, and its result."""
 
     def __init__(
-        self, compute: Callable[..., Any], values: list[Tensor], dtype: torch.dtype, operator: Operator | None
+        self, compute: Callable[..., Any], values: list[Tensor], result: Tensor, operator: Operator | None
     ) -> None:
         self.compute = compute
         self.values = values
-        self.dtype = dtype
+        self.dtype = result.dtype
+        self.result = result
+        self.from_result = None if operator is None else _FROM_RESULT.get(operator.name)
         self.cast = operator is not None and operator.name == "Cast"
         self.pointwise = operator is None or operator.pointwise
         # MXNet 1.9.1 has no derivative of a remainder of whole numbers (recorded).
@@ -66,6 +76,8 @@ class _Step:
             return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
         if self.cast:
             return [_cut(seed, value.dtype) for value in self.values]
+        if self.from_result is not None:
+            return [self._own(self.from_result(self.result.double()), self.values[0], seed)]
         with torch.enable_grad():
             reals = [value.double() for value in self.values]
             if self.pointwise:

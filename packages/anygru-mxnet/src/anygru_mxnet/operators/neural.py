@@ -114,17 +114,44 @@ def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: f
     """Let running averages move towards the statistics of a batch.
 
     Recorded from MXNet 1.9.1: on the CPU they move in the backward pass, once in each, and never without one. cuDNN moves
-    them in the forward pass.
+    them in the forward pass. `backward(train_mode=False)` leaves them alone.
     """
+    passing = state.backward
 
-    def move(gradient: Tensor | None = None) -> None:
+    def move() -> None:
         for moving, seen in averages:
             moving.data.mul_(momentum).add_(seen.detach(), alpha=1 - momentum)
 
     if result.is_cuda:
         move()
     elif result.requires_grad:
-        result.register_hook(move)
+        result.register_hook(lambda gradient: move() if passing.training else None)
+
+
+class _OrByAverages(torch.autograd.Function):
+    """The result of a BatchNorm that trains, with its gradients, or those by the running averages if the pass predicts.
+
+    `backward(train_mode=False)` gives the latter (1.9.1, recorded).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, result: Tensor, data: Tensor, scale: Tensor, beta: Tensor, averages: tuple[Tensor, Tensor], eps: float
+    ) -> Tensor:
+        ctx.save_for_backward(data, scale, *averages)
+        ctx.eps, ctx.passing, ctx.shape = eps, state.backward, beta.shape
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        if ctx.passing.training:
+            return gradient, None, None, None, None, None
+        data, scale, mean, variance = ctx.saved_tensors
+        deviation = torch.sqrt(variance + ctx.eps)
+        of_scale = (gradient * (data - mean) / deviation).sum_to_size(scale.shape)
+        of_beta = gradient.sum_to_size(scale.shape).reshape(ctx.shape)
+        return None, gradient * scale / deviation, of_scale, of_beta, None, None
 
 
 @operator(
@@ -159,14 +186,17 @@ def _batch_norm(
         variance, mean = torch.var_mean(data, others, correction=0)
     else:
         mean, variance = moving_mean, moving_var
-    scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
     if truth(fix_gamma):
         gamma.data.fill_(1)  # the caller's array changes, and a file then holds ones (MXNet 1.9.1, recorded)
-    else:
-        scaled = scaled * _along(gamma, axis, data.dim())
-    result = scaled + _along(beta, axis, data.dim())
+        gamma = gamma.detach()
+    scale = _along(gamma, axis, data.dim())
+    scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
+    result = (scaled if truth(fix_gamma) else scaled * scale) + _along(beta, axis, data.dim())
     if mean is not moving_mean:
         _move_averages(result, (moving_mean, mean), (moving_var, variance), momentum=momentum)
+        if result.requires_grad:
+            averages = _along(moving_mean.detach(), axis, data.dim()), _along(moving_var.detach(), axis, data.dim())
+            result = _OrByAverages.apply(result, data, scale, beta, averages, eps)
     # MXNet calls the third result a variance; it is one divided by the deviation (recorded from 1.9.1).
     return (result, mean, torch.rsqrt(variance + eps)) if truth(output_mean_var) else result
 

@@ -1,4 +1,4 @@
-"""`gluon.contrib.rnn`: an LSTM with a projection, and dropout that is the same at every step."""
+"""`gluon.contrib.rnn`: an LSTM with a projection, dropout that is the same at every step, and convolutional cells."""
 
 from types import ModuleType
 from typing import Any
@@ -12,8 +12,22 @@ from ..rnn.modifier_cells import ModifierCell
 from ..rnn.other_cells import LSTMCell
 from ..rnn.recurrent_cell import RecurrentCell
 from ..rnn.sequences import Sequence, Steps, operators_for
+from .conv_cells import (
+    Conv1DGRUCell,
+    Conv1DLSTMCell,
+    Conv1DRNNCell,
+    Conv2DGRUCell,
+    Conv2DLSTMCell,
+    Conv2DRNNCell,
+    Conv3DGRUCell,
+    Conv3DLSTMCell,
+    Conv3DRNNCell,
+)
 
-__all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
+__all__ = [
+    "Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell", "Conv2DRNNCell",
+    "Conv3DGRUCell", "Conv3DLSTMCell", "Conv3DRNNCell", "LSTMPCell", "VariationalDropoutCell", "dynamic_unroll",
+]  # fmt: skip
 
 
 class LSTMPCell(LSTMCell):
