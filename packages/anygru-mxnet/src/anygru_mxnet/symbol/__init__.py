@@ -41,6 +41,19 @@ def arange(
     return _created("_arange", attributes, kwargs)
 
 
+def eye(N: int, M: int = 0, k: int = 0, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
+    """Ones on a diagonal, the k-th above the main one."""
+    return _created("_eye", {"N": N, "M": M, "k": k, "dtype": dtype or mx_real_t}, kwargs)
+
+
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: DtypeLike = None
+) -> Symbol:
+    """Numbers at equal distances, with or without the last one."""
+    attributes = {"start": start, "stop": stop, "num": num, "endpoint": endpoint, "dtype": dtype or mx_real_t}
+    return _created("_linspace", attributes, {"name": name})
+
+
 def split_v2(ary: Symbol, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """A symbol cut into equal parts, or at positions."""
     return ary.split_v2(indices_or_sections, axis, squeeze_axis)

@@ -150,8 +150,10 @@ def _spread(node: Node, found: Shapes) -> None:
 
 
 def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None:
-    """Tell two entries that they have one number of rows."""
+    """Tell two entries that they have one number of rows, unless each is one row: a `Dense(flatten=False)` of a vector."""
     sizes = [found.of(first), found.of(second)]
+    if all(size is not None and len(size) == 1 for size in sizes):
+        return
     rows = next((size[0] for size in sizes if size and size[0]), 0)
     for entry, size in zip((first, second), sizes, strict=True):
         if size:
