@@ -96,3 +96,18 @@ def test_a_layer_is_its_cells_one_after_the_other(layer, cells):
     x = nd.random.uniform(shape=(2, 4, 2))
     whole, _ = stack.unroll(4, x, merge_outputs=True)
     np.testing.assert_allclose(fused(x).asnumpy(), whole.asnumpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_dense_layers_of_a_vector_wait_for_its_size(hybrid):
+    """Its elements are features with `flatten=False`, and rows without: as in MXNet 1.9.1 (recorded)."""
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3, flatten=False), nn.Dense(2, flatten=False))
+    net.initialize("ones")
+    if hybrid:
+        net.hybridize()
+    assert net(nd.ones((4,))).asnumpy().tolist() == [12, 12]
+    rows = nn.Dense(3)
+    rows.initialize("ones")
+    assert rows(nd.ones((4,))).shape == (4, 3)
+    assert rows.weight.shape == (3, 1)

@@ -92,6 +92,29 @@ def test_buckets_share_parameters_and_the_optimizer():
     assert sums(module) == before
 
 
+def test_buckets_are_saved_with_their_symbols_and_loaded(tmp_path):
+    def make(key):
+        return net(key), ("data",), ("softmax_label",)
+
+    module = mx.mod.BucketingModule(make, default_bucket_key=4)
+    module.bind([("data", (2, 4, 2))], [("softmax_label", (2,))])
+    module.init_params(Fill())
+    module.switch_bucket(3, [("data", (2, 3, 2))], [("softmax_label", (2,))])
+    prefix = str(tmp_path / "buckets")
+    module.save_checkpoint(prefix, 2)
+    # The files that MXNet 1.9.1 writes (recorded).
+    names = ["buckets-0002.params", "buckets-3-symbol.json", "buckets-4-symbol.json", "buckets.buckets"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert nd.load(f"{prefix}.buckets")[0].asnumpy().tolist() == [4, 3]
+    again = mx.mod.BucketingModule.load(prefix, 2, sym_gen=make, default_bucket_key=4)
+    again.bind([("data", (2, 4, 2))], [("softmax_label", (2,))])
+    assert sums(again) == sums(module)
+    with pytest.raises(AssertionError, match="sym_gen is required"):
+        mx.mod.BucketingModule.load(prefix, 2, default_bucket_key=4)
+    with pytest.raises(AssertionError, match="must be one of"):
+        mx.mod.BucketingModule.load_dict({3: None}, make, 4)
+
+
 def test_gradients_of_the_data_and_errors():
     module = mx.mod.Module(net(4), fixed_param_names=["head_bias"])
     assert module._fixed_param_names == ["head_bias"]

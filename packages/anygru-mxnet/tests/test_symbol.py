@@ -224,3 +224,14 @@ def test_multinomial_of_any_number_of_axes():
 
 def test_modules_that_mxnets_modules_import_are_theirs_too():
     assert mx.metric.ndarray is mx.init.ndarray is gluon.utils.ndarray is nd
+
+
+def test_symbols_of_diagonals_and_of_equal_distances():
+    """Names, shapes and dtypes are MXNet 1.9.1's (recorded)."""
+    diagonal = sym.eye(2, 3, 1, dtype="int32")
+    points = sym.linspace(0, 1, 4, endpoint=False, name="points")
+    assert diagonal.name.startswith("_eye")
+    assert diagonal.list_attr() == {"N": "2", "M": "3", "k": "1", "dtype": "int32"}
+    assert sym.Group([diagonal, points]).infer_shape() == ([], [(2, 3), (4,)], [])
+    assert diagonal.eval()[0].asnumpy().tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert points.eval()[0].asnumpy().tolist() == [0, 0.25, 0.5, 0.75]

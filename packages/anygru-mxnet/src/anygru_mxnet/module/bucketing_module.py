@@ -6,6 +6,12 @@ from typing import Any
 
 from ..io import DataBatch
 from ..metric import EvalMetric
+from ..model import load_params
+from ..ndarray import array
+from ..ndarray.ndarray import NDArray
+from ..ndarray.utils import load as load_arrays
+from ..ndarray.utils import save as save_arrays
+from ..symbol.symbol import Symbol
 from .base_module import BaseModule
 from .module import Module
 
@@ -92,3 +98,41 @@ class BucketingModule(BaseModule):
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Tell a metric the last outputs and these labels."""
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+
+    def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
+        """Write the parameters, the symbol of each bucket met so far, and the list of those buckets."""
+        assert self._modules, "Empty BucketingModule cannot be saved"
+        self.save_params(f"{prefix}-{epoch:04d}.params")
+        for key in self._modules:
+            self._sym_gen(key)[0].save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+        save_arrays(f"{prefix}.buckets", array(list(self._modules), dtype="int32"))
+
+    @staticmethod
+    def load(
+        prefix: str, epoch: int, sym_gen: Callable | None = None, default_bucket_key: Any = None, **kwargs: Any
+    ) -> "BucketingModule":
+        """A module with the parameters of a checkpoint, to be bound; its symbols come from `sym_gen`, as in MXNet."""
+        assert sym_gen is not None, "sym_gen is required for loading BucketingModule"
+        buckets = load_arrays(f"{prefix}.buckets")[0].asnumpy().tolist()
+        return BucketingModule.load_dict(
+            dict.fromkeys(buckets), sym_gen, default_bucket_key, *load_params(prefix, epoch), **kwargs
+        )
+
+    @staticmethod
+    def load_dict(
+        sym_dict: dict[Any, Symbol | None] | None = None,
+        sym_gen: Callable | None = None,
+        default_bucket_key: Any = None,
+        arg_params: dict[str, NDArray] | None = None,
+        aux_params: dict[str, NDArray] | None = None,
+        **kwargs: Any,
+    ) -> "BucketingModule":
+        """A module with given parameters, to be bound; `sym_dict` tells the buckets, `sym_gen` their symbols."""
+        assert default_bucket_key is not None, "default_bucket_key is required for loading BucketingModule"
+        assert sym_gen is not None, "sym_gen is required for loading BucketingModule"
+        known = list(sym_dict or ())
+        assert default_bucket_key in known, f"default_bucket_key must be one of {known}, got {default_bucket_key!r}"
+        module = BucketingModule(sym_gen, default_bucket_key, **kwargs)
+        module._curr_module._loaded = arg_params or {}, aux_params or {}
+        module._curr_module.params_initialized = module.params_initialized = True
+        return module
