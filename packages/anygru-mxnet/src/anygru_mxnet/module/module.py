@@ -22,6 +22,14 @@ from .base_module import BaseModule
 Names = Sequence[str] | None
 
 
+def _of_shape(description: DataDesc, given: dict[str, NDArray]) -> DataDesc:
+    """The description of an input, for a value of another shape."""
+    value = given.get(description.name)
+    if value is None:
+        return description
+    return DataDesc(description.name, value.shape, description.dtype, description.layout)
+
+
 class _Group(NamedTuple):
     """The arrays of a module as MXNet keeps them: in lists with one for each context, and there is one context."""
 
@@ -255,6 +263,9 @@ class Module(BaseModule):
             self._executor = running = running.reshape(
                 True, True, **{name: value.shape for name, value in given.items()}
             )
+            # From then on the module says that it is bound for these shapes, as in MXNet 1.9.1 (recorded).
+            for descriptions in (self.data_shapes, self.label_shapes):
+                descriptions[:] = [_of_shape(each, given) for each in descriptions]
         cast = {name: value.astype(running.arg_dict[name].dtype, copy=False) for name, value in given.items()}
         running.forward(self.for_training if is_train is None else is_train, **cast)
 
