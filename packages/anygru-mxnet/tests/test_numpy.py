@@ -1,5 +1,7 @@
 """`mx.np` and `mx.npx`: values and texts recorded from MXNet 1.9.1."""
 
+import pickle
+
 import numpy as onp
 import pytest
 
@@ -94,3 +96,8 @@ def test_a_model_trains():
             loss.backward()
             trainer.step(2)
     assert float(loss.mean()) < 0.1
+
+
+def test_the_class_of_arrays_prints_its_public_home():
+    assert np.ndarray.__module__ == "anygru_mxnet.numpy"
+    assert pickle.loads(pickle.dumps(np.ndarray)) is np.ndarray

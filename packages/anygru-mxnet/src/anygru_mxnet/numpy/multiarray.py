@@ -50,6 +50,7 @@ class ndarray(NDArray):
     """An array of `mx.np`."""
 
     __slots__ = ()
+    __module__ = __package__  # where MXNet 1.9.1 says that it is, and what its type prints
 
     def __getitem__(self, key: Any) -> Any:
         return wrapped(run(indexing.part, self._t, _key(key, self.ndim)), self._ctx)
