@@ -213,6 +213,7 @@ def test_long_sequences_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
             close(one, other)
 
 
+@pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.skipif(not torch_private.compiles_named_tuples, reason="this torch breaks the graph at the options")
 def test_compiled_and_exported() -> None:

@@ -31,6 +31,7 @@ def run(calls: int, **environment: str) -> str:
     return found.stdout
 
 
+@pytest.mark.long
 def test_calls_with_wrong_arguments_are_refused() -> None:
     words = run(2000).split()
     assert words[:2] == ["2000", "calls:"]

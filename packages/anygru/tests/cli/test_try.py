@@ -64,6 +64,7 @@ def test_every_variant_is_measured_and_compared(anygru, model, build):
     assert "import anygru" in result.out or "Keep the model as it is" in result.out
 
 
+@pytest.mark.long
 def test_training_has_no_frozen_variants(anygru, model):
     assert list(rows(anygru("try", f"{model}:build", "--train", *QUICK).out)) == ["as it is", "accelerated"]
 
