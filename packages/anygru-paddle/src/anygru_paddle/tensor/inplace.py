@@ -14,6 +14,7 @@ from torch.autograd.graph import increment_version
 
 from ..framework.dtype import single, torch_dtype
 from . import creation, linalg, logic, manipulation, math, ops, pairs, random, reduction, search, selection, special
+from .kernels import lacking
 from .operation import as_torch, need_tensor, plain, translate, wrap
 
 if TYPE_CHECKING:
@@ -38,14 +39,17 @@ def _is_recorded(value: torch.Tensor) -> bool:
 def _replace(x: torch.Tensor, value: torch.Tensor) -> None:
     """Give `x` the memory, shape and dtype of `value`; its own step of the gradient graph goes."""
     recorded = torch.is_grad_enabled() or not value.is_floating_point()
-    if x.requires_grad and recorded and not x.is_leaf and not x._is_view():
+    if x.requires_grad and x.is_leaf and not value.is_floating_point():
+        torch.Tensor.requires_grad_(x, False)
+    elif x.requires_grad and recorded and not x.is_leaf and not x._is_view():
         torch.Tensor.detach_(x)
     x.data = plain(value.detach())
 
 
 def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
     """Put `value` into the place of `x`, shape, dtype and gradient graph included."""
-    refuse_leaf(x)
+    if value.is_floating_point():
+        refuse_leaf(x)
     try:
         if _shape(value) == _shape(x) and _dtype(value) == _dtype(x):
             torch.Tensor.copy_(x, value)  # into the same memory, which views of x share
@@ -95,7 +99,8 @@ def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..
     def method(x: "Tensor", *args: Any, **kwargs: Any) -> "Tensor":
         need_tensor(x, "x", called)
         x = wrap(x)
-        refuse_leaf(x)
+        if name not in _TRUTHS:  # those have no gradient, and Paddle 2.6.2 lets them overwrite a leaf (recorded)
+            refuse_leaf(x)
         if name in _FORMS and (reformed := _reformed(x, function, args, kwargs)) is not None:
             return reformed
         before = x
@@ -116,6 +121,11 @@ def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..
     return method
 
 
+_TRUTHS = {
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "equal", "greater_equal", "greater_than", "less_equal", "less_than", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "not_equal",
+}  # fmt: skip
 _FORMS = {"flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"}
 _ARITHMETIC = {"add", "divide", "floor_divide", "multiply", "remainder", "subtract"}
 # Paddle 2.6.2 composes these of several operations in place, and counts each (recorded).
@@ -191,7 +201,8 @@ def _diagonal(shape: list[int], offset: int, wrap: bool) -> torch.Tensor:
 def fill_diagonal_(x: "Tensor", value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> "Tensor":
     """One value along the diagonal of all axes, in place; with `wrap` a long matrix has one diagonal below the other."""
     if x.ndim < 2:
-        raise ValueError(f"(InvalidArgument) fill_diagonal_(): x must have two axes or more, got shape {x.shape}")
+        unfit = ValueError(f"(InvalidArgument) fill_diagonal_(): x must have two axes or more, got shape {x.shape}")
+        raise lacking("fill_diagonal_", x) or unfit
     before = torch.clone(x) if _is_recorded(x) else x
     return overwrite(x, torch.masked_fill(before, _diagonal(x.shape, offset, wrap).to(x.device), value))
 

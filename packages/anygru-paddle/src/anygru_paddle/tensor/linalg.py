@@ -191,9 +191,12 @@ def einsum(equation: str, *operands: Any) -> torch.Tensor:
     """Sums of products in Einstein's notation.
 
     Raises:
-        AssertionError: if an operand has more axes than labels and no ellipsis.
+        AssertionError: if an operand has more axes than labels and no ellipsis, or their number is another than the equation's.
     """
-    for labels, each in zip(equation.split("->")[0].split(","), operands, strict=False):
+    named_operands = equation.split("->")[0].split(",")
+    if len(named_operands) != len(operands):
+        raise AssertionError(f"Invalid equation: it names {len(named_operands)} operands, got {len(operands)}.")
+    for labels, each in zip(named_operands, operands, strict=True):
         named = labels.replace(" ", "")
         if "..." not in named and len(named) != as_torch(each).ndim:
             raise AssertionError(f"Invalid equation: the label string '{named}' misses dimensions.")

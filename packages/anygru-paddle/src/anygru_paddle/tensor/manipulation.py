@@ -67,6 +67,8 @@ def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Ten
         raise ValueError(
             f"(InvalidArgument) reshape(): shape must be a list, a tuple or a Tensor, got {type(shape).__name__}"
         )
+    if not isinstance(shape, torch.Tensor) and list(shape) == list(x.shape):
+        return x  # the tensor itself, as in 2.6.2 (recorded): `retain_grads` and in-place methods see it
     return torch.reshape(x, _reshaped(x, shape))
 
 
@@ -93,6 +95,10 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> torch.Tensor:
                 "(InvalidArgument) The data_type of input tensor in list isn't consistent, the first tensor is "
                 f"{tensors[0].dtype}, but {number}th tensor is {each.dtype}."
             )
+    if (
+        len({each.ndim for each in tensors}) > 1
+    ):  # those without elements count for nothing, whatever their shape (recorded, 2.6.2)
+        tensors = [each for each in tensors if torch.Tensor.numel(each)] or tensors
     return torch.cat(tensors, int(axis))
 
 
@@ -117,16 +123,16 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
     if axis >= x.ndim:
         raise ValueError(f"(InvalidArgument) split(): axis must be in [{-x.ndim}, {x.ndim}), got {axis}")
     length = int(x.shape[axis])
-    # Parts of torch's safe split cannot be written to in place.
+    # The parts are copies, as in 2.6.2: what is written to them in place does not reach x (recorded).
     if isinstance(num_or_sections, (list, tuple)):
         sections = as_sizes(num_or_sections)
-        if not length and -1 in sections:
-            sections = [0] * len(sections)  # whatever the others say (recorded, 2.6.2)
+        if not length:
+            sections = [0] * len(sections)  # whatever they say (recorded, 2.6.2)
         if sections.count(-1) == 1:
             sections[sections.index(-1)] = length - sum(each for each in sections if each != -1)
         if sum(sections) != length or min(sections, default=0) < 0:
             raise ValueError(f"(InvalidArgument) split(): sections {list(num_or_sections)} do not sum to {length}")
-        return list(torch.unsafe_split_with_sizes(x, sections, axis))
+        return list(torch.split_with_sizes_copy(x, sections, axis))
     if not isinstance(num_or_sections, int):
         kind = type(num_or_sections)
         raise paddles(
@@ -136,7 +142,7 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
         raise ValueError(
             f"(InvalidArgument) split(): an axis of {length} elements cannot be split into {num_or_sections} equal parts"
         )
-    return list(torch.unsafe_split_with_sizes(x, [length // num_or_sections] * num_or_sections, axis))
+    return list(torch.split_with_sizes_copy(x, [length // num_or_sections] * num_or_sections, axis))
 
 
 @operation
@@ -158,7 +164,7 @@ def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[torc
     """The slices along an axis, without it."""
     if num is not None and num != int(x.shape[axis]):
         raise ValueError(f"(InvalidArgument) unstack(): num is {num}, but axis {axis} has {x.shape[axis]} elements")
-    return list(torch.unbind(x, axis))
+    return list(torch.unbind_copy(x, axis))  # `unbind` gives parts of x's own memory, this one copies (recorded, 2.6.2)
 
 
 unbind = row("unbind", lambda input, axis=0: list(torch.unbind(input, axis)), "The slices along an axis, without it.")
@@ -203,23 +209,23 @@ def unflatten(x: torch.Tensor, axis: int, shape: Shape, name: str | None = None)
 
 @operation
 def expand(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
-    """`x` repeated along axes of length 1; -1 keeps a length."""
+    """`x` repeated along axes of length 1; -1 keeps a length. A copy, as in 2.6.2 (recorded), which may be written to."""
     need_tensor(x, "x", "expand")
-    return torch.Tensor.expand(x, as_sizes(shape))
+    return torch.expand_copy(x, as_sizes(shape))
 
 
 broadcast_to = expand
 
 
 expand_as = row(
-    "expand_as", lambda x, y, name=None: torch.Tensor.expand(x, list(y.shape)), "`x` repeated to the shape of `y`."
+    "expand_as", lambda x, y, name=None: torch.expand_copy(x, list(y.shape)), "`x` repeated to the shape of `y`."
 )
 
 
 @operation
 def broadcast_tensors(input: Any, name: str | None = None) -> list[torch.Tensor]:
     """Tensors repeated to their common shape."""
-    return list(torch.broadcast_tensors(*input))
+    return [torch.clone(each) for each in torch.broadcast_tensors(*input)]
 
 
 @operation

@@ -19,6 +19,7 @@ from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
 from ..base.errors import UnsettledError, no_kernel, no_tensor
 from ..framework.kinds import Operand
+from .kernels import lacking
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -163,7 +164,10 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
         except (RuntimeError, TypeError, IndexError, ValueError) as error:
             translated: Exception = error
             if not isinstance(error, ValueError) and not _is_of_the_call(error):
-                translated = translate(error, function.__name__)
+                missing = (
+                    None if isinstance(error, TypeError) else lacking(function.__name__, args[0] if args else None)
+                )
+                translated = missing or translate(error, function.__name__)
             translated = unsettled(translated, *args, *kwargs.values())
             if translated is error:
                 raise

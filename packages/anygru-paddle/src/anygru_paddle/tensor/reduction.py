@@ -190,7 +190,7 @@ def _running(x: torch.Tensor, axis: int | None, name: str) -> tuple[torch.Tensor
     if axis is not None and not -rank <= int(axis) < rank:
         message = f"{name}(): axis must be in [{-rank}, {rank}), got {axis}"
         if not x.ndim or name == "cumprod":  # another kernel, another error (recorded, 2.6.2)
-            raise ValueError(f"(InvalidArgument) {message}")
+            raise RuntimeError(message)
         raise paddles(IndexError(f"(OutOfRange) {message}"))
     return (torch.flatten(x), 0) if axis is None else (x, int(axis))
 

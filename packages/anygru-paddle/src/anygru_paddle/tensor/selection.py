@@ -162,7 +162,7 @@ def crop(x: torch.Tensor, shape: Any = None, offsets: Any = None, name: str | No
     offsets = [0] * x.ndim if offsets is None else as_sizes(offsets)
     sizes = list(x.shape) if shape is None else as_sizes(shape)
     ends = [int(x.shape[axis]) if size == -1 else offsets[axis] + size for axis, size in enumerate(sizes)]
-    return slice(x, list(range(x.ndim)), offsets, ends)
+    return torch.clone(slice(x, list(range(x.ndim)), offsets, ends))
 
 
 @operation

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ...base.arguments import function_of
+from ...base.errors import paddles
 from ...tensor.operation import need_same_dtype, plain, row
 from .window import Lengths, Padding, is_last, lengths, margins, padded, to_first, to_last
 
@@ -47,6 +48,11 @@ def _convolution(dims: int) -> Function:
         # 'SAME' drops the dilation (recorded, 2.6.2).
         wide = [1] * dims if same else lengths(dilation, dims, "dilation")
         inner, even = padded(inner, margins(padding, inner.shape[2:], window, steps, last))
+        lacks = [n + 2 * m - d * (k - 1) for n, m, d, k in zip(inner.shape[2:], even, wide, window, strict=True)]
+        if min(lacks) < 0:  # found when the memory of the result is asked for (recorded, 2.6.2)
+            raise paddles(
+                RuntimeError(f"(PreconditionNotMet) {function.__name__}(): the kernel is longer than the input")
+            )
         own = None if bias is None else plain(bias)
         return to_last(kernel(inner, plain(weight), own, steps, even, wide, groups), last)
 

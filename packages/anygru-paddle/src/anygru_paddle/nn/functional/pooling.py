@@ -33,8 +33,12 @@ def _max(dims: int) -> Callable[..., Any]:
         inner, pairs, window, steps = _windows(x, dims, kernel_size, stride, padding, last)
         if ceil_mode and not return_mask:
             pairs = _to_last_window(inner, pairs, window, steps)
-        inner, even = padded(inner, pairs, torch.finfo(inner.dtype).min, window)
+        # The largest starts from float32's lowest number, of float64 too (recorded, 2.6.2): a window of margins alone has it.
+        lowest = max(torch.finfo(inner.dtype).min, torch.finfo(torch.float32).min)
+        inner, even = padded(inner, pairs, lowest, window)
         out = pool(inner, window, steps, even, 1, ceil_mode, return_mask)
+        if ceil_mode and not return_mask:
+            out = torch.clamp(out, min=lowest)
         return (out[0], out[1].to(torch.int32)) if return_mask else to_last(out, last)
 
     def without_format(
