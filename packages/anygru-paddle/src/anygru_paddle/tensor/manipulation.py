@@ -295,6 +295,8 @@ def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None
             raise paddles(
                 IndexError(f"tensordot(): x has {x.ndim} axes and y {y.ndim}, got the axes {mine} and {theirs}")
             )
+        if x.dtype == torch.bool and 1 in (x.shape[mine], y.shape[theirs]):
+            raise ValueError("(InvalidArgument) tensordot(): sums of bools are int64, which no bool is multiplied with")
         # An axis of length 1 goes with any other, as if repeated (recorded, 2.6.2).
         if x.shape[mine] == 1:
             y = torch.sum(y, dim=theirs, keepdim=True, dtype=torch_dtype(y.dtype))
