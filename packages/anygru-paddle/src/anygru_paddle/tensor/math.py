@@ -72,7 +72,7 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
         raise divided_by_zero()
     if x.dtype == torch.bool:
         return torch.clone(x)
-    return torch.div(x, y, rounding_mode="trunc")
+    return torch.div(x, y, rounding_mode="trunc")  # integers stay integers, and -7 / 2 is -3 (recorded, 2.6.2)
 
 
 @operation
@@ -86,7 +86,9 @@ def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         return torch.pow(x, y)
     if not isinstance(y, (int, float)):
         raise paddles(TypeError(f"y must be scalar or tensor type, but received: {type(y)} "))
-    return torch.Tensor.to(torch.pow(x, single(y) if x.is_floating_point() else y), torch_dtype(x.dtype))
+    # An exponent of integers is cut to one: 3 to the power 0.5 is 1 (recorded, 2.6.2).
+    exponent = single(y) if x.is_floating_point() else y if x.is_complex() else int(y)
+    return torch.Tensor.to(torch.pow(x, exponent), torch_dtype(x.dtype))
 
 
 @operation

@@ -90,6 +90,7 @@ def nanmean(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str
         axes = tuple(range(x.ndim)) if _axes(axis) is None else _axes(axis)
         total = torch.sum(x, dim=axes, keepdim=keepdim)
         count = torch.sum(torch.ones_like(x), dim=axes, keepdim=keepdim)
+        # Torch refuses integers; Paddle 2.6.2 divides them as integers (recorded).
         return torch.Tensor.to(torch.div(total, count, rounding_mode="trunc"), torch_dtype(x.dtype))
     return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
 

@@ -162,6 +162,7 @@ def _weighted(
     if reduction != "mean":
         return loss.sum() if reduction == "sum" else loss
     total = factors.sum()
+    # Where all weights are 0 the mean is 0 in Paddle 2.6.2 (recorded), and nan in torch.
     return torch.div(loss.sum(), torch.where(total == 0, torch.ones_like(total), total))
 
 

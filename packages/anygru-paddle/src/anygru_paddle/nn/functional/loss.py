@@ -145,6 +145,16 @@ def binary_cross_entropy_with_logits(
     return reduced(_weighted(loss, weight), reduction)
 
 
+def _weighs_nothing(label: torch.Tensor, weight: torch.Tensor | None, ignore_index: int) -> bool:
+    """Whether every label is ignored, or of a class of weight 0."""
+    ignored = plain(label) == ignore_index
+    if weight is None or bool(ignored.all()):
+        return bool(ignored.all())
+    kept = plain(label)[~ignored]
+    inside = bool(((kept >= 0) & (kept < weight.shape[0])).all())  # for others the kernel has an error
+    return inside and not bool(plain(weight)[kept].any())
+
+
 @operation
 def nll_loss(
     input: torch.Tensor,
@@ -166,8 +176,8 @@ def nll_loss(
     try:
         function = torch._C._nn.nll_loss if input.ndim == 2 else torch._C._nn.nll_loss_nd  # type: ignore[attr-defined]
         places = torch.Tensor.to(label, torch.int64)
-        if reduction == "mean" and torch.Tensor.numel(label) and bool((plain(places) == ignore_index).all()):
-            reduction = "sum"  # torch's mean of no label is nan, Paddle's zero (recorded, 2.6.2)
+        if reduction == "mean" and torch.Tensor.numel(label) and _weighs_nothing(places, weight, ignore_index):
+            reduction = "sum"  # torch's mean is nan then, Paddle's zero (recorded, 2.6.2)
         return function(input, places, weight, reductions[reduction], ignore_index)  # type: ignore[arg-type]
     except IndexError as error:
         raise ValueError(f"(InvalidArgument) nll_loss: {error}") from error

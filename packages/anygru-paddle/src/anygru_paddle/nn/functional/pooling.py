@@ -39,6 +39,7 @@ def _max(dims: int) -> Callable[..., Any]:
         out = pool(inner, window, steps, even, 1, ceil_mode, return_mask)
         if ceil_mode and not return_mask:
             out = torch.clamp(out, min=lowest)
+        # Positions are int32 in Paddle 2.6.2 (recorded), int64 in torch.
         return (out[0], out[1].to(torch.int32)) if return_mask else to_last(out, last)
 
     def without_format(
