@@ -114,3 +114,54 @@ def test_types_of_logsumexp_bools_and_complex_numbers() -> None:
             refused()
     with pytest.raises(RuntimeError):
         flow.ones(2, 3).unfold(6, 1, 2)
+
+
+def test_a_part_from_the_end_of_a_dimension() -> None:
+    """A negative start counts from the number of dimensions, and what 0.9.0 reads in front of the tensor is refused."""
+    line = flow.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (flow.narrow(line, 0, -1, 2).tolist(), flow.narrow(line, 0, 3, 2).tolist()) == ([1.0, 2.0], [4.0, 5.0])
+    rows = flow.tensor([[1, 2, 3], [4, 5, 6]])
+    assert rows.narrow(1, -1, 2).tolist() == [[2, 3], [5, 6]]
+    assert rows.narrow(0, -1, 1).tolist() == [[4, 5, 6]]
+    for refused in (lambda: line.narrow(0, -2, 2), lambda: line.narrow(0, -6, 1), lambda: line.narrow(1, 0, 1)):
+        with pytest.raises(IndexError):
+            refused()
+
+
+def test_ranges_that_end_before_they_begin() -> None:
+    for count in (flow.arange(1, 0, 2), flow.arange(2, 0, 3), flow.arange(0, 1, -2)):
+        assert (count.dtype, tuple(count.shape)) == (flow.int64, (0,))
+    for refused in ((1, 0, 1), (3, 0, 2), (0, 1, -1), (0.0, -1.0, 2.0)):
+        with pytest.raises(RuntimeError):
+            flow.arange(*refused)
+
+
+def test_padding_that_cuts_off_more_than_there_is() -> None:
+    assert flow.nn.functional.pad(flow.ones(2, 1), (-2, 2), value=7).tolist() == [[7.0], [7.0]]
+    assert flow.nn.functional.pad(flow.ones(2, 3), (-4, 2), value=7).tolist() == [[7.0], [7.0]]
+    assert tuple(flow.pad(flow.ones(2, 0), (-1, 1)).shape) == (2, 0)
+    leaf = flow.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    flow.pad(leaf, (1, -2)).sum().backward()
+    assert leaf.grad.tolist() == [[1.0, 0.0, 0.0]]
+
+
+def test_arguments_and_types_that_are_refused() -> None:
+    x = flow.ones(2, 2)
+    options = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, "reduction": "mean"}
+    assert F.triplet_margin_loss(x, x, x, **options).item() == 1.0
+    for refused in (
+        lambda: F.triplet_margin_loss(x, x, x),
+        lambda: F.triplet_margin_loss(x, x, x, 1.0),
+        lambda: F.triplet_margin_loss(x, x, x, margin=1.0),
+    ):
+        with pytest.raises(TypeError):
+            refused()
+    small = [x.to(flow.uint8), x.to(flow.int8)]
+    for no_type in (
+        lambda: flow.cat(small).dtype,
+        lambda: flow.stack(small).dtype,
+        lambda: flow.tensor(np.ones(2, "int16")).dtype,
+    ):
+        with pytest.raises(RuntimeError):
+            no_type()
+    assert flow.ones(2, 0, 3, requires_grad=True).median(0)[0].requires_grad

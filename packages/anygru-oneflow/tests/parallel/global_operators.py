@@ -64,7 +64,7 @@ F.pairwise_distance(x, y); F.mse_loss(x, y); F.mse_loss(x, y, reduction='sum'); 
 F.smooth_l1_loss(x, y); F.kl_div(x.log(), y); F.kl_div(x.log(), y, reduction='sum'); F.binary_cross_entropy(x, y.detach())
 F.binary_cross_entropy_with_logits(x, y.detach()); F.cross_entropy(x, n[0]); F.cross_entropy(x, n[0], reduction='sum'); F.cross_entropy(x, n[0], reduction='none')
 F.cross_entropy(x, n[0], ignore_index=1); F.cross_entropy(x, n[0], y[0].detach()); F.cross_entropy(z, n); F.sparse_softmax_cross_entropy(n[0], x)
-nn.NLLLoss()(x.log(), n[0]); F.triplet_margin_loss(x, y, y * 0.5); nn.MarginRankingLoss()(x, y, c * 2.0 - 1); nn.BCELoss()(x, y.detach())
+nn.NLLLoss()(x.log(), n[0]); F.triplet_margin_loss(x, y, y * 0.5, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction='mean'); nn.MarginRankingLoss()(x, y, c * 2.0 - 1); nn.BCELoss()(x, y.detach())
 nn.CTCLoss()(flow.log_softmax(z, 2), n[:, :2] % 3 + 1, [4, 4, 4, 4], [2, 2, 2, 2]); nn.CosineSimilarity()(x, y); nn.KLDivLoss()(x.log(), y)
 F.conv1d(z, z[:, :, :2]); F.conv2d(i, i[:, :, :2, :2]); F.conv3d(v, v[:, :, :2, :2, :2]); F.conv2d(i, i[:, :, :2, :2], y[0], padding=1)
 F.conv_transpose1d(z, z[:, :, :2]); F.conv_transpose2d(i, i[:, :, :2, :2]); F.conv_transpose3d(v, v[:, :, :2, :2, :2])

@@ -17,7 +17,7 @@ from .tensor import Tensor
 
 __all__ = [
     "allclose", "argsort", "argwhere", "bincount", "flip", "log_softmax", "masked_fill", "masked_fill_", "masked_select",
-    "nonzero", "pad", "roll", "softmax", "sort", "topk", "unique", "where",
+    "narrow", "nonzero", "pad", "roll", "softmax", "sort", "topk", "unique", "where",
 ]  # fmt: skip
 
 
@@ -55,7 +55,24 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         AssertionError: more numbers than two for each dimension.
     """
     assert len(pad) <= 2 * input.dim(), f"pad: {len(pad)} numbers for a tensor of {input.dim()} dimensions"
+    if mode == "constant" and min(pad, default=0) < 0 < max(pad):
+        # Torch cuts off before it adds, and fails where more is cut off than is there.
+        input = torch.nn.functional.pad(input, [max(count, 0) for count in pad], mode, value)
+        pad = [min(count, 0) for count in pad]
     return torch.nn.functional.pad(input, pad, mode, value)
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
+    """A part of a dimension. OneFlow 0.9.0 counts a negative start from the number of dimensions, not from the size (recorded).
+
+    Raises:
+        IndexError: the part begins before the dimension (0.9.0 reads the memory in front of the tensor there).
+    """
+    if -input.dim() <= dim < input.dim() and -input.size(dim) <= start < 0:
+        start += input.dim()
+        if start < 0:
+            raise IndexError(f"narrow(): start {start - input.dim()} is before the first place of dimension {dim}")
+    return torch.narrow(input, dim, start, length)
 
 
 def flip(input: Tensor, dims: int | tuple[int, ...] | list[int]) -> Any:
@@ -199,7 +216,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 _functions: tuple[Callable[..., Any], ...] = (
     sort, argsort, softmax, log_softmax, copy_, allclose, masked_fill, masked_fill_, masked_select,
-    nonzero, topk, flip, roll, unfold,
+    narrow, nonzero, topk, flip, roll, unfold,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)

@@ -62,10 +62,10 @@ def of_torch(known: torch.dtype) -> dtype:
     """OneFlow's name for torch's type.
 
     Raises:
-        TypeError: OneFlow 0.9 has no such type.
+        RuntimeError: OneFlow 0.9 has no such type, and raises this for an array or a result of it (recorded).
     """
     if known not in _OF_TORCH:
-        raise TypeError(f"OneFlow has no data type for {known}")
+        raise RuntimeError(f"OneFlow has no data type for {known}")
     return _OF_TORCH[known]
 
 

@@ -98,6 +98,10 @@ def _arange(
     limits = [limit.item() if isinstance(limit, torch.Tensor) else limit for limit in limits]
     if dtype is not None and not dtype.is_floating_point:
         limits = [int(limit) for limit in limits]
+    begin, end, step = limits
+    if all(isinstance(limit, int) for limit in limits) and 0 < (begin - end) * (step > 0 or -1) < abs(step):
+        # Of whole numbers 0.9.0 rounds the count toward zero, and refuses only what is a step or more away (recorded).
+        limits = [begin, begin, step]
     return torch.arange(*limits, dtype=dtype, **keywords)
 
 

@@ -151,7 +151,8 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bo
 
 def median(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
     """The value in the middle, or over a dimension the values and their places; of no elements NaN without a gradient."""
-    return torch.median(input.detach() if input.numel() == 0 else input, *arguments, **keywords)
+    whole = not arguments and not keywords
+    return torch.median(input.detach() if whole and input.numel() == 0 else input, *arguments, **keywords)
 
 
 def _reduced(input: Tensor, dim: int, keepdim: bool) -> list[int]:

@@ -49,12 +49,25 @@ binary_cross_entropy_with_logits = named(
 )
 affine_grid = with_defaults(_torch.affine_grid, align_corners=False)
 grid_sample = with_defaults(_torch.grid_sample, align_corners=False)
-triplet_margin_loss = named(
-    _reducing(_torch.triplet_margin_loss), "anchor positive negative margin p eps swap reduction"
-)
 
 
-# In 0.9.0 these functions have no defaults for their slopes and limits (recorded); the layers have.
+# In 0.9.0 these functions have no defaults for their margins, slopes and limits (recorded); the layers have.
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    margin: float,
+    p: float,
+    eps: float,
+    swap: bool,
+    reduction: str,
+) -> Any:
+    """How much nearer the negative is than the positive, with the margin. Of more than three arguments the names are said."""
+    options = {"margin": margin, "p": p, "eps": eps, "swap": swap, "reduction": reduction}
+    return _reducing(_torch.triplet_margin_loss)(anchor, positive, negative, **options)
 
 
 def elu(input: Tensor, alpha: float) -> Any:
