@@ -323,3 +323,48 @@ def test_states_of_parameters_without_gradient(kind: str, untouched: list[str]) 
     state = optimizer.state_dict()["state"]
     assert (bool(state[0]), list(state[1])) == (True, untouched)
     assert unused.tolist() == [1.0, 1.0]
+
+
+class Averaging(flow.optim.Optimizer):
+    """A program's own optimizer, on OneFlow's base class."""
+
+    def __init__(self, parameters: Any, lr: float) -> None:
+        super().__init__(parameters, {"lr": lr})
+        for group in self.param_groups:
+            for parameter in group.parameters:
+                self._state[parameter] = {}
+
+    def step(self, closure: Any = None) -> None:
+        with flow.no_grad():
+            for group in self.param_groups:
+                for parameter in group.parameters:
+                    own = self._state[parameter]
+                    if "average" not in own:
+                        own["average"] = flow.zeros_like(parameter)
+                    own["average"].mul_(0.5).add_(parameter.grad * 0.5)
+                    parameter.add_(own["average"] * -group["lr"])
+            self._state["step"] = self._state["step"] + 1
+
+
+def test_an_optimizer_of_a_program_keeps_its_state() -> None:
+    """`_state` and `state_dict()` have the step and the program's tensors, as under OneFlow 0.9.0."""
+
+    def stepped(optimizer: Any, weight: Any) -> list[float]:
+        (weight * weight).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return weight.tolist()
+
+    weight = flow.nn.Parameter(flow.tensor([1.0, -2.0]))
+    optimizer = Averaging([weight], lr=0.5)
+    assert stepped(optimizer, weight) == [0.5, -1.0]
+    saved = optimizer.state_dict()
+    assert (saved["state"]["step"], saved["state"][0]["average"].tolist()) == (1, [1.0, -2.0])
+    again = flow.nn.Parameter(weight.detach().clone())
+    resumed = Averaging([again], lr=0.5)
+    resumed.load_state_dict(saved)
+    assert (resumed._state["step"], again in resumed._state, len(resumed._state)) == (1, True, 2)
+    assert stepped(resumed, again) == [0.0, 0.0]
+    adam = flow.optim.Adam([again])
+    stepped(adam, again)
+    assert (adam._state["step"], sorted(adam._state[again])) == (1, ["exp_avg", "exp_avg_sq"])

@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import torch
@@ -49,8 +49,38 @@ class ParamGroup(dict[str, Any]):
         return known | {name: self[name] for name in self if name not in (*known, "params")}
 
 
+class _States(MutableMapping[Any, Any]):
+    """The states as OneFlow's optimizers keep them: the number of steps as "step", and the tensors of each parameter."""
+
+    def __init__(self, optimizer: "Optimizer") -> None:
+        self._optimizer = optimizer
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._optimizer.steps if isinstance(key, str) and key == "step" else self._optimizer.state[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, str) and key == "step":
+            self._optimizer.steps = value
+        else:
+            self._optimizer.state[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self._optimizer.state[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(("step", *self._optimizer._with_states()))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, key: object) -> bool:
+        return any(key is known for known in self) or key == "step"
+
+
 class Optimizer(torch.optim.Optimizer):
     """The base of the optimizers. A subclass gives its options to the constructor and its rule in `_update`.
+
+    A program's own optimizer has its rule in `step`, and its tensors in `_state`, as under OneFlow.
 
     Class attributes:
         STATE: the names of the tensors that belong to a parameter.
@@ -79,6 +109,10 @@ class Optimizer(torch.optim.Optimizer):
                 "an optimizer needs a parameter or a group, got an empty list"
             )  # not of an iterator (recorded)
         super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
+
+    @property
+    def _state(self) -> _States:
+        return _States(self)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters with options of its own.
@@ -189,9 +223,10 @@ class Optimizer(torch.optim.Optimizer):
                 self._begin_states()
         numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
         state: dict[Any, Any] = {"step": self.steps}
-        for parameter in self._all_parameters():
+        for parameter in self._with_states():
             own = self.state.get(parameter, {})
-            state[numbers[id(parameter)]] = {name: dress(own[name]) for name in self.STATE if name in own}
+            names = self.STATE or own
+            state[numbers[id(parameter)]] = {name: dress(own[name]) for name in names if name in own}
         known: list[Any] = self.param_groups
         groups = [
             {
@@ -226,17 +261,26 @@ class Optimizer(torch.optim.Optimizer):
                 self._load_state_of(parameter, state_dict["state"].get(number, {}))
 
     def _load_state_of(self, parameter: Parameter, saved: Mapping[str, Any]) -> None:
-        own = {name: saved[name] for name in self.STATE if name in saved}
+        own = {name: saved[name] for name in self.STATE or saved if name in saved}
         if not own:
             self.state.pop(parameter, None)
             return
         for name, value in own.items():
+            if not isinstance(value, torch.Tensor):  # a number of a program's own optimizer
+                continue
             own[name] = (
                 value.detach().to_global(parameter.placement, parameter.sbp)
                 if parameter.is_global
                 else value.detach().to(parameter.device)
             )
         self.state[parameter] = own
+
+    def _with_states(self) -> Iterable[Parameter]:
+        """The parameters with a state, if only an empty one: all of OneFlow's optimizers, of a program's own those it gave one."""
+        return (parameter for parameter in self._all_parameters() if self._update_is_own() or parameter in self.state)
+
+    def _update_is_own(self) -> bool:
+        return type(self)._update is not Optimizer._update
 
     def _all_parameters(self) -> Iterable[Parameter]:
         return (parameter for group in self.param_groups for parameter in group["params"])
