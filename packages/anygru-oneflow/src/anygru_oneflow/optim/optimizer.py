@@ -276,7 +276,7 @@ class Optimizer(torch.optim.Optimizer):
         self.state[parameter] = own
 
     def _with_states(self) -> Iterable[Parameter]:
-        """The parameters with a state, if only an empty one: all of OneFlow's optimizers, of a program's own those it gave one."""
+        """The parameters with a state, if only an empty one: all of OneFlow's optimizers; those that a program gave one."""
         return (parameter for parameter in self._all_parameters() if self._update_is_own() or parameter in self.state)
 
     def _update_is_own(self) -> bool:
