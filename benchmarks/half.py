@@ -1,4 +1,4 @@
-"""bfloat16, autocast and int8 against their peers: the table of a machine, above all of one with matrix units.
+"""bfloat16, float16, autocast and int8 against their peers: the table of a machine, above all of one with matrix units.
 
     python benchmarks/half.py --out benchmarks/results/MACHINE [--peer openvino_default=PYTHON] [--peer jax=PYTHON]
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from run import SIZES
 
 from anygru_lab.bench import peers, run
-from anygru_lab.bench.measure import OF_HALF_WORKER, OURS_ROUNDED, Cell
+from anygru_lab.bench.measure import HALF_MODULES, OF_HALF_WORKER, OURS_ROUNDED, Cell
 from anygru_lab.bench.report import Row, machine, write_json
 
 
@@ -26,10 +26,7 @@ class Rivals(NamedTuple):
 
 
 FLOATS = Rivals("anygru", ("torch", "jax"))
-HALVES = (
-    Rivals("anygru_bfloat16", ("torch_bfloat16",)),
-    Rivals("anygru_autocast", ("torch_autocast",)),
-)
+HALVES = tuple(Rivals(f"anygru_{name}", (f"torch_{name}",)) for name in HALF_MODULES)
 FROZEN = (
     Rivals("anygru_frozen_bfloat16", ("openvino_default", "torch_bfloat16")),
     Rivals("anygru_int8", ("openvino_default", "torch_bfloat16", "torch_int8")),

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from anygru.cli import main
-from anygru_lab.bench.measure import GPU_WORKER, WORKER, Cell, Runner, Timing, compare
+from anygru_lab.bench.measure import GPU_WORKER, HALF_MODULES, WORKER, Cell, Runner, Timing, compare
 from anygru_lab.bench.report import Row, print_rows, read_json
 
 
@@ -66,7 +66,7 @@ def test_frozen_layers_run_beside_peers_that_round() -> None:
 
 @pytest.mark.parametrize("train", [False, True])
 def test_modules_in_half_precision_run_beside_torchs(train: bool) -> None:
-    names = ("anygru", "anygru_bfloat16", "anygru_autocast", "torch_bfloat16", "torch_autocast")
+    names = ("anygru", *(f"{package}_{name}" for package in ("anygru", "torch") for name in HALF_MODULES))
     frozen = () if train else ("anygru_frozen_bfloat16", "anygru_int8")
     peers = dict.fromkeys((*names, *frozen), sys.executable)
     results, _ = compare(Cell(3, 2, 16, 16, train=train), peers, 1, rounds=1, seconds=0.01)

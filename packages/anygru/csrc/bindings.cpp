@@ -261,8 +261,9 @@ anygru::Storage storage_of(const std::string& format) {
 anygru::Precision precision_of(const std::string& name) {
     if (name == "highest") return anygru::Precision::highest;
     if (name == "high") return anygru::Precision::high;
+    if (name == "float16") return anygru::Precision::float16;
     if (name == "bfloat16") return anygru::Precision::bfloat16;
-    refuse("precision must be highest, high or bfloat16, got " + name);
+    refuse("precision must be highest, high, float16 or bfloat16, got " + name);
 }
 
 // The weights of an int8 layer, whose matrices go as addresses of other elements, and its scales.
@@ -470,10 +471,12 @@ NB_MODULE(_native, m) {
         [] {
             nb::list names;
             if (anygru::frozen_kernels().high.forward) names.append("high");
-            if (anygru::frozen_kernels().half.forward) names.append("bfloat16");
+            if (anygru::frozen_kernels().twice.forward) names.append("float16");
+            if (anygru::frozen_kernels().once.forward) names.append("bfloat16");
             return names;
         },
         "Precisions below \"highest\" that the instruction set in use has kernels for.");
-    m.def("why_no_tiles", &anygru::why_no_tiles, "Why no matrix unit is used, or an empty string.");
+    m.def("why_no_tiles", &anygru::why_no_tiles, nb::arg("assume_unit") = false,
+          "Why no matrix unit is used, or an empty string. assume_unit: as on a CPU that has one, for tests.");
     m.def("thread_pool", &anygru::thread_pool, "Whose threads compute: \"openmp\" (PyTorch's) or \"own\".");
 }

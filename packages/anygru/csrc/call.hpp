@@ -21,7 +21,7 @@ struct Terms {
 
 // How float32 is multiplied: as it is, or as sums of bfloat16 terms (tiled_format.hpp) where there are kernels for
 // them.
-enum class Precision { highest, high, bfloat16 };
+enum class Precision { highest, high, float16, bfloat16 };
 
 class Barrier;
 class Progress;
@@ -256,7 +256,7 @@ struct FrozenKernels {
     const char* name;
     const char* kernels;                  // the name of those
     FormatKernels<float> bfloat16, int8;  // frozen
-    FormatKernels<float> high, half;      // Precision::high and Precision::bfloat16
+    FormatKernels<float> high, twice, once;  // Precision::high, float16 and bfloat16: terms of three, two and one
 };
 
 template <>

@@ -71,14 +71,16 @@ bool has_avx512_bf16() {
     return has_avx512() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 5));
 }
 
-// Why this process may not use Advanced Matrix Extensions, or an empty string: their registers are so large that
-// a process has to ask for them, and a system or a container may refuse.
-std::string ask_for_amx() {
+bool has_amx_unit() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     constexpr unsigned tiles = 1u << 24, bfloats = 1u << 22, bytes = 1u << 25;
-    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) ||
-        (edx & (tiles | bfloats | bytes)) != (tiles | bfloats | bytes))
-        return "this CPU has no matrix unit that is known here (AMX)";
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) &&
+           (edx & (tiles | bfloats | bytes)) == (tiles | bfloats | bytes);
+}
+// Why this process may not use Advanced Matrix Extensions, or an empty string: their registers are so large that
+// a process has to ask for them, and a system or a container may refuse.
+std::string ask_for_amx(bool has_unit) {
+    if (!has_unit) return "this CPU has no matrix unit that is known here (AMX)";
 #if defined(__linux__)
     constexpr long request_permission = 0x1023, tile_data = 18;
     if (syscall(SYS_arch_prctl, request_permission, tile_data) != 0)
@@ -89,7 +91,7 @@ std::string ask_for_amx() {
 #endif
 }
 const std::string& why_no_amx() {
-    static const std::string reason = ask_for_amx();
+    static const std::string reason = ask_for_amx(has_amx_unit());
     return reason;
 }
 bool has_amx() { return has_avx512() && __builtin_cpu_supports("avx512vnni") && why_no_amx().empty(); }
@@ -181,7 +183,9 @@ const FormatKernels<float>& kernels_for(Precision precision) {
     const FormatKernels<float>& full = kernels().single.full;
     if (precision == Precision::highest) return full;  // without asking the system for the registers of AMX
     const FrozenKernels& own = frozen_kernels();
-    const FormatKernels<float>& lower = precision == Precision::high ? own.high : own.half;
+    const FormatKernels<float>& lower = precision == Precision::high      ? own.high
+                                        : precision == Precision::float16 ? own.twice
+                                                                          : own.once;
     return lower.forward ? lower : full;
 }
 
@@ -190,12 +194,14 @@ const FormatKernels<double>& kernels_for(Precision) {
     return kernels().twice.full;
 }
 
-const char* why_no_tiles() {
+std::string why_no_tiles(bool assume_unit) {
     if (frozen_kernels().high.forward) return "";
 #if defined(__x86_64__)
-    if (!why_no_amx().empty()) return why_no_amx().c_str();
+    const std::string reason = assume_unit ? ask_for_amx(true) : why_no_amx();
+    if (!reason.empty()) return reason;
     return "another instruction set was chosen (ANYGRU_CPU_ISA)";
 #else
+    (void)assume_unit;
     return "this CPU has no matrix unit that is known here";
 #endif
 }

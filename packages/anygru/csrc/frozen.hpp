@@ -14,7 +14,7 @@ namespace ANYGRU_VARIANT {
 
 // With vectors: bfloat16 is widened.
 constexpr FrozenKernels frozen_table(const char* name, const char* kernels) {
-    return {name, kernels, format_kernels<float, InFull<float, Bfloat>>(2), format_kernels<float, Int8<>>(1), {}, {}};
+    return {name, kernels, format_kernels<float, InFull<float, Bfloat>>(2), format_kernels<float, Int8<>>(1), {}, {}, {}};
 }
 
 template <class Format>
@@ -23,14 +23,15 @@ constexpr FormatKernels<float> both_passes(Terms terms) {
                                         &scratch_of_terms<Format>);
 }
 
-// With a matrix unit: frozen bfloat16 and both lower precisions are one set of kernels.
+// With a matrix unit: frozen bfloat16 and all lower precisions are one set of kernels.
 template <class Tiles, class Lines>
 constexpr FrozenKernels tiled_table(const char* name, const char* kernels) {
     using Format = Tiled<Tiles, Lines>;
     return {name,
             kernels,
-            format_kernels<float, Format>(2, {2, 1}),
+            format_kernels<float, Format>(2, {3, 1}),
             format_kernels<float, Int8<Tiles>>(1),
+            both_passes<Format>({3, 3}),
             both_passes<Format>({2, 2}),
             both_passes<Format>({1, 1})};
 }
@@ -38,7 +39,7 @@ constexpr FrozenKernels tiled_table(const char* name, const char* kernels) {
 // Products of bfloat16 only; frozen layers have the kernels of another set.
 template <class Lines>
 constexpr FrozenKernels half_table(const char* name, const char* kernels) {
-    return {name, kernels, {}, {}, {}, both_passes<Tiled<NoTiles, Lines>>({1, 1})};
+    return {name, kernels, {}, {}, {}, {}, both_passes<Tiled<NoTiles, Lines>>({1, 1})};
 }
 
 }  // namespace ANYGRU_VARIANT

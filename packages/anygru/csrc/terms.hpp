@@ -2,7 +2,7 @@
 //
 // The first term of x is x rounded to bfloat16, to nearest even, but what is finite stays finite: beyond the greatest
 // bfloat16 the lower bits are cut off. Each further term is what those before it left over, rounded likewise; it is
-// zero where the first is an infinity or NaN. Two terms have sixteen significant bits.
+// zero where the first is an infinity or NaN. Two terms have sixteen significant bits, three all of float32.
 //
 // A row and a weight are multiplied term by term, i-th with j-th, where i + j is below the greater number of terms: the
 // other products would be smaller than what the terms leave over.

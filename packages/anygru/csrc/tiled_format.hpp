@@ -1,9 +1,10 @@
 // Weights and rows as bfloat16 terms, multiplied by a matrix unit or by instructions for products of bfloat16.
 //
 // One set of kernels serves every number of terms (Terms in call.hpp):
-//   row 2, weight 1   frozen bfloat16: weights as they are, rows to sixteen significant bits
+//   row 3, weight 1   frozen bfloat16: weights and rows as they are, three products
+//   row 3, weight 3   precision high: six products, as exact as float32
+//   row 2, weight 2   precision float16: three products
 //   row 1, weight 1   precision bfloat16
-//   row 2, weight 2   precision high: three products
 #pragma once
 
 #include "formats.hpp"

@@ -1,6 +1,8 @@
 // The compiled variants, and the choice among them at run time.
 #pragma once
 
+#include <string>
+
 #include "call.hpp"
 
 namespace anygru {
@@ -20,8 +22,8 @@ const FormatKernels<float>& kernels_for(Precision precision);
 template <>
 const FormatKernels<double>& kernels_for(Precision precision);
 
-// Why no matrix unit is used, or an empty string.
-const char* why_no_tiles();
+// Why no matrix unit is used, or an empty string. assume_unit: asks the system as on a CPU that has one, for tests.
+std::string why_no_tiles(bool assume_unit);
 
 // From now on this one; throws as above. A name of frozen kernels stands for the variant that they go with, too; that
 // of a variant for the frozen kernels of the same name, which use no more instructions.

@@ -59,7 +59,7 @@ def test_a_few_steps_of_one_sequence_are_read_in_half_the_width(units: str | Non
 
 
 def test_a_few_steps_of_large_weights_are_torchs_beside_units_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "bfloat16")))
+    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "float16", "bfloat16")))
     large, small = (anygru.GRU(size, size, dtype=torch.bfloat16) for size in (512, 16))
     for steps, kernel in ((1, "aten"), (3, "aten"), (30, "cpu")):
         assert chosen(large, torch.zeros(steps, 64, 512, dtype=torch.bfloat16)) == kernel
@@ -183,13 +183,10 @@ def test_torchs_settings_say_how_exact_products_are(monkeypatch: pytest.MonkeyPa
         assert products.allowed_precision(torch.float32) == expected
         assert products.allowed_precision(torch.float64) == "highest"
         assert products.allowed_precision(torch.float32, torch.bfloat16) == "bfloat16"
-        assert products.allowed_precision(torch.float32, torch.float16) == "high"
-        for available in ((), ("bfloat16",), ("high", "bfloat16"), ("high",)):
+        assert products.allowed_precision(torch.float32, torch.float16) == "float16"
+        for available in ((), ("bfloat16",), ("high", "float16", "bfloat16")):
             monkeypatch.setattr(cpu_calls, "precisions", lambda available=available: frozenset(available))
-            found = products.precision(torch.float32)
-            assert found == ("high" if available == ("high",) and setting == "medium" else expected) or (
-                found == "highest" and expected not in available
-            )
+            assert products.precision(torch.float32) == (expected if expected in available else "highest")
 
 
 @pytest.mark.usefixtures("settings")
@@ -223,7 +220,7 @@ def test_without_units_every_setting_gives_the_same_bits(monkeypatch: pytest.Mon
 def test_kernels_get_the_precision_forward_and_backward(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     plain = cpu_calls.kind
-    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "bfloat16")))
+    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "float16", "bfloat16")))
     monkeypatch.setattr(cpu_calls, "kind", lambda *facts: asked.append(facts[2]) or plain(*facts[:2]))
 
     def step() -> set[str]:
@@ -253,25 +250,24 @@ def test_kernels_get_the_precision_forward_and_backward(kind: str, monkeypatch: 
     assert set(asked) == {"bfloat16"}
 
 
-@pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("reset", ["after", "before"])
 def test_inference_is_that_of_float32_rounded_once(dtype: torch.dtype, reset: str) -> None:
     """With the products that the dtype allows, where the CPU has units for them."""
-    torch.set_float32_matmul_precision("medium" if dtype is torch.bfloat16 else "high")
     layer = anygru.GRU(5, 7, 2, bidirectional=True, reset=reset).to(dtype)
     input, h_0 = torch.randn(4, 3, 5).to(dtype), torch.randn(4, 3, 7).to(dtype)
     cell = anygru.GRUCell(5, 7, reset=reset).to(dtype)
+    allowed = torch.autocast("cpu", dtype)(lambda module, *given: module(*given))
     wide, wide_cell = copy.deepcopy(layer).float(), copy.deepcopy(cell).float()
     with torch.no_grad():
         for state in (None, h_0):
-            expected = wide(input.float(), None if state is None else state.float())
+            expected = allowed(wide, input.float(), None if state is None else state.float())
             for one, other in zip(layer(input, state), expected, strict=True):
                 assert torch.equal(one, other.to(dtype))
         for each in (input[0], input[0, 0]):
             h = h_0[0] if each.dim() == 2 else h_0[0, 0]
-            assert torch.equal(cell(each, h), wide_cell(each.float(), h.float()).to(dtype))
-            assert torch.equal(cell(each), wide_cell(each.float()).to(dtype))
+            assert torch.equal(cell(each, h), allowed(wide_cell, each.float(), h.float()).to(dtype))
+            assert torch.equal(cell(each), allowed(wide_cell, each.float()).to(dtype))
         with pytest.raises(TypeError, match="h_0 must be"):
             layer(input, h_0.float())
         with pytest.raises(ValueError, match="must have I = 5|must have 5|input"):

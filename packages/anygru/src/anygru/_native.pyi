@@ -25,7 +25,7 @@ class Kind:
         groups: int = 1,
         splits_input: bool = False,
     ) -> None:
-        """precision: highest, high or bfloat16; computed as highest where the instruction set has no kernels for it."""
+        """precision: highest, high, float16 or bfloat16; computed as highest where the instruction set has no kernels for it."""
     groups: int
 
     @property
@@ -219,9 +219,9 @@ def isa() -> str: ...
 def variants() -> list[str]: ...
 def frozen_variants() -> list[str]: ...
 def precisions() -> list[str]:
-    """Which of the precisions "high" and "bfloat16" the instruction set in use has kernels for."""
+    """Which of the precisions "high", "float16" and "bfloat16" the instruction set in use has kernels for."""
 
-def why_no_tiles() -> str:
-    """Why no matrix unit is used, or an empty string."""
+def why_no_tiles(assume_unit: bool = False) -> str:
+    """Why no matrix unit is used, or an empty string. assume_unit: as on a CPU that has one, for tests."""
 
 def thread_pool() -> str: ...

@@ -69,3 +69,51 @@ def test_the_first_call_names_a_build_for_another_python(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path / 'anygru/__init__.py'} torch.Size([2, 1, 4])\n"
     assert done.stderr.count("it was built for another Python: _native.cpython-36m-x86_64-linux-gnu.so") == 1
+
+
+REFUSED = """
+import ctypes, errno, functools, struct
+from torch import set_float32_matmul_precision, zeros
+
+# A filter of system calls, as containers have them: arch_prctl(ARCH_REQ_XCOMP_PERM, ...) fails with EPERM.
+load, equal, result = 0x20, 0x15, 0x06
+program = b"".join(struct.pack("HBBI", *line) for line in (
+    (load, 0, 0, 0), (equal, 0, 3, 158), (load, 0, 0, 16), (equal, 0, 1, 0x1023),
+    (result, 0, 0, 0x00050000 | errno.EPERM), (result, 0, 0, 0x7FFF0000),
+))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("program", ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+if libc.prctl(22, 2, ctypes.byref(Filter(len(program) // 8, program)), 0, 0) != 0:  # PR_SET_SECCOMP
+    raise SystemExit(77)
+
+import anygru
+from anygru import _native as native
+from anygru.backends import cpu_calls
+
+assert native.isa() != "amx" and "amx" not in native.frozen_variants()
+try:
+    native.use("amx")
+except ValueError as error:
+    print(error)
+cpu_calls.native = type("Module", (), vars(native) | {"why_no_tiles": functools.partial(native.why_no_tiles, True)})
+set_float32_matmul_precision("high")
+layer, input = anygru.GRU(3, 4), zeros(5, 2, 3)
+print(anygru.explain(layer, input))
+layer(input)[0].sum().backward()
+print(layer.freeze("bfloat16")(input)[0].shape)
+"""
+
+
+@pytest.mark.skipif(native is None or "avx2" not in native.variants(), reason="needs the kernels of x86-64")
+@pytest.mark.skipif(sys.platform != "linux", reason="arch_prctl is a call of Linux")
+def test_where_the_system_refuses_the_registers_of_amx_the_next_kernels_compute_and_explain_says_so() -> None:
+    done = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True, timeout=600)
+    if done.returncode == 77:
+        pytest.skip("this system lets no process filter its calls")
+    assert done.returncode == 0, done.stderr
+    assert "must be one of avx" in done.stdout and "got amx" in done.stdout
+    words = "the system refuses the registers of AMX (arch_prctl: Operation not permitted)"
+    assert f"computes this call, with products of float32, though less exact ones are allowed ({words})" in done.stdout
+    assert "torch.Size([5, 2, 4])" in done.stdout

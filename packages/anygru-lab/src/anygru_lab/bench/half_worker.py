@@ -76,11 +76,15 @@ def run_jax(cell, threads):
 
 RUNNERS = {
     "anygru_bfloat16": lambda cell, threads: run_torch(cell, threads, anygru=True, dtype="bfloat16"),
-    "anygru_autocast": lambda cell, threads: run_torch(cell, threads, anygru=True, autocast=True),
+    "anygru_float16": lambda cell, threads: run_torch(cell, threads, anygru=True, dtype="float16"),
+    "anygru_autocast": lambda cell, threads: run_torch(cell, threads, anygru=True, autocast="bfloat16"),
+    "anygru_autocast_float16": lambda cell, threads: run_torch(cell, threads, anygru=True, autocast="float16"),
     "anygru_frozen_bfloat16": lambda cell, threads: run_frozen(cell, threads, "bfloat16"),
     "anygru_int8": lambda cell, threads: run_frozen(cell, threads, "int8"),
     "torch_bfloat16": lambda cell, threads: run_torch(cell, threads, dtype="bfloat16"),
-    "torch_autocast": lambda cell, threads: run_torch(cell, threads, autocast=True),
+    "torch_float16": lambda cell, threads: run_torch(cell, threads, dtype="float16"),
+    "torch_autocast": lambda cell, threads: run_torch(cell, threads, autocast="bfloat16"),
+    "torch_autocast_float16": lambda cell, threads: run_torch(cell, threads, autocast="float16"),
     "torch_int8": run_torch_int8,
     # At the precision that OpenVINO chooses itself: bfloat16 where the CPU has instructions for it.
     "openvino_default": lambda cell, threads: run_openvino(cell, threads, {}),

@@ -14,9 +14,11 @@ HALF_WORKER = Path(__file__).with_name("half_worker.py")
 TOLERANCE = 2e-4
 TOLERANCE_ROUNDED = 0.1
 """Where an implementation rounds weights or inputs to 8 or 16 bits."""
-OURS_ROUNDED = ("anygru_bfloat16", "anygru_autocast", "anygru_frozen_bfloat16", "anygru_int8")
-"""anygru's module in bfloat16, under autocast, and frozen."""
-PEERS_ROUNDED = ("torch_bfloat16", "torch_autocast", "torch_int8", "openvino_default")
+HALF_MODULES = ("bfloat16", "float16", "autocast", "autocast_float16")
+"""A module in half precision, and one in float32 under autocast (to bfloat16)."""
+OURS_ROUNDED = (*(f"anygru_{name}" for name in HALF_MODULES), "anygru_frozen_bfloat16", "anygru_int8")
+"""anygru's module in half precision, under autocast, and frozen."""
+PEERS_ROUNDED = (*(f"torch_{name}" for name in HALF_MODULES), "torch_int8", "openvino_default")
 ROUNDED = ("bfloat16", "int8", *OURS_ROUNDED, *PEERS_ROUNDED)
 OF_HALF_WORKER = (*OURS_ROUNDED, *PEERS_ROUNDED, "jax")
 """The implementations in `half_worker.py`."""

@@ -100,8 +100,8 @@ class Data:
                 self.weights.append([random.uniform(-1, 1, s).astype("float32") / self.H**0.5 for s in shapes])
 
 
-def run_torch(cell, threads, anygru=False, dtype="float32", autocast=False):
-    """dtype: that of the layer and the input; autocast: to bfloat16, around the forward pass."""
+def run_torch(cell, threads, anygru=False, dtype="float32", autocast=""):
+    """dtype: that of the layer and the input; autocast: the dtype, around the forward pass; "": none."""
     import torch
 
     data = Data(cell)
@@ -131,7 +131,7 @@ def run_torch(cell, threads, anygru=False, dtype="float32", autocast=False):
         plain = infer
 
         def infer():
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast("cpu", dtype=getattr(torch, autocast)):
                 return plain()
 
     def train():

@@ -55,7 +55,7 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
 
 @functools.cache
 def precisions() -> frozenset[str]:
-    """The less exact products of float32 ("high", "bfloat16") that the kernels for this CPU have."""
+    """The less exact products of float32 ("high", "float16", "bfloat16") that the kernels for this CPU have."""
     # A native module without matrix units does not have the function either.
     return frozenset() if native is None else frozenset(getattr(native, "precisions", list)())
 

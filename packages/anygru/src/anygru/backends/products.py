@@ -33,14 +33,14 @@ AUTOCAST_LIMITS = {"amx": (10e6, 10e6), "avx512": (80e6, 25e6)}
 """The same under autocast, where torch converts weights and states in each call: in inference and in training."""
 
 
-_OF_HALVES = {torch.bfloat16: "bfloat16", torch.float16: "high"}
+_OF_HALVES = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
 _OF_SETTINGS = {"tf32": "high", "bf16": "bfloat16"}
 
 
 def allowed_precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -> str:
     """The least exact products that a caller allows for tensors of a dtype.
 
-    "bfloat16" for tensors in bfloat16 and under autocast to it; "high" for those in float16, which have bits for two bfloat16.
+    "bfloat16" for tensors in bfloat16 and under autocast to it; "float16" for those in float16, which have bits for two bfloat16.
     For float32 torch's settings: `torch.backends.mkldnn.rnn.fp32_precision`, and where it is "none", that of products, which
     `torch.set_float32_matmul_precision` sets: tf32 ("high") and bf16 ("medium") are "high" and "bfloat16".
     """
@@ -62,7 +62,11 @@ def explain(problem: Problem, autocast: torch.dtype | None) -> str:
         return ""
     if problem.precision == "highest":
         return f"with products of float32, though less exact ones are allowed ({cpu_calls.why_no_tiles()})"
-    words = {"high": "three bfloat16 products for each of float32", "bfloat16": "products of bfloat16"}
+    words = {
+        "high": "six bfloat16 products for each of float32",
+        "float16": "three bfloat16 products for each of float32",
+        "bfloat16": "products of bfloat16",
+    }
     return f"with {words[problem.precision]}"
 
 
@@ -72,8 +76,6 @@ def precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -> str:
     if not available:
         return "highest"
     allowed = allowed_precision(dtype, autocast)
-    if allowed == "bfloat16" and allowed not in available:
-        allowed = "high"
     return allowed if allowed in available else "highest"
 
 

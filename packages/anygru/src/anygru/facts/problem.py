@@ -79,7 +79,7 @@ class Problem(NamedTuple):
     products: torch.dtype | None = None
     """torch's own kernel on the CPU, with products in this dtype, takes less time than ours; see `backends/products.py`."""
     precision: str = "highest"
-    """Of our kernels' products on the CPU: "highest", "high" or "bfloat16"; see `backends/products.py`."""
+    """Of our kernels' products on the CPU: "highest", "high", "float16" or "bfloat16"; see `backends/products.py`."""
 
 
 class Call(NamedTuple):
