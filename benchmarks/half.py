@@ -3,7 +3,8 @@
     python benchmarks/half.py --out benchmarks/results/MACHINE [--peer openvino_default=PYTHON] [--peer jax=PYTHON]
 
 Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON beside them. OpenVINO needs `onnx` too.
-Peers that are not installed are left out. A ratio is that of medians, of runs that took turns.
+Peers that are not installed are left out, and torch's float16 where the CPU has no units for it and a call would take seconds.
+A ratio is that of medians, of runs that took turns. The files are written after each cell.
 """
 
 import argparse
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from run import SIZES
 
+from anygru.backends.products import units
 from anygru_lab.bench import peers, run
 from anygru_lab.bench.measure import HALF_MODULES, OF_HALF_WORKER, OURS_ROUNDED, Cell
 from anygru_lab.bench.report import Row, machine, write_json
@@ -31,6 +34,9 @@ FROZEN = (
     Rivals("anygru_frozen_bfloat16", ("openvino_default", "torch_bfloat16")),
     Rivals("anygru_int8", ("openvino_default", "torch_bfloat16", "torch_int8")),
 )
+SLOW_PEERS = ("torch_float16", "torch_autocast_float16")
+SLOW_FLOPS = 2.6e9
+"""Left out of cells with more multiplications and additions than these."""
 WORKS = {"inference": (FLOATS, *HALVES, *FROZEN), "training": (FLOATS, *HALVES)}
 
 
@@ -50,6 +56,24 @@ def table(rows: Sequence[Row], pairs: Sequence[Rivals]) -> list[str]:
     return lines
 
 
+def measure(work: str, threads: int, args: argparse.Namespace, found: dict[str, str]) -> None:
+    pairs = WORKS[work]
+    named = {name for pair in pairs for name in (pair.ours, *pair.theirs)}
+    chosen = {name: python for name, python in found.items() if name in named}
+    fast = {name: python for name, python in chosen.items() if name not in SLOW_PEERS or units(torch.float16)}
+    sizes = [SIZES[number] for number in args.only] if args.only else SIZES
+    rows: list[Row] = []
+    for size in sizes:
+        cell = Cell(*size, train=work == "training")
+        own = chosen if cell.flops <= SLOW_FLOPS else fast
+        rows += run([cell], own, threads, args.rounds, args.seconds)
+        facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
+        words = f"# Half precision and int8, {work}, threads: {threads}\n\n{facts}\n\nMilliseconds a call."
+        text = "\n".join((words, "", *table(rows, pairs))) + "\n"
+        (args.out / f"half_{work}_{threads}.md").write_text(text)
+        write_json(args.out / f"half_{work}_{threads}.json", rows, threads)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -66,18 +90,8 @@ def main() -> None:
     found = peers(args.peer, usual)
     args.out.mkdir(parents=True, exist_ok=True)
     for work in args.work:
-        pairs = WORKS[work]
-        named = {name for pair in pairs for name in (pair.ours, *pair.theirs)}
-        chosen = {name: python for name, python in found.items() if name in named}
-        sizes = [SIZES[number] for number in args.only] if args.only else SIZES
-        cells = [Cell(*size, train=work == "training") for size in sizes]
         for threads in args.threads:
-            rows = run(cells, chosen, threads, args.rounds, args.seconds)
-            facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
-            words = f"# bfloat16 and int8, {work}, threads: {threads}\n\n{facts}\n\nMilliseconds a call."
-            text = "\n".join((words, "", *table(rows, pairs))) + "\n"
-            (args.out / f"half_{work}_{threads}.md").write_text(text)
-            write_json(args.out / f"half_{work}_{threads}.json", rows, threads)
+            measure(work, threads, args, found)
 
 
 if __name__ == "__main__":

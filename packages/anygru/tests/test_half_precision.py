@@ -70,6 +70,19 @@ def test_a_few_steps_of_large_weights_are_torchs_beside_units_of_ours(monkeypatc
         assert chosen(large, torch.zeros(3, 64, 512, dtype=torch.bfloat16)) == "aten"
 
 
+def test_few_rows_in_half_precision_are_multiplied_as_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taking the weights apart would take longer, and torch's kernel as well."""
+    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "float16", "bfloat16")))
+    layer, one, many = anygru.GRU(128, 256), torch.zeros(1, 1, 128), torch.zeros(5, 4, 128)
+    words = "computes this call, with products of float32, though less exact ones are allowed (for fewer than 16 rows)"
+    for own, dtype in ((layer, torch.float32), (copy.deepcopy(layer).bfloat16(), torch.bfloat16)):
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=own is layer):
+            assert words in str(anygru.explain(own, one.to(dtype)))
+            assert "with products of bfloat16" in str(anygru.explain(own, many.to(dtype)))
+    assert products.precision(torch.bfloat16, 15) == "highest"
+    assert products.precision(torch.bfloat16, 16) == "bfloat16"
+
+
 def test_what_torchs_kernel_cannot_compute_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     take_units(monkeypatch, "amx")
     large = torch.zeros(2, 512, 512, dtype=torch.bfloat16)
@@ -186,7 +199,7 @@ def test_torchs_settings_say_how_exact_products_are(monkeypatch: pytest.MonkeyPa
         assert products.allowed_precision(torch.float32, torch.float16) == "float16"
         for available in ((), ("bfloat16",), ("high", "float16", "bfloat16")):
             monkeypatch.setattr(cpu_calls, "precisions", lambda available=available: frozenset(available))
-            assert products.precision(torch.float32) == (expected if expected in available else "highest")
+            assert products.precision(torch.float32, 1) == (expected if expected in available else "highest")
 
 
 @pytest.mark.usefixtures("settings")
@@ -227,9 +240,9 @@ def test_kernels_get_the_precision_forward_and_backward(kind: str, monkeypatch: 
         asked.clear()
         cpu_calls.kind_of.cache_clear()
         if kind == "cell":
-            anygru.GRUCell(4, 6)(torch.randn(3, 4)).sum().backward()
+            anygru.GRUCell(4, 6)(torch.randn(16, 4)).sum().backward()
         else:
-            input = torch.randn(5, 3, 4) if kind == "layer" else [torch.randn(5, 4), torch.randn(2, 4)]
+            input = torch.randn(6, 3, 4) if kind == "layer" else [torch.randn(9, 4), torch.randn(9, 4)]
             output = anygru.GRU(4, 6)(input)[0]
             (output if kind == "layer" else torch.cat(output)).sum().backward()
         return set(asked)
@@ -242,11 +255,11 @@ def test_kernels_get_the_precision_forward_and_backward(kind: str, monkeypatch: 
     torch.set_float32_matmul_precision("highest")
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert step() == {"bfloat16"}
-        assert "with products of bfloat16" in str(anygru.explain(anygru.GRU(4, 6), torch.zeros(5, 3, 4)))
+        assert "with products of bfloat16" in str(anygru.explain(anygru.GRU(4, 6), torch.zeros(6, 3, 4)))
     layer = anygru.GRU(4, 6, dtype=torch.bfloat16)
     asked.clear()
     cpu_calls.kind_of.cache_clear()
-    layer(torch.zeros(5, 3, 4, dtype=torch.bfloat16))[0].sum().backward()
+    layer(torch.zeros(6, 3, 4, dtype=torch.bfloat16))[0].sum().backward()
     assert set(asked) == {"bfloat16"}
 
 

@@ -69,7 +69,7 @@ def direct(
     """
     if native is None or not options.formula.standard():
         return None
-    precision = products.precision(input.dtype, options.autocast)
+    precision = products.precision_of(input, options.autocast)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
     if input.dtype in _HALF_DTYPES:
         return None if needs_grad or modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)

@@ -18,7 +18,7 @@ def direct_cell(
     """One step [B, I] or [I], as `direct` of `cpu.py`: the state after it."""
     if native is None or not options.formula.standard() or ((options.norm or options.groups > 1) and needs_grad):
         return None
-    precision = products.precision(input.dtype)
+    precision = products.precision_of(input)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
     if input.dtype in (torch.bfloat16, torch.float16):
         return None if needs_grad else _direct_of_halves(input, h, weights, kind)

@@ -1,7 +1,8 @@
 """In which dtype the products of a call may be computed on the CPU, and where torch multiplies faster than our kernels.
 
 Kernels with units for bfloat16 (AMX, AVX512_BF16, Arm's bfmmla) multiply half precision with them. They take all weights apart
-in each call, so torch's own kernel is faster for a step or a few of large weights: where weights / steps > SHORT.
+in each call, which pays from FEW rows on; fewer rows are multiplied as float32. torch's own kernel is faster for a step or a few
+of large weights: where weights / steps > SHORT.
 
 Other kernels of ours multiply bfloat16 and float16 as float32. Where torch has units for these dtypes its kernel wins if products
 are large, since it spends more time between them. The rule, with W weights in a direction of a layer (their mean), B sequences in
@@ -13,6 +14,7 @@ docs/kernels.md has the measurements. Without such units torch is faster only fo
 reads once and in half the width; then B counts as nothing.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cache
 
@@ -29,6 +31,8 @@ LIMITS = {"amx": 5e6, "avx512": 14e6}
 """Multiply-adds a step, from which on torch's kernel is faster, by the units of the CPU."""
 SHORT = 250e3
 """Weights per step from which on a call is too short for our kernels with units, which take all weights apart first."""
+FEW = 16
+"""Rows of a call in half precision from which on taking the weights apart pays."""
 AUTOCAST_LIMITS = {"amx": (10e6, 10e6), "avx512": (80e6, 25e6)}
 """The same under autocast, where torch converts weights and states in each call: in inference and in training."""
 
@@ -61,7 +65,8 @@ def explain(problem: Problem, autocast: torch.dtype | None) -> str:
     if allowed == "highest":
         return ""
     if problem.precision == "highest":
-        return f"with products of float32, though less exact ones are allowed ({cpu_calls.why_no_tiles()})"
+        why = f"for fewer than {FEW} rows" if allowed in cpu_calls.precisions() else cpu_calls.why_no_tiles()
+        return f"with products of float32, though less exact ones are allowed ({why})"
     words = {
         "high": "six bfloat16 products for each of float32",
         "float16": "three bfloat16 products for each of float32",
@@ -70,13 +75,23 @@ def explain(problem: Problem, autocast: torch.dtype | None) -> str:
     return f"with {words[problem.precision]}"
 
 
-def precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -> str:
-    """The products that our kernels compute: the least exact that are allowed and that they have on this CPU."""
+def precision(dtype: torch.dtype, rows: float, autocast: torch.dtype | None = None) -> str:
+    """The products that our kernels compute: the least exact that are allowed, that they have on this CPU, and that pay.
+
+    torch's settings for float32 hold for every number of rows, so that a sequence gets the same bits in chunks.
+    """
     available = cpu_calls.precisions()
-    if not available:
+    if not available or (rows < FEW and (dtype in _OF_HALVES or autocast in _OF_HALVES)):
         return "highest"
     allowed = allowed_precision(dtype, autocast)
     return allowed if allowed in available else "highest"
+
+
+def precision_of(input: Tensor, autocast: torch.dtype | None = None) -> str:
+    """`precision` for the rows of an input [..., I]."""
+    half = input.dtype in _OF_HALVES or autocast in _OF_HALVES
+    rows = input.numel() / max(input.shape[-1], 1) if half and input.dim() else math.inf
+    return precision(input.dtype, rows, autocast)
 
 
 @cache
@@ -91,8 +106,10 @@ def units(dtype: torch.dtype) -> str | None:
 
 def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights: float, trains: bool = False) -> bool:
     """Whether torch's own kernel takes less time for tensors of a half-wide dtype: see above."""
-    if precision(dtype) != "highest":  # our kernels use the same units
-        return weights > SHORT * steps or (trains and steps <= 1)
+    if trains and steps <= 1 and precision(dtype, math.inf) != "highest":
+        return True
+    if precision(dtype, steps * batch) != "highest":  # our kernels use the same units
+        return weights > SHORT * steps
     found = units(dtype)
     if found is None:
         return batch <= 1 and weights * CONVERTING > LIMITS["avx512"] * steps
@@ -101,7 +118,7 @@ def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights:
 
 def are_faster_under_autocast(dtype: torch.dtype, batch: float, weights: float, trains: bool) -> bool:
     """Whether torch's own kernel takes less time for float32 tensors under autocast to this dtype."""
-    found = units(dtype) if precision(torch.float32, dtype) == "highest" else None
+    found = units(dtype) if precision(torch.float32, math.inf, dtype) == "highest" else None
     return found is not None and weights * batch > AUTOCAST_LIMITS[found][trains]
 
 

@@ -388,6 +388,6 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         _is_transformed(call.tensors()),
         modified=modifiers.names() if modified else (),
         products=faster,
-        precision=products.precision(input.dtype, options.autocast),
+        precision=products.precision_of(input, options.autocast),
         clipping=options.clipping,
     )

@@ -108,7 +108,7 @@ def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = 
         needs_grad=needs_grad,
         transformed=False,
         modified=call.modifiers.names(),
-        precision=products.precision(call.input.dtype),
+        precision=products.precision_of(call.input),
     )
 
 
