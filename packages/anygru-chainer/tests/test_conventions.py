@@ -136,3 +136,32 @@ def test_a_multithread_iterator_reads_ahead_and_forgets_that_when_it_is_saved():
     assert found == [[0, 3], [1, 4], [2, 3], [4, 0], [2, 1], [4, 2], [3, 0], [1, 1]]
     assert round(float(np.random.rand()), 6) == 0.361496
     assert "_order" in saved.target
+
+
+def test_a_sum_to_a_shape_without_axes_to_sum_has_the_dtype_of_a_sum():
+    y = F.sum_to(np.ones((4, 1), np.int32), (4, 2))
+    assert y.dtype == np.int64
+    np.testing.assert_array_equal(y.array, np.ones((4, 1)))
+
+
+@pytest.mark.parametrize(("steps", "unseen"), [(1, True), (2, False)])
+@pytest.mark.parametrize("link", [L.NStepRNNReLU, L.NStepBiRNNReLU])
+def test_parameters_that_only_a_relu_sees_have_no_second_gradient(link, steps, unseen):
+    rnn = link(2, 3, 2, 0.0, initialW=0.5, initial_bias=0.1)
+    hy, _ = rnn(None, [X[:steps]])
+    parameters = [parameter for _, parameter in sorted(rnn.namedparams())]
+    gradients = chainer.grad([hy], parameters, [chainer.Variable(np.ones_like(hy.array))], enable_double_backprop=True)
+    rnn.cleargrads()
+    sum(F.sum(gradient**2) for gradient in gradients).backward()
+    none = [name for name, parameter in sorted(rnn.namedparams()) if parameter.grad is None]
+    last = range(rnn.direction, 2 * rnn.direction)
+    assert none == ([f"/{i}/{j}" for i in last for j in ("b0", "b1", "w1")] if unseen else [])
+
+
+def test_losses_with_a_margin_have_no_gradient_on_its_edge():
+    x = chainer.Variable(np.array([[1, 0, -1]], np.float32))
+    F.hinge(x, np.array([0], np.int32)).backward()
+    np.testing.assert_array_equal(x.grad, [[0, 1, 0]])  # Chainer 7.8.1, recorded
+    anchor, positive, negative = (chainer.Variable(np.full((1, 2), value, np.float32)) for value in (0, 0, 1))
+    F.triplet(anchor, positive, negative, margin=2).backward()
+    np.testing.assert_array_equal(anchor.grad, np.zeros((1, 2)))

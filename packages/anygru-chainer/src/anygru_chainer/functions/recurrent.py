@@ -42,6 +42,8 @@ class Kind(NamedTuple):
     """Of (packed rows, states, weights, bidirectional, drop) the rows of the last layer and the final states."""
     by_torch: Callable[..., tuple[Tensor, ...]] | None = None
     """torch's function of all layers; None: anygru's."""
+    recompute: Callable[..., tuple[Tensor, ...]] | None = None
+    """What computes again for a gradient that is differentiated itself; None: `compute`."""
 
     @property
     def n_weights(self) -> int:
@@ -80,10 +82,35 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
     return compute
 
 
+def _relu_layer(rows: Tensor, sizes: Tensor, hidden: Tensor, own: list[Tensor], *options: Any) -> tuple[Tensor, Tensor]:
+    """`torch.rnn_relu` of one layer, by steps whose derivative depends on weights and states but not on the sums.
+
+    A second gradient through torch's own is zero where Chainer has None (7.8.1, recorded), which an optimizer passes over.
+    """
+    steps = sizes.tolist()
+    directions, finals = [], []
+    for d, h in enumerate(hidden.unbind()):
+        w, u, b, c = own[4 * d : 4 * d + 4]
+        sums = list(torch.nn.functional.linear(rows, w, b + c).split(steps))
+        start, h = h, h[: steps[-1]] if d else h
+        ended = []
+        for t in reversed(range(len(steps))) if d else range(len(steps)):
+            if d:  # sequences begin at their own last step
+                h = torch.cat((h, start[len(h) : steps[t]]))
+            else:
+                ended.append(h[steps[t] :])
+                h = h[: steps[t]]
+            total = sums[t] + h @ u.t()
+            sums[t] = h = total * (total > 0)
+        directions.append(torch.cat(sums))
+        finals.append(torch.cat((h, *reversed(ended))))
+    return torch.cat(directions, 1), torch.stack(finals)
+
+
 GRU_KIND = Kind("GRU", 3, 1, _gru)
 LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(torch.lstm), torch.lstm)
 TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh), torch.rnn_tanh)
-RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu), torch.rnn_relu)
+RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu), torch.rnn_relu, _by_torch(_relu_layer))
 
 
 class Stack(NamedTuple):
@@ -153,6 +180,7 @@ class NStepRNN(TorchFunction):
         states = self._initial(inputs[self._states], len(xs[0]) if self.time_major else len(xs))
         weights = self._stacked(inputs[self._weights])
         drop = self._drop if self.n_layers > 1 and self.dropout > 0 else None
+        compute = (self._results and self.kind.recompute) or self.kind.compute
         if self.kind is GRU_KIND and drop is None and not self.time_major:
             ys, hy = functional.gru(xs, states[0][:, : len(xs)], weights, bidirectional=self.bidirectional)
             return hy, *ys
@@ -161,13 +189,13 @@ class NStepRNN(TorchFunction):
             packed = PackedSequence(torch.cat(xs), torch.tensor(sizes))
             ended = [state[:, sizes[0] :] for state in states]  # sequences without a step keep their state
             states = [state[:, : sizes[0]] for state in states]
-            rows, *finals = self.kind.compute(packed, states, weights, self.bidirectional, drop)
+            rows, *finals = compute(packed, states, weights, self.bidirectional, drop)
             return *[torch.cat(pair, 1) for pair in zip(finals, ended, strict=True)], *rows.split(sizes)
         # Chainer sorts the sequences before it draws masks for their steps.
         order = longest_first([len(x) for x in xs])
         packed = torch.nn.utils.rnn.pack_sequence([xs[b] for b in order])
         states = [state[:, order] for state in states]
-        rows, *finals = self.kind.compute(packed, states, weights, self.bidirectional, drop)
+        rows, *finals = compute(packed, states, weights, self.bidirectional, drop)
         inverse = [order.index(b) for b in range(len(order))]
         unpacked = torch.nn.utils.rnn.unpack_sequence(PackedSequence(rows, packed.batch_sizes))
         return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]

@@ -59,7 +59,7 @@ def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     # `utils.sum_to`, read).
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(i for i, size in enumerate(shape, lead) if size == 1))
-    y = _along(x, axes, lambda x: x.sum(axes, keepdim=True))
+    y = x.sum(axes, keepdim=True) if axes else x[None].sum(0)  # whole numbers become int64 in any case
     return y.reshape(y.shape[lead:]) if lead > 0 else y
 
 

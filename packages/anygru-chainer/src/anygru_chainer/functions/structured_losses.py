@@ -81,7 +81,7 @@ def hinge(x: Tensor, t: Tensor, norm: str = "L1", reduce: str = "mean") -> Tenso
         reduce: "mean" for the sum divided by B, or "no" for [B, N].
     """
     own = torch.nn.functional.one_hot(t.long(), x.shape[1]).bool()
-    loss = (1 + torch.where(own, -x, x)).clamp(min=0)
+    loss = torch.relu(1 + torch.where(own, -x, x))  # clamp has a gradient at 0, Chainer none
     loss = loss if norm == "L1" else loss.square()
     return loss.sum() / len(x) if reduce == "mean" else loss
 
@@ -100,7 +100,7 @@ def _check_margin(margin: float, reduce: str) -> None:
 def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 0.2, reduce: str = "mean") -> Tensor:
     """`max(|a - p|^2 - |a - n|^2 + margin, 0)` of rows [B, N]; the mean, or with reduce="no" [B]."""
     distance = ((anchor - positive).square() - (anchor - negative).square()).sum(1) + margin
-    loss = distance.clamp(min=0)
+    loss = torch.relu(distance)
     return loss.sum() / len(anchor) if reduce == "mean" else loss
 
 
