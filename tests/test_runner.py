@@ -335,6 +335,7 @@ OLD_NUMPY = """
     class Own(np.ndarray): pass
     print(int(np.array([5]).view(Own)))
     print(np.fromstring(b"\\x01\\x02", np.uint8), np.fromstring("\\x03", "int8"), np.fromstring("4 5", int, sep=" "))
+    print([np.float32(0.5), np.bool_(True)], (np.int64(3),), np.array(5e9, np.float32))
     ragged = [([1, 2], [3]), ([4], [5])]
     print(*[make(ragged).dtype for make in (np.array, np.asarray, np.copy)], np.array(ragged).shape)
     for bad in (np.array([1, 2]), np.array([])):
@@ -367,9 +368,10 @@ def test_numpys_old_names_are_there_for_the_script_and_not_for_packages(dialect,
     lines = output(OLD_NUMPY.format(dialect=dialect), folder=tmp_path, flags=("-W", "ignore")).splitlines()
     assert lines[0] == "<class 'int'> <class 'object'> 6 nan float64 [False  True]"
     assert lines[1:3] == ["3 2.5 4 4 False", "5"]
-    assert lines[3:5] == ["[1 2] [3] [4 5]", "object object object (2, 2)"]
-    assert lines[5] == lines[6]
-    assert lines[7:] == ["[]", "True", "True", "a dtype is kept", "NumPy converts it itself"]
+    assert lines[3:5] == ["[1 2] [3] [4 5]", "[0.5, True] (3,) 5000000000.0"]
+    assert lines[5] == "object object object (2, 2)"
+    assert lines[6] == lines[7]
+    assert lines[8:] == ["[]", "True", "True", "a dtype is kept", "NumPy converts it itself"]
 
 
 def test_numpy_stays_as_it_is_without_a_dialect(tmp_path):

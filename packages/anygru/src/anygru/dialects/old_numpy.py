@@ -1,4 +1,4 @@
-"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays, bytes.
+"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays, bytes, text.
 
 The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product`,
 `int(loss.numpy())` for an array of shape [1], and `np.array(sentences)` for lists of different lengths; NumPy 1.24 to 2.4
@@ -65,6 +65,8 @@ def install() -> None:
         for name in ("array", "asanyarray", "asarray", "copy"):
             setattr(numpy, name, _taking_ragged(getattr(numpy, name)))
         numpy.fromstring = _taking_bytes(numpy.fromstring)
+        if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0":
+            numpy.set_printoptions(legacy="1.25")  # `[0.5]` for `[np.float32(0.5)]`; the one change that packages see
         for convert, slot in ((int, 16), (float, 18)):
             if _numpy_refuses(convert):
                 _convert_arrays_of_one_number(f"__{convert.__name__}__", slot)
