@@ -1,4 +1,4 @@
-"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays, bytes, text.
+"""NumPy as scripts of the originals' time know it: removed names, `int()` of arrays of one number, ragged arrays, bytes, text.
 
 The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product`,
 `int(loss.numpy())` for an array of shape [1], and `np.array(sentences)` for lists of different lengths; NumPy 1.24 to 2.4
