@@ -270,12 +270,13 @@ _AT_ONCE = 1 << 20
 
 
 class Equations(NamedTuple):
-    """What a GRU computes besides its weights: where r acts, the two functions, and whether it reads backwards."""
+    """What a GRU computes besides its weights: where r acts, the two functions, whether it reads backwards, and zoneout."""
 
     reset: str
     gate_activation: str
     activation: str
     reverse: bool = False
+    zoneout: float = 0.0
 
 
 def step(gates: Gates, equations: Equations, x: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -294,7 +295,8 @@ def step(gates: Gates, equations: Equations, x: np.ndarray, h: np.ndarray) -> np
     opposite = gate(-argument) if equations.gate_activation == "sigmoid" else 1.0 - gate(argument)
     kept, new = (gate(argument), opposite) if gates.keeps else (opposite, gate(argument))
     n = candidate(of_input(2) + (r * of_state(2, h) if equations.reset == "after" else of_state(2, r * h)))
-    return np.asarray(new * n + kept * h)
+    state, share = np.asarray(new * n + kept * h), equations.zoneout
+    return share * h + (1.0 - share) * state if share else state
 
 
 def _product(values: np.ndarray, matrix: np.ndarray, bias: np.ndarray | None) -> np.ndarray:

@@ -23,6 +23,7 @@ class FoundGRU:
         input_size, hidden_size, num_layers, bidirectional, bias: as of `anygru.GRU`; bias is False if there is none.
         dtype: of its tensors.
         reset, gate_activation, activation: its formula.
+        zoneout: the share of the old state that each step keeps.
         sources: for each layer and direction, forward first, where its parts are.
         names: every tensor that belongs to it, also under its further names.
         frozen: the format of the matrices of a frozen layer ("int8", "bfloat16"), empty for others; dtype is then float32.
@@ -51,6 +52,7 @@ class FoundGRU:
     reverse: bool = False
     batch_first: bool = False
     problem: str = ""
+    zoneout: float = 0.0
 
     @property
     def cell(self) -> bool:
@@ -71,6 +73,8 @@ class FoundGRU:
         words.append(f"reset {self.reset} the product")
         if (self.gate_activation, self.activation) != ("sigmoid", "tanh"):
             words.append(f"gates {self.gate_activation}, candidate {self.activation}")
+        if self.zoneout:
+            words.append(f"zoneout {self.zoneout:g}")
         if not self.bias:
             words.append("no biases")
         if self.frozen:
@@ -122,6 +126,8 @@ def _apply_mark(gru: FoundGRU, mark: EntryMark | None) -> FoundGRU:
     if mark is None:
         return gru
     notes = tuple(note for note in gru.notes if note != gru.layout.remark)
+    if gru.cell:  # the loop around a cell has a direction
+        mark = replace(mark, reverse=False)
     gru = replace(gru, notes=notes + mark.notes, batch_first=mark.batch_first, problem=mark.problem)
     if gru.bidirectional and mark.reverse:
         return replace(gru, problem="it has two directions, and is told to read backwards")
@@ -130,13 +136,16 @@ def _apply_mark(gru: FoundGRU, mark: EntryMark | None) -> FoundGRU:
         return replace(
             gru, problem=f"its configuration resets {told} the product, its bias has the shape of the other formula"
         )
-    if not mark.reverse and all(getattr(gru, key) == value for key, value in mark.formula.items()):
+    formula = {key: float(value) if key == "zoneout" else value for key, value in mark.formula.items()}
+    if not mark.reverse and all(getattr(gru, key) == value for key, value in formula.items()):
         return gru
     name = f"anygru.{'Frozen' if gru.frozen else ''}{'GRUCell' if gru.cell else 'GRU'}"
     layout = replace(gru.layout, name=name, reset=told, marked=True)
-    return replace(gru, layout=layout, reverse=mark.reverse, **mark.formula)  # type: ignore[arg-type]
+    return replace(gru, layout=layout, reverse=mark.reverse, **formula)  # type: ignore[arg-type]
 
 
+_COMPUTED = ("{}_orig", "{}_g", "parametrizations.{}.original", "parametrizations.{}.original0")
+"""The names that pruning, weight norm and parametrizations of torch and Paddle give a tensor in the place of its own."""
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 
 
@@ -196,6 +205,9 @@ class _Candidate:
             there = [name in self._tensors for name in names]
             if (there and any(there) != all(there)) or (part in PARTS[:2] and not any(there)):
                 return None
+            computed = [self._prefix + form.format(name[len(self._prefix) :]) for name in names for form in _COMPUTED]
+            if not any(there) and any(name in self._tensors for name in computed):
+                return None  # it is not missing
             if names and all(there):
                 source[part] = names
         return source

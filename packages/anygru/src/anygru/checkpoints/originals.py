@@ -20,7 +20,7 @@ def run_original(
 ) -> tuple[str, Results] | None:
     """Give the framework's name with outputs and last states (of a cell, the last state); None where it is not there."""
     own = {name[len(gru.path) + 1 if gru.path else 0 :]: tensors[name] for name in gru.names}
-    if gru.frozen or gru.batch_first:
+    if gru.frozen or gru.batch_first or gru.zoneout:
         return None
     if format in ("torch", "safetensors") and "weight_hh_l0" in own:
         return _torch(gru, own, x, h)

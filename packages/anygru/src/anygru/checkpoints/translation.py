@@ -49,6 +49,7 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer"
         "reset": gru.reset,
         "gate_activation": gru.gate_activation,
         "activation": gru.activation,
+        "zoneout": gru.zoneout,
     }
     layer: GRU | GRUCell
     if gru.cell:
@@ -68,7 +69,13 @@ def check_computable(gru: FoundGRU) -> None:
     """Raise for a GRU whose formula the core does not know, or that a frozen layer has not."""
     try:
         make_formula(gru.reset, gru.gate_activation, gru.activation)
-        problem = gru.problem or ("a frozen layer cannot read backwards" if gru.frozen and gru.reverse else "")
+        problem = gru.problem
+        if gru.frozen and (gru.reverse or gru.zoneout):
+            problem = (
+                problem or f"a frozen layer cannot {'read backwards' if gru.reverse else 'keep a share by zoneout'}"
+            )
+        if gru.reverse and gru.zoneout:
+            problem = problem or "a layer that reads backwards has no zoneout"
     except ArgumentError as error:
         problem = str(error)
     if problem:
@@ -143,6 +150,8 @@ def mark_of(module: object, name: str) -> EntryMark | None:
         if not isinstance(value, str):
             raise CheckpointError(f"{name or 'the GRU'}: {argument} is a function, which no checkpoint can hold")
     usual = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
+    if getattr(module, "zoneout", 0.0):
+        formula["zoneout"] = repr(float(module.zoneout))
     reverse = isinstance(module, ReverseGRU)
     if formula == usual and not reverse:
         return None

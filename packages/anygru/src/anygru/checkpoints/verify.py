@@ -107,7 +107,7 @@ def _against_original(
 
 
 def _equations(gru: FoundGRU) -> Equations:
-    return Equations(gru.reset, gru.gate_activation, gru.activation, gru.reverse)
+    return Equations(gru.reset, gru.gate_activation, gru.activation, gru.reverse, gru.zoneout)
 
 
 def _random_input(gru: FoundGRU) -> tuple[np.ndarray, np.ndarray]:

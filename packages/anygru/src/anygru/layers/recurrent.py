@@ -14,7 +14,7 @@ from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_clipping, check_dropout, check_groups, check_norm, make_noise
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
-from ..facts.formula import Activation, Formula, Reset, make_formula
+from ..facts.formula import Activation, Formula, Reset, activation_name, make_formula
 from ..facts.problem import Options
 from ..facts.quantization import WeightFormat, check_format, rounded
 from ..facts.weights import MATRICES, Layout
@@ -259,7 +259,13 @@ class Recurrent(nn.Module):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         formula = {"reset": self.reset, "gate_activation": self.gate_activation, "activation": self.activation}
         usual = Formula()._asdict()
-        told = {key: value for key, value in formula.items() if value != usual[key] and isinstance(value, str)}
+        told = {
+            key: value if isinstance(value, str) else f"the function {activation_name(value)}"
+            for key, value in formula.items()
+            if value != usual[key]
+        }
+        if getattr(self, "zoneout", 0.0):
+            told["zoneout"] = repr(float(self.zoneout))
         if told and hasattr(destination, "_metadata"):  # the tensors are named alike in all formulas
             destination._metadata[prefix[:-1]][FORMULA_MARK] = told
 

@@ -123,11 +123,11 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
 
 
 def _marks(arrays: Mapping[str, np.ndarray], by_layer: Mapping[str, EntryMark]) -> dict[str, EntryMark]:
-    """The marks by the paths of groups: .../LAYER/CELL/kernel, or .../LAYER/kernel."""
+    """The marks by the paths of groups: .../LAYER/CELL/kernel, or .../LAYER/kernel. A cell may have another layer's name."""
     marks = {}
     for path in arrays:
         *home, _ = path.split("/")
-        found = [by_layer[group] for group in home[:-3:-1] if group in by_layer]
+        found = [by_layer[group] for group in home[-2:] if group in by_layer]
         if found:
             marks["/".join(home)] = found[0]
     return marks

@@ -6,7 +6,9 @@ never written: a checkpoint has no graph, so `anygru.onnx.export` writes models.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from ...errors import CheckpointError, how_to_install
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
-from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, Node, stacks
-from ..reading.source import array_from, count_elements, empty_array, open_bytes
+from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, OF_SHAPES, Node, stacks
+from ..reading.source import array_from, count_elements, empty_array, open_bytes, shown
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
 
@@ -30,6 +32,8 @@ SUFFIXES = (".onnx",)
 
 _DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"}
 _DTYPES |= {"uint8", "uint16", "uint32", "uint64"}
+_WITH_SIZES = {"Expand", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze"}
+"""Operators whose further inputs are sizes and places."""
 _PER_MESSAGE = 350
 """Bytes that protobuf 7.36 takes for an empty message and its Python object: 342, measured."""
 
@@ -60,16 +64,23 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
         model = onnx.ModelProto.FromString(bytes(data))
     except Exception as error:  # protobuf's DecodeError has no public home that is the same in all its versions
         raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
+    newest = onnx.defs.onnx_opset_version()
+    for used in model.opset_import:
+        if used.domain in ("", "ai.onnx") and used.version > newest:
+            raise CheckpointError(
+                f"{where}: operator set {used.version} of ONNX; the installed package onnx knows those up to {newest}"
+            )
     constants = _Constants(model.graph, where, budget)
     tree: dict[str, StoredTensor] = {}
     marks: dict[str, EntryMark] = {}
     names = _Names()
-    for stack in stacks(model.graph, where):
+    for stack in stacks(model.graph, constants, where):
         name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")
         nodes = [Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
         for layer, node in enumerate(nodes):
             tree |= {f"{name}.{part}": value for part, value in node.parts(layer, budget).items()}
-        marks[name] = nodes[0].mark
+        notes = dict.fromkeys(note for node in nodes for note in node.mark.notes)
+        marks[name] = replace(nodes[0].mark, notes=tuple(notes))
     tree |= {name: value for name, value in constants.unused() if name not in tree}
     return Content(tree, marks=marks)
 
@@ -161,6 +172,11 @@ class _Constants:
         self._files: dict[str, memoryview] = {}
         self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in graph.initializer}
         self._makers = {output: node for node in graph.node for output in node.output if output}
+        made = [tensor.name for tensor in graph.initializer]
+        made += [output for node in graph.node for output in node.output if output]
+        if len(made) != len(self._tensors.keys() | self._makers):
+            twice = next(name for name, count in Counter(made).items() if count > 1)
+            raise CheckpointError(f"{where}: the value {shown(twice)} is made twice")
         self._used: set[str] = set()
         self._made: dict[str, np.ndarray] = {}
 
@@ -182,6 +198,28 @@ class _Constants:
             self._made |= self._evaluate(node, place, depth)
         return self._made[name]
 
+    def stored_within(self, name: str) -> str:
+        """Return the name of a stored number other than 0 from which a value is computed, and nothing else; "" if none is.
+
+        Sizes do not count: an exporter makes zeros for as many sequences as the model's input has.
+        """
+        waiting, seen, found = [name], {""}, ""
+        while waiting:
+            name = waiting.pop()
+            node = self._makers.get(name)
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self._tensors:
+                found = found or (name if self._array(self._tensors[name]).values.any() else "")
+            elif node is None:
+                return ""  # an input of the model
+            elif node.op_type in ("Constant", "ConstantOfShape"):
+                found = found or (name if node.attribute and self._constant(node, self._where).any() else "")
+            elif node.op_type not in OF_SHAPES:
+                waiting.extend(node.input[:1] if node.op_type in _WITH_SIZES else node.input)
+        return found
+
     def unused(self) -> Iterator[tuple[str, StoredTensor]]:
         """The initializers that no GRU has taken."""
         for name, tensor in self._tensors.items():
@@ -189,9 +227,10 @@ class _Constants:
                 yield name, self._array(tensor)
 
     def _evaluate(self, node: "NodeProto", place: str, depth: int) -> dict[str, np.ndarray]:
-        if node.op_type == "Constant":
+        known = node.domain in ("", "ai.onnx")
+        if node.op_type == "Constant" and known:
             return {node.output[0]: self._constant(node, place)}
-        if node.op_type not in OPERATORS or node.domain not in ("", "ai.onnx"):
+        if node.op_type not in OPERATORS or not known:
             raise CheckpointError(f"{place}: {node.output[0]!r} is computed by {node.op_type}, not stored")
         inputs = [self.value(name, place, depth + 1) if name else None for name in node.input]
         return rearranged(node, inputs, self._budget, place)

@@ -177,8 +177,8 @@ def _strided(
 
 
 def _tensor(where: str, budget: Budget) -> Callable[..., StoredTensor]:
-    def rebuild(storage: object, offset: object, size: object, stride: object, *unused: object) -> StoredTensor:
-        return _strided(storage, offset, size, stride, None, where, budget)
+    def rebuild(storage: object, offset: object, size: object, stride: object, *others: object) -> StoredTensor:
+        return _bits(_strided(storage, offset, size, stride, None, where, budget), others[2:], budget)
 
     return rebuild
 
@@ -187,9 +187,27 @@ def _typed_tensor(where: str, budget: Budget) -> Callable[..., StoredTensor]:
     def rebuild(storage: object, offset: object, size: object, stride: object, *others: object) -> StoredTensor:
         if len(others) < 3 or not isinstance(others[2], _Dtype):
             raise ValueError("a tensor without its dtype")
-        return _strided(storage, offset, size, stride, others[2].name, where, budget)
+        return _bits(_strided(storage, offset, size, stride, others[2].name, where, budget), others[3:], budget)
 
     return rebuild
+
+
+_BITS = {"neg": np.negative, "conj": np.conjugate}
+"""What torch notes of a view instead of computing it, such as `x.conj()`."""
+
+
+def _bits(tensor: StoredTensor, metadata: tuple[object, ...], budget: Budget) -> StoredTensor:
+    """A tensor with what its metadata tells; anything unknown there could change its values, too."""
+    noted = metadata[0] if metadata else None
+    if not isinstance(noted, dict | None) or len(metadata) > 1:
+        raise ValueError("a tensor with metadata that is no dict")
+    for key, on in (noted or {}).items():
+        if key not in _BITS or tensor.values.dtype.kind not in "fc":
+            raise ValueError(f"a tensor of {tensor.dtype} with {shown(key)} in its metadata, which is not known")
+        if on:
+            budget.take(tensor.nbytes)
+            tensor = StoredTensor(_BITS[key](tensor.values), tensor.dtype)
+    return tensor
 
 
 def _first(value: object, *unused: object) -> Any:

@@ -1,5 +1,6 @@
 """The content of a checkpoint: every format's `read` returns it and `write` takes it."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ Progress = Callable[[int], None]
 
 
 _FORMULA = {"reset": ("after", "before"), "gate_activation": (), "activation": (), "direction": ("forward", "reverse")}
+_FORMULA["zoneout"] = ()
 """The keys of a formula in a file's metadata, and the values of those that have few."""
+_PROBABILITY = re.compile(r"0?\.\d{1,20}|[01](?:\.0)?|\d(?:\.\d{1,20})?e-\d{1,2}")
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class EntryMark:
     """What a file tells of a GRU beside its tensors.
 
     Attributes:
-        formula: reset, gate_activation and activation, where they are told and not the usual ones.
+        formula: reset, gate_activation, activation and zoneout, where they are told and not the usual ones.
         reverse: the only direction reads each sequence from its last step to its first.
         batch_first: the layer takes batches first.
         problem: why the layer cannot be computed; empty if it can.
@@ -41,7 +44,8 @@ class EntryMark:
         """Read what anygru writes into a file's metadata; an entry of another kind or value is a problem."""
         for key, value in entries.items():
             choices = _FORMULA.get(key) if isinstance(key, str) else None
-            if choices is None or not isinstance(value, str) or (choices and value not in choices):
+            known = isinstance(value, str) and (not choices or value in choices)
+            if choices is None or not known or (key == "zoneout" and not _PROBABILITY.fullmatch(value)):
                 return cls(problem=f"its formula has {shown(key)}: {shown(value)}, which is not known to anygru")
         formula = {key: value for key, value in entries.items() if key != "direction"}
         return cls(formula, reverse=entries.get("direction") == "reverse")

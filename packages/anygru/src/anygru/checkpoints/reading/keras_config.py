@@ -97,7 +97,7 @@ def _layer(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Ite
             base = _snake(str(cell.get("class_name")))
             group = f"{path}/cell/cells/{base}_{cells[base]}" if cells[base] else f"{path}/cell/cells/{base}"
             cells[base] += 1
-            yield group, _mark(cell, version)
+            yield group, _mark(layer, version, cell)
     elif layer.get("class_name") == "RNN":
         yield path, _mark(layer, version, _dict(options.get("cell")))
     elif isinstance(options.get("layers"), list):
@@ -122,8 +122,11 @@ def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, Entr
         yield name, _mark(layer, version)
     elif layer.get("class_name") == "Bidirectional":
         yield from _named_directions(layer, version)
-    elif layer.get("class_name") == "RNN" and _dict(options.get("cell")).get("class_name") != "StackedRNNCells":
-        yield name, _mark(layer, version, _dict(options.get("cell")))
+    elif layer.get("class_name") == "RNN":
+        outer = _dict(options.get("cell"))
+        cells = _list(_dict(outer.get("config")), "cells") if outer.get("class_name") == "StackedRNNCells" else []
+        for cell in cells or [outer]:
+            yield str(_dict(cell.get("config")).get("name")) if cells else name, _mark(layer, version, cell)
     elif (
         "class_name" in layer
         and not isinstance(options.get("layers"), list)

@@ -18,25 +18,41 @@ if TYPE_CHECKING:
 
 Inputs = Sequence[np.ndarray | None]
 
+_INT, _INTS = 2, 7
+"""The types of attributes in ONNX's protocol buffer."""
+_FLOATS = {1: "float32", 10: "float16", 11: "float64"}
+"""Types of tensors by their numbers there."""
 _MOST_OUTPUTS = 1 << 12
 """Pieces of a `Split`; exporters cut weights in three or six."""
 
 
 class _Attributes:
-    """The attributes of a node by name, and whether each was asked for."""
+    """The attributes of a node by name, and whether each was asked for.
+
+    Raises:
+        ValueError: one is there twice.
+    """
 
     def __init__(self, node: "NodeProto"):
         self._given: dict[str, AttributeProto] = {attribute.name: attribute for attribute in node.attribute}
+        if len(self._given) != len(node.attribute):
+            raise ValueError("an attribute is there twice")
 
     def number(self, name: str, default: int) -> int:
         """Take one integer."""
-        found = self._given.pop(name, None)
+        found = self._take(name, _INT)
         return default if found is None else int(found.i)
 
     def numbers(self, name: str) -> list[int] | None:
         """Take a list of integers, None where there is none."""
-        found = self._given.pop(name, None)
+        found = self._take(name, _INTS)
         return None if found is None else list(found.ints)
+
+    def _take(self, name: str, kind: int) -> "AttributeProto | None":
+        found = self._given.pop(name, None)
+        if found is not None and (found.type != kind or found.ref_attr_name):  # its number would be read as 0
+            raise ValueError(f"the attribute {name} is of another type than the operator's")
+        return found
 
     def refuse_others(self) -> None:
         """Raise for an attribute that nothing took."""
@@ -50,8 +66,8 @@ def rearranged(node: "NodeProto", inputs: Inputs, budget: Budget, place: str) ->
     Raises:
         CheckpointError: its inputs do not fit, or its outputs are over the budget.
     """
-    attributes = _Attributes(node)
     try:
+        attributes = _Attributes(node)
         if not inputs or inputs[0] is None:
             raise ValueError("it has no input")
         if len(node.output) > _MOST_OUTPUTS:
@@ -120,6 +136,8 @@ def _slice(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) 
         raise ValueError("starts and ends must be as many")
     axes = attributes.numbers("axes") or _list(_given(inputs, 3)) or list(range(len(starts)))
     steps = _list(_given(inputs, 4)) or [1] * len(starts)
+    if len({axis % max(array.ndim, 1) for axis in axes}) != len(axes):
+        raise ValueError(f"an axis is there twice in {axes}")
     spans = [slice(None)] * array.ndim
     for axis, start, end, stride in zip(axes, starts, ends, steps, strict=True):
         spans[axis] = slice(start, end, stride)  # negative numbers and clamping are Python's
@@ -130,11 +148,13 @@ def _split(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) 
     array = _first(inputs)
     axis = attributes.number("axis", 0)
     sizes = attributes.numbers("split") or _list(_given(inputs, 1))
-    wanted = attributes.number("num_outputs", count)
-    if wanted != count:
+    wanted = attributes.number("num_outputs", 0)
+    if wanted not in (0, count):
         raise ValueError(f"num_outputs is {wanted}, {count} outputs are named")
     length = array.shape[axis]
     if sizes is None:
+        if not wanted and length % count:
+            raise ValueError(f"{length} has no {count} equal pieces")
         each = -(-length // count)
         sizes = [min(each, length - number * each) for number in range(count)]
     if sum(sizes) != length or min(sizes) < 0 or len(sizes) != count:
@@ -161,9 +181,11 @@ def _dequantize(attributes: _Attributes, inputs: Inputs, count: int, budget: Bud
     """(x - zero_point) * scale; the scale is one number, one per index of an axis, or one per block of an axis."""
     array, scale, zero = _first(inputs), _given(inputs, 1), _given(inputs, 2)
     axis, block = attributes.number("axis", 1), attributes.number("block_size", 0)
-    attributes.number("output_dtype", 0)
+    wanted = attributes.number("output_dtype", 0)
     if scale is None or scale.dtype.kind != "f" or array.dtype.kind not in "iu":
         raise ValueError("it needs integers and a scale of floats")
+    if wanted and _FLOATS.get(wanted) != scale.dtype.name:
+        raise ValueError(f"output_dtype is {_FLOATS.get(wanted, wanted)}, its scale is {scale.dtype}")
     if zero is not None and (zero.shape != scale.shape or zero.dtype != array.dtype):
         raise ValueError("the zero point must have the scale's shape and the values' dtype")
     budget.take(3 * array.size * max(4, scale.dtype.itemsize))

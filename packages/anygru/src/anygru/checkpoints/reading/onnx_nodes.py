@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -56,8 +57,7 @@ _ATTRIBUTES = {"activation_alpha": _FLOATS, "activation_beta": _FLOATS, "activat
 _ATTRIBUTES |= {"direction": _STRING, "hidden_size": _INT, "layout": _INT, "linear_before_reset": _INT}
 _ATTRIBUTES |= {"output_sequence": _INT}
 """The attributes of GRU in operator sets 1 to 22, with their types. output_sequence, of set 1, tells which outputs are used."""
-_BETWEEN_LAYERS = {"Squeeze", "Transpose", "Reshape", "Identity", "Dropout"}
-_OF_SHAPES = {"Shape", "Size"}
+OF_SHAPES = {"Shape", "Size"}
 """What reads no values."""
 LONGEST_CHAIN = 16
 
@@ -68,16 +68,19 @@ class Constants(Protocol):
     def value(self, name: str, place: str) -> np.ndarray:
         """Return the array of that name, or raise CheckpointError if it is computed."""
 
+    def stored_within(self, name: str) -> str:
+        """Return the name of a stored number other than 0 from which a value is computed, and nothing else; "" if none is."""
 
-def stacks(graph: "GraphProto", where: str) -> list[list["NodeProto"]]:
-    """GRU nodes grouped into stacks of layers; each feeds only the next."""
+
+def stacks(graph: "GraphProto", constants: Constants, where: str) -> list[list["NodeProto"]]:
+    """GRU nodes grouped into stacks of layers; each feeds only the next, with its axes in the same places."""
     readers: dict[str, list[NodeProto]] = defaultdict(list)
     for node in graph.node:
         for name in node.input:
             readers[name].append(node)
     outputs = {value.name for value in graph.output}
     grus = [node for node in graph.node if node.op_type == "GRU" and node.domain in ("", "ai.onnx")]
-    above = {id(node): _next_layer(node, readers, outputs) for node in grus}
+    above = {id(node): _next_layer(node, readers, outputs, constants) for node in grus}
     fed = {id(node) for node in above.values() if node is not None}
     stacks = []
     for node in grus:
@@ -91,22 +94,51 @@ def stacks(graph: "GraphProto", where: str) -> list[list["NodeProto"]]:
     return stacks
 
 
-def _next_layer(node: "NodeProto", readers: dict[str, list["NodeProto"]], outputs: set[str]) -> "NodeProto | None":
+def _next_layer(
+    node: "NodeProto", readers: dict[str, list["NodeProto"]], outputs: set[str], constants: Constants
+) -> "NodeProto | None":
     """The GRU node whose input is all of this one's output, with the same attributes."""
     name = node.output[0] if node.output else ""
+    batch_first = any(attribute.name == "layout" and attribute.i for attribute in node.attribute)
+    axes = "btdh" if batch_first else "tdbh"  # of Y: steps, directions, sequences, units
     for _ in range(LONGEST_CHAIN):
         # torch's older exporter makes each layer's first state of zeros, for as many sequences as its input's shape tells.
-        reading = [reader for reader in readers[name] if reader.op_type not in _OF_SHAPES]
+        reading = [reader for reader in readers[name] if reader.op_type not in OF_SHAPES]
         if not name or name in outputs or len(reading) != 1:
             return None
         (reader,) = reading
         if reader.op_type == "GRU" and reader.input[0] == name:
             same = _attributes(reader) == _attributes(node) and list(reader.input[4:5]) == list(node.input[4:5])
-            return reader if same and reader is not node else None
-        if reader.op_type not in _BETWEEN_LAYERS or reader.input[0] != name:
+            in_place = axes == ("bth" if batch_first else "tbh")
+            return reader if same and in_place and reader is not node else None
+        moved = _moved(axes, reader, constants) if reader.input[0] == name else None
+        if moved is None:
             return None
-        name = reader.output[0]
+        axes, name = moved, reader.output[0]
     return None
+
+
+def _moved(axes: str, node: "NodeProto", constants: Constants) -> str | None:
+    """Where a GRU's axes are after a node that only moves them; None after any other, or where its numbers are not stored.
+
+    "h" without "d" beside it is the units of all directions.
+    """
+    given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
+    if node.domain not in ("", "ai.onnx"):
+        return None
+    if node.op_type in ("Identity", "Dropout"):
+        return axes
+    if node.op_type == "Transpose":
+        order = given.get("perm", list(range(len(axes)))[::-1])
+        return "".join(axes[place] for place in order) if sorted(order) == list(range(len(axes))) else None
+    try:
+        key = {"Squeeze": "axes", "Reshape": "shape"}[node.op_type]
+        numbers = given.get(key) or [int(value) for value in constants.value(node.input[1], "")]
+    except (KeyError, IndexError, CheckpointError):
+        return None
+    if node.op_type == "Squeeze":  # of an axis of 1, so it is the directions'
+        return axes.replace("d", "") if "d" in axes and numbers in ([axes.index("d")], [axes.index("d") - 4]) else None
+    return axes[:2] + "h" if axes[2:] == "dh" and numbers[:2] == [0, 0] and len(numbers) == 3 else None
 
 
 def _attributes(node: "NodeProto") -> dict[str, bytes]:
@@ -126,6 +158,14 @@ def _checked_attributes(node: "NodeProto", place: str) -> dict[str, "AttributePr
     return given
 
 
+def _stored_inputs(node: "NodeProto", constants: Constants) -> Iterator[str]:
+    """What a caller has to pass, since it is no part of a layer."""
+    for place, name, argument in ((4, "sequence_lens", "lengths"), (5, "initial_h", "h_0")):
+        stored = constants.stored_within(node.input[place]) if len(node.input) > place else ""
+        if stored:
+            yield f"{name}: the model stores it, in {shown(stored)}; a layer has none: pass it on as {argument}"
+
+
 class Node:
     """One GRU node, checked."""
 
@@ -141,9 +181,13 @@ class Node:
         after = "linear_before_reset" in given and given["linear_before_reset"].i != 0
         formula = {"reset": "after" if after else "before", **self._activations(given)}
         batch_first = "layout" in given and given["layout"].i != 0
-        self.mark = EntryMark(formula, direction == "reverse", batch_first)
-        if len(node.input) < 3:
-            raise CheckpointError(f"{place}: a GRU has the inputs X, W and R at least, got {len(node.input)}")
+        self.mark = EntryMark(
+            formula, direction == "reverse", batch_first, notes=tuple(_stored_inputs(node, constants))
+        )
+        if not 3 <= len(node.input) <= 6:
+            raise CheckpointError(
+                f"{place}: a GRU has the inputs X, W and R at least, and six at most, got {len(node.input)}"
+            )
         self._arrays = {key: constants.value(node.input[at], place) for key, at in (("W", 1), ("R", 2))}
         if len(node.input) > 3 and node.input[3]:
             self._arrays["B"] = constants.value(node.input[3], place)

@@ -252,6 +252,7 @@ class _Writer:
         full_path = flat_name((*home, renamed_path)) if renamed_path else prefix
         if layout.marked:
             formula = {"reset": gru.reset, "gate_activation": gru.gate_activation, "activation": gru.activation}
+            formula |= {"zoneout": repr(gru.zoneout)} if gru.zoneout else {}
             self.marks[full_path] = EntryMark(formula, gru.reverse)
             self._report.notes.append(
                 f"{full_path or 'the GRU'}: only {layout.name} computes it, torch has no such GRU"
@@ -275,6 +276,8 @@ class _Writer:
             if gru.frozen:
                 self._report.notes.append(f"{gru.path or 'the GRU'}: its {gru.frozen} weights became float32")
             return tensors, layout
+        if gru.zoneout:
+            raise CheckpointError(f"--weights {wanted}: {gru.path or 'the GRU'}: a frozen layer has no zoneout")
         if not can:
             raise CheckpointError(
                 f"--weights {wanted}: frozen layers are written to safetensors and torch files, not to {self._report.target}"
@@ -328,11 +331,12 @@ class _Writer:
         ]
         name = gru.path or "the GRU"
         special = f"its activations {own}" + (" and its direction (backwards)" if gru.reverse else "")
+        special += f" and its zoneout of {gru.zoneout:g}" if gru.zoneout else ""
         if gru.problem and not self._approximate:
             raise CheckpointError(f"{name}: {gru.problem}; with approximations allowed the weights alone are written")
         if gru.problem:
             self._report.approximated.append(f"{name}: the weights alone are written: {gru.problem}")
-        elif own != ("sigmoid", "tanh") or gru.reverse:
+        elif own != ("sigmoid", "tanh") or gru.reverse or gru.zoneout:
             marked = [layout for layout in layouts if layout.marked and layout.cell == gru.cell]
             if marked:
                 return marked[0]
