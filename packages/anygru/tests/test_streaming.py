@@ -180,3 +180,13 @@ def test_reset_takes_bytes_for_indices_and_no_index_for_none() -> None:
     stream.reset(torch.tensor([1, 1, 1], dtype=torch.uint8))  # torch's own indexing would take them for a mask of all
     assert stream.state[:, [0, 2]].all()
     assert not stream.state[:, 1].any()
+
+
+def test_a_step_that_does_not_fit_resets_nothing() -> None:
+    stream = anygru.GRU(3, 4).stream(2)
+    stream.step(torch.randn(2, 3))
+    before = stream.state
+    for wrong in (torch.randn(2, 5), torch.randn(3, 3), torch.randn(2, 3).double()):
+        with pytest.raises((ValueError, TypeError)):
+            stream.step(wrong, resets=torch.tensor([True, True]))
+        assert torch.equal(stream.state, before)

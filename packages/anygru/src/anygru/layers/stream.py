@@ -166,14 +166,16 @@ class Stream:
                 state of zeros.
             reset_states: [L, B, H] ([L, H]), or [L, 1, H] for all sequences: start from these.
         """
+        form = "[I]" if self.batch_size is None else "[B, I]"
         if resets is not None or reset_states is not None:
+            self._check("x", x, form)  # before any state changes
             starts = 0.0 if reset_states is None else self._check_starts(reset_states, resets)
             over = self._check_resets(resets, ()).reshape(-1, 1)
             self._state = torch.where(over, starts, self._state)
         output = self._advance_in_place(x, many=False)
         if output is not None:
             return output
-        self._check("x", x, "[I]" if self.batch_size is None else "[B, I]")
+        self._check("x", x, form)
         return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
 
     def run(self, chunk: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
