@@ -116,6 +116,8 @@ class Service:
         )
         (self.width,) = self.pool.step_shape
         self.open: dict[str, anygru.Session] = {}
+        self.waiting: dict[asyncio.Task[Any], float] = {}
+        """The tasks of connections that wait for a frame, with the time that ends the wait."""
         self.ready = True
 
     async def save(self) -> None:
@@ -127,12 +129,22 @@ class Service:
             await asyncio.sleep(self.options.save_every)
             await self.save()
 
+    async def end_the_idle(self) -> None:
+        """Cancel each wait that is too long. A timer for each frame would cost as much as its step."""
+        while True:
+            await asyncio.sleep(min(1.0, self.options.idle / 10, self.options.max_age / 10))
+            now = time.monotonic()
+            for task in [task for task, until in self.waiting.items() if until <= now]:
+                del self.waiting[task]
+                task.cancel()
+
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        saving = asyncio.create_task(self.save_now_and_then())
+        tasks = [asyncio.create_task(self.save_now_and_then()), asyncio.create_task(self.end_the_idle())]
         yield
         self.ready = False
-        saving.cancel()
+        for task in tasks:
+            task.cancel()
         await self.save()
 
     async def session(self, socket: WebSocket) -> None:
@@ -160,15 +172,28 @@ class Service:
                 session.close()
                 SESSIONS.set(len(self.open))
 
+    async def frame(self, socket: WebSocket, until: float) -> Any:
+        """The next message; None after a time of `time.monotonic()`."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.waiting[task] = until
+        try:
+            return await socket.receive()
+        except asyncio.CancelledError:
+            if task in self.waiting:  # somebody else cancels the connection
+                raise
+            return None
+        finally:
+            self.waiting.pop(task, None)
+
     async def converse(self, socket: WebSocket, session: anygru.Session) -> None:
         """Answer one frame after the other: a client that sends faster than it reads waits."""
         oldest = time.monotonic() + self.options.max_age
         while True:
-            left = oldest - time.monotonic()
-            try:
-                message = await asyncio.wait_for(socket.receive(), max(0.0, min(self.options.idle, left)))
-            except asyncio.TimeoutError:
-                if left <= self.options.idle:
+            start = time.monotonic()
+            message = await self.frame(socket, min(start + self.options.idle, oldest)) if start < oldest else None
+            if message is None:
+                if oldest <= time.monotonic():
                     return await self.refuse(socket, RESTART, "connect again: the session goes on")
                 return await self.refuse(socket, IDLE, f"no step in {self.options.idle:g} s")
             if message["type"] == "websocket.disconnect":

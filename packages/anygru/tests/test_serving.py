@@ -221,6 +221,28 @@ def test_an_old_connection_begins_again_where_it_was(start):
     asyncio.run(work())
 
 
+def test_an_idle_connection_is_closed_and_goes_on_later(folder, start):
+    x = torch.randn(4, WIDTH)
+    service = start("--idle", "0.5")
+
+    async def client():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, x[:1])
+            await asyncio.sleep(0.1)
+            await talk(connection, x[1:3])
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                await asyncio.wait_for(connection.recv(), 30)
+            assert closed.value.rcvd.code == 4000
+        async with service.connect(token) as connection:
+            assert json.loads(await connection.recv())["steps"] == 3
+            outputs, _ = await talk(connection, x[3:])
+        assert torch.equal(outputs, expected(folder, x)[3:])
+
+    asyncio.run(client())
+    assert 'anygru_refused_total{code="4000"} 1.0' in service.get("metrics")
+
+
 def test_a_wide_step_is_not_too_long(tmp_path, start):
     anygru.save_checkpoint(anygru.GRU(64, 9), tmp_path / "model.safetensors")
     service = start()

@@ -153,7 +153,7 @@ class SessionPool:
         """With eviction: row -> weak reference to its session, the one that waited longest first."""
         self._on_evict = on_evict
         self._max_delay, self._max_batch = max_delay, check_size("max_batch", max_batch)
-        self._waiting: list[tuple[Session, Tensor, asyncio.Future[Tensor]]] = []
+        self._waiting: dict[Session, tuple[Tensor, asyncio.Future[Tensor]]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -274,10 +274,10 @@ class SessionPool:
         check_step(self._machine, x.unsqueeze(0) if isinstance(x, Tensor) else x, 1)
         if session.is_closed or session._pool is not self:
             raise SessionError("the session is closed" if session.is_closed else "the session is of another pool")
-        if any(each is session for each, _, _ in self._waiting):
+        if session in self._waiting:
             raise SessionError("the session has submitted a step that is not computed yet")
         future: asyncio.Future[Tensor] = loop.create_future()
-        self._waiting.append((session, x, future))
+        self._waiting[session] = x, future
         if len(self._waiting) >= self._max_batch:
             self._flush()
         elif self._timer is None:
@@ -289,9 +289,9 @@ class SessionPool:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         good = []
-        for session, x, future in waiting:
+        for session, (x, future) in waiting.items():
             if future.cancelled():
                 continue
             if session.is_closed:
