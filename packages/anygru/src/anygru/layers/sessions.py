@@ -148,6 +148,8 @@ class SessionPool:
         self._busy = bytearray(self.capacity)
         self._in_use = np.frombuffer(self._busy, np.uint8)
         """1 for a row that a call reads or writes; changes under the lock. The two share memory, as above."""
+        self._places = np.zeros(self.capacity, np.int32)
+        """The place in a call of each row that it names, which tells whether it names one twice; under the lock."""
         self._lock = threading.RLock()
         self._idle: OrderedDict[int, weakref.ref[Session]] | None = OrderedDict() if evict else None
         """With eviction: row -> weak reference to its session, the one that waited longest first."""
@@ -336,8 +338,11 @@ class _Use:
                 raise SessionError("the session is closed")
             if pool._in_use[rows].any():
                 raise SessionError("the session is being stepped by another thread")
-            if len(rows) > 1 and len(set(rows.tolist())) != len(rows):
-                raise SessionError("a session is given twice")
+            if len(rows) > 1:
+                numbers = np.arange(len(rows), dtype=np.int32)
+                pool._places[rows] = numbers
+                if (pool._places[rows] != numbers).any():
+                    raise SessionError("a session is given twice")
             pool._in_use[rows] = 1
         self._rows = rows
         return rows
