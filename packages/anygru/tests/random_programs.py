@@ -73,7 +73,9 @@ class Program(NamedTuple):
         form = pick.choice(forms)
         steps, batch = pick.choice((1, 2, 5, 9)), 1 if form == "one" else pick.choice((1, 2, 3, 5, 17))
         ragged = form in FORMS[3:]
-        lengths = [pick.randint(0 if form in ("lengths", "list") else 1, steps) if ragged else steps for _ in range(batch)]
+        lengths = [
+            pick.randint(0 if form in ("lengths", "list") else 1, steps) if ragged else steps for _ in range(batch)
+        ]
         if ragged:
             lengths[pick.randrange(batch)] = steps
         states = arguments["num_layers"] * (2 if arguments["bidirectional"] else 1)
@@ -83,7 +85,9 @@ class Program(NamedTuple):
             resets = torch.rand(steps, batch, generator=make) < 0.35
             reset_states = pick.choice((None, values(states, steps, batch, hidden), values(states, 1, hidden)))
         if pick.random() < 0.35:
-            decay = torch.rand(states, steps, batch, pick.choice((1, hidden)), generator=make, dtype=torch.float64) * 1.4
+            decay = (
+                torch.rand(states, steps, batch, pick.choice((1, hidden)), generator=make, dtype=torch.float64) * 1.4
+            )
         returns = pick.random() < 0.3
         return cls(arguments, form, lengths, values(steps, batch, features), h_0, resets, reset_states, decay, returns)
 
@@ -94,7 +98,9 @@ class Program(NamedTuple):
     def layer(self, dtype: torch.dtype = torch.float64, **changes: Any) -> anygru.GRU:
         """In eval mode, with weights from this program's own generator."""
         torch.manual_seed(0)
-        made = anygru.GRU(**{**self.arguments, "batch_first": self.form == "batch first", **changes}, dtype=torch.float64)
+        made = anygru.GRU(
+            **{**self.arguments, "batch_first": self.form == "batch first", **changes}, dtype=torch.float64
+        )
         make = torch.Generator().manual_seed(len(self.lengths) + self.x.shape[0])
         with torch.no_grad():
             for parameter in made.parameters():
@@ -112,7 +118,13 @@ class Program(NamedTuple):
 
     def without(self, *names: str) -> Program:
         """The program with these options as they are by default."""
-        usual = {"gradient_clipping": None, "norm": None, "zoneout": 0.0, "activation": "tanh", "gate_activation": "sigmoid"}
+        usual = {
+            "gradient_clipping": None,
+            "norm": None,
+            "zoneout": 0.0,
+            "activation": "tanh",
+            "gate_activation": "sigmoid",
+        }
         return self._replace(arguments={**self.arguments, **{name: usual[name] for name in names}})
 
     def part(self, tensors: dict[str, Tensor], steps: slice) -> tuple[Program, dict[str, Tensor]]:
