@@ -15,8 +15,13 @@ Progress = Callable[[int], None]
 """Called with the number of bytes that have been written since the last call."""
 
 
-_FORMULA = {"reset": ("after", "before"), "gate_activation": (), "activation": (), "direction": ("forward", "reverse")}
-_FORMULA["zoneout"] = ()
+_FORMULA: dict[str, tuple[str, ...]] = {
+    "reset": ("after", "before"),
+    "gate_activation": (),
+    "activation": (),
+    "zoneout": (),
+    "direction": ("forward", "reverse"),
+}
 """The keys of a formula in a file's metadata, and the values of those that have few."""
 _PROBABILITY = re.compile(r"0?\.\d{1,20}|[01](?:\.0)?|\d(?:\.\d{1,20})?e-\d{1,2}")
 
