@@ -57,8 +57,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     assert len(pad) <= 2 * input.dim(), f"pad: {len(pad)} numbers for a tensor of {input.dim()} dimensions"
     if mode == "constant" and min(pad, default=0) < 0 < max(pad):
         # Torch cuts off before it adds, and fails where more is cut off than is there.
-        input = torch.nn.functional.pad(input, [max(count, 0) for count in pad], mode, value)
-        pad = [min(count, 0) for count in pad]
+        added = torch.nn.functional.pad(input, [max(count, 0) for count in pad], mode, value)
+        return torch.nn.functional.pad(added, [min(count, 0) for count in pad], mode, value)
     return torch.nn.functional.pad(input, pad, mode, value)
 
 

@@ -261,18 +261,18 @@ class Optimizer(torch.optim.Optimizer):
                 self._load_state_of(parameter, state_dict["state"].get(number, {}))
 
     def _load_state_of(self, parameter: Parameter, saved: Mapping[str, Any]) -> None:
-        own = {name: saved[name] for name in self.STATE or saved if name in saved}
+        own: dict[str, Any] = {name: saved[name] for name in self.STATE or saved if name in saved}
         if not own:
             self.state.pop(parameter, None)
             return
         for name, value in own.items():
-            if not isinstance(value, torch.Tensor):  # a number of a program's own optimizer
-                continue
-            own[name] = (
-                value.detach().to_global(parameter.placement, parameter.sbp)
-                if parameter.is_global
-                else value.detach().to(parameter.device)
-            )
+            if not isinstance(value, torch.Tensor):
+                continue  # a number of a program's own optimizer
+            alone: Any = value.detach()
+            if parameter.is_global:
+                own[name] = alone.to_global(parameter.placement, parameter.sbp)
+            else:
+                own[name] = alone.to(parameter.device)
         self.state[parameter] = own
 
     def _with_states(self) -> Iterable[Parameter]:
