@@ -2,7 +2,8 @@
 # make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package, without the long ones
 #              (LONG=yes: with them)
 # make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
-#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others); the report is left in build/versions
+#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others; LONG=yes: the long tests, too); the report is left in
+#                     build/versions
 # make test-wheel    the core's tests on a wheel of it in a fresh environment (PYTHON=python3.12)
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
@@ -33,7 +34,8 @@ SECONDS ?= 60
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
 TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
 # While one package is worked on, what takes long is left out; the run of all packages has everything.
-MARKS = not slow and not gpu$(if $(PACKAGE),$(if $(LONG),, and not long))
+SHORT = not slow and not gpu$(if $(LONG),, and not long)
+MARKS = $(if $(PACKAGE),$(SHORT),not slow and not gpu)
 
 # Without a GPU torch's build for CPUs will do, which is far smaller: a local version such as 2.13.0+cpu. (macOS has no other.)
 # It comes from where pip is configured to look, indexes or a folder of wheels; where they have none, torch comes as they have it.
@@ -68,7 +70,7 @@ test-oldest:
 	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install $(if $(TORCH_VERSION),$(CHOSEN)) --editable "packages/anygru[test]"
-	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" packages/anygru/tests \
+	.venv-oldest/bin/python -m pytest -n 2 -m "$(SHORT)" --ignore-glob="*triton*" packages/anygru/tests \
 	--junitxml=build/versions/$(or $(TORCH_VERSION),as-it-is).xml \
 	-o junit_suite_name="$$(.venv-oldest/bin/python docs/versions.py --here)" $(ARGS)
 
