@@ -12,7 +12,7 @@ def answering(monkeypatch):
     def make(*faults):
         left = list(faults)
         monkeypatch.setattr(peers, "MOMENT", 0)
-        monkeypatch.setattr(peers, "_peers", [peers._Peer(1, "host", "192.0.2.1", 1)])
+        monkeypatch.setattr(peers, "_peers", [peers._Peer(1, "host", "192.0.2.1", 1, 0)])
         monkeypatch.setattr(peers._Peer, "fault", lambda peer: left.pop(0))
         return left
 

@@ -83,3 +83,5 @@ def _show_and_keep(kind: type[BaseException], error: BaseException, trace: Trace
     }
     with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
         json.dump(record, file)
+    if silent:
+        sys.modules["anygru.parallel.peers"].let_end()

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from .addresses import LOOPBACK, PATIENCE, own_address
 
 MOMENT = 0.5  # seconds in which a process that is ending closes its connections
+ENDING = 5.0  # seconds in which it ends after that
 _SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "timeout", "tcpstore", "recv")
 
 
@@ -25,6 +26,7 @@ class _Peer:
     machine: str
     address: str
     port: int
+    process: int
 
     def __str__(self) -> str:
         return f"rank {self.rank} on {self.machine} ({self.address})"
@@ -38,6 +40,16 @@ class _Peer:
         except OSError:
             return f"{self} does not answer"
         return None
+
+    def is_ending(self) -> bool:
+        """Whether it is a process of this machine whose end its parent has not seen, though it answers no more."""
+        if self.machine != socket.gethostname() or self.fault() != f"{self} has ended":
+            return False
+        try:
+            os.kill(self.process, 0)
+        except OSError:
+            return False
+        return True
 
 
 _peers: list[_Peer] = []
@@ -53,7 +65,8 @@ def introduce(rank: int, size: int) -> None:
     _listening.bind((address, 0))
     _listening.listen()
     everyone: list[_Peer | None] = [None] * size
-    dist.all_gather_object(everyone, _Peer(rank, socket.gethostname(), address, _listening.getsockname()[1]))
+    own = _Peer(rank, socket.gethostname(), address, _listening.getsockname()[1], os.getpid())
+    dist.all_gather_object(everyone, own)
     _peers[:] = [peer for peer in everyone if peer is not None and peer.rank != rank]
 
 
@@ -67,6 +80,13 @@ def silent() -> list[str]:
         time.sleep(MOMENT)
         faults = _faults()
     return faults
+
+
+def let_end() -> None:
+    """Wait until the launcher has the exit status of each process that is ending, which is the cause; at most `ENDING`."""
+    latest = time.monotonic() + ENDING
+    while time.monotonic() < latest and any(peer.is_ending() for peer in _peers):
+        time.sleep(0.05)
 
 
 def _faults() -> list[str]:
