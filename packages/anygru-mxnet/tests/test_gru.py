@@ -74,6 +74,16 @@ def test_the_layer_is_the_formula(layout, directions, depth, hybrid):
     np.testing.assert_allclose(turn(layer(wide(turn(x))).asnumpy()), from_zeros, atol=1e-12)
 
 
+def test_states_begin_with_what_a_draw_makes():
+    layer = rnn.GRU(3, 2)
+    (state,) = layer.begin_state(4, func=nd.random.uniform, low=2, high=3)
+    assert state.shape == (2, 4, 3)
+    assert state.asnumpy().min() >= 2
+    (state,) = rnn.GRUCell(3).begin_state(4, func=nd.random.normal, scale=0)
+    assert state.shape == (4, 3)
+    assert (state.asnumpy() == 0).all()
+
+
 def test_a_hybridized_layer_keeps_the_form_of_its_first_call():
     layer, x = filled(rnn.GRU(3, input_size=2)), wide(np.ones((2, 1, 2)))
     layer.hybridize()

@@ -259,6 +259,23 @@ def test_numbers_of_operators_are_single_in_double_arrays():
     assert nd.SequenceMask(values.reshape((2, 1)), lengths, True, value=0.1).asnumpy()[1, 0] == tenth
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_the_randomized_relu_draws_slopes_in_training_only(dtype):
+    x = nd.array([[-1, 2, -3]] * 500, dtype=dtype)
+    x.attach_grad()
+    output, slopes = nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.2, upper_bound=0.4)
+    np.testing.assert_allclose(output[0].asnumpy(), [-0.3, 2, -0.9], rtol=1e-3)  # MXNet 1.9.1's numbers
+    with mx.autograd.record():
+        output, slopes = nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.2, upper_bound=0.4)
+    output.backward()
+    drawn, values = slopes.asnumpy(), x.asnumpy()
+    assert output.dtype == slopes.dtype == np.dtype(dtype)
+    assert np.asarray(0.2, dtype) <= drawn.min() < drawn.max() <= np.asarray(0.4, dtype)
+    assert drawn.std() > 0.05  # of the uniform distribution: 0.0577
+    np.testing.assert_allclose(output.asnumpy(), np.where(values > 0, values, values * drawn), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.asnumpy(), np.where(values > 0, 1, drawn), rtol=1e-6)
+
+
 def test_what_is_no_array_is_refused_with_mxnets_errors():
     ones = nd.ones((2,))
     for call, error in (

@@ -50,6 +50,8 @@ PARTIAL = {
     "transpose": (sym.transpose(x, axes=(0, 3, 2, 1)), {"x": (0, 3, 224, 224)}, (0, 224, 224, 3)),
     "pick": (sym.pick(x, y, axis=1), {"x": (0, 3, 3), "y": (0, 3)}, (0, 3)),
     "stack": (sym.stack(x, y), {"x": (0, 3), "y": (2, 3)}, (2, 2, 3)),
+    "broadcast_add": (sym.broadcast_add(x, y), {"x": (2, 0), "y": (1, 3)}, (2, 0)),
+    "broadcast_mul": (sym.broadcast_mul(x, y), {"x": (0, 0), "y": (2, 1)}, (0, 0)),
 }
 
 
@@ -60,3 +62,8 @@ def test_what_is_known_of_a_result(name):
     with mx.util.np_shape(True):  # where 0 is a size, -1 is none, and an unknown shape is None
         given = {key: tuple(size or -1 for size in shape) for key, shape in given.items()}
         assert symbol.infer_shape_partial(**given)[1] == [tuple(size or -1 for size in expected) or None]
+
+
+def test_known_sizes_that_do_not_broadcast_are_refused():
+    with pytest.raises(mx.MXNetError, match="broadcast"):
+        sym.broadcast_add(x, y).infer_shape_partial(x=(2, 0), y=(3, 1))

@@ -147,6 +147,54 @@ def test_a_graph_is_drawn_as_text(tmp_path, monkeypatch):
     assert (tmp_path / "net.gv").read_text() == drawing.source
 
 
+TABLE = """\
+____________________________________________________________
+Layer (type)        Output Shape   Param #   Previous Layer
+============================================================
+data(null)          4x9x9          0
+____________________________________________________________
+c(Convolution)      8x7x7          152       data
+____________________________________________________________
+b(BatchNorm)        8x7x7          16        c
+____________________________________________________________
+d(Convolution)      8x7x7          64        b
+____________________________________________________________
+plus(elemwise_add)  8x7x7          0         d
+                                             b
+____________________________________________________________
+fc(FullyConnected)  3              27        plus
+____________________________________________________________
+split(SliceChannel)                0         fc
+____________________________________________________________
+a(Activation)       1              0         split
+============================================================
+Total params: 259
+____________________________________________________________
+"""
+
+
+def test_a_graph_is_printed_as_mxnet_prints_it(capsys):
+    layer = sym.Convolution(sym.var("data"), kernel=(3, 3), num_filter=8, num_group=2, name="c")
+    layer = sym.BatchNorm(layer, name="b")
+    layer = sym.elemwise_add(
+        sym.Convolution(layer, kernel=(1, 1), num_filter=8, no_bias=True, name="d"), layer, name="plus"
+    )
+    parts = sym.split(sym.FullyConnected(layer, num_hidden=3, name="fc"), num_outputs=3, name="split")
+    symbol = sym.Activation(parts[1], act_type="tanh", name="a")
+    mx.viz.print_summary(symbol, {"data": (2, 4, 9, 9)}, line_length=60, positions=[20, 35, 45, 60])
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in shown] == TABLE.splitlines()
+    assert {len(line) for line in shown} == {60, len("Total params: 259")}
+    mx.viz.print_summary(sym.FullyConnected(sym.var("x"), num_hidden=3), line_length=80)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1].split() == ["Layer", "(type)", "Output", "Shape", "Param", "#", "Previous", "Layer"]
+    assert [len(line) for line in shown] == [80] * 7 + [len("Total params: 3"), 80]
+    with pytest.raises(ValueError, match="incomplete"), pytest.warns(UserWarning, match="Cannot decide shape"):
+        mx.viz.print_summary(symbol, {"fc_weight": (3, 392)})
+    with pytest.raises(TypeError, match="Symbol"):
+        mx.viz.print_summary(3)
+
+
 def test_a_cell_of_the_users_own():
     class Own(mx.rnn.BaseRNNCell):
         state_info = [{"shape": (0, 2), "__layout__": "NC"}]

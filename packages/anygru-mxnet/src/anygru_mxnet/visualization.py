@@ -1,11 +1,14 @@
-"""`mx.viz`: graphs as text for Graphviz's `dot`. Of MXNet 1.9's `mxnet.visualization`."""
+"""`mx.viz`: graphs as a table, and as text for Graphviz's `dot`. Of MXNet 1.9's `mxnet.visualization`."""
 
+import math
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .base import MXNetError
+from .operators.registry import truth, value_of
+from .symbol.node import Entry, Node
 from .symbol.symbol import Symbol
 
 _WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
@@ -49,6 +52,106 @@ class _Drawing:
     view = render
 
 
+def _sizes(symbol: Symbol, shape: dict[str, tuple[int, ...]] | None) -> dict[str, tuple[int, ...]]:
+    """The shapes of everything in a graph by its name, from those of inputs; none where none are given.
+
+    Raises:
+        TypeError: for anything but a symbol.
+        ValueError: for shapes that do not determine all others.
+    """
+    if not isinstance(symbol, Symbol):
+        raise TypeError(f"symbol must be a Symbol, got {type(symbol).__name__}")
+    if shape is None:
+        return {}
+    inside = symbol.get_internals()
+    shapes = inside.infer_shape(**shape)[1]
+    if shapes is None:
+        raise ValueError("Input shape is incomplete")
+    return dict(zip(inside.list_outputs(), shapes, strict=True))
+
+
+def print_summary(
+    symbol: Symbol,
+    shape: dict[str, tuple[int, ...]] | None = None,
+    line_length: int = 120,
+    positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
+) -> None:
+    """Print a table of a symbol's operators: names, shapes of results, parameters, and where inputs come from.
+
+    Parameters are counted for Convolution, FullyConnected, BatchNorm and Embedding, as in MXNet 1.9.1; without shapes
+    inputs count as having no features.
+
+    Args:
+        symbol: the graph.
+        shape: shapes of inputs by name.
+        line_length: letters in a line.
+        positions: where the four columns end, as letters or, if the last is at most 1, as parts of a line.
+
+    Raises:
+        TypeError: for anything but a symbol.
+        ValueError: for shapes that do not determine all others.
+    """
+    sizes = _sizes(symbol, shape)
+    ends = [int(line_length * end) for end in positions] if positions[-1] <= 1 else [int(end) for end in positions]
+    nodes = symbol._nodes()
+    head, output = symbol._entries[0]
+    # MXNet 1.9.1 takes the three numbers of the first head in a file, (node, output, 0), for three nodes (read there).
+    heads = {id(nodes[place]) for place in (nodes.index(head), output, 0) if place < len(nodes)}
+    print("_" * line_length)
+    print(_row(("Layer (type)", "Output Shape", "Param #", "Previous Layer"), ends))
+    print("=" * line_length)
+    total = 0
+    for place, node in enumerate(nodes):
+        if node.operator is None and place > 0:
+            continue
+        before = [entry for entry in node.inputs if entry[0].operator is not None or id(entry[0]) in heads]
+        count = _parameters(node, before, sizes)
+        total += count
+        kind = "null" if node.operator is None else node.operator.name
+        carried = _size(node, sizes)[1:] if id(node) in heads or node.operator is not None else ()
+        names = [below.name for below, _ in before] or [""]
+        print(_row((f"{node.name}({kind})", "x".join(map(str, carried)), str(count), names[0]), ends))
+        for name in names[1:]:
+            print(_row(("", "", "", name), ends))
+        print(("=" if place == len(nodes) - 1 else "_") * line_length)
+    print(f"Total params: {total}")
+    print("_" * line_length)
+
+
+def _row(fields: Sequence[str], ends: Sequence[int]) -> str:
+    """One line, each field cut where its column ends."""
+    line = ""
+    for field, end in zip(fields, ends, strict=False):
+        line = (line + field)[:end].ljust(end)
+    return line
+
+
+def _size(node: Node, sizes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of a node's only result; () if there are several, as MXNet shows them, or if it is unknown."""
+    return sizes.get(node.name if node.operator is None else f"{node.name}_output", ())
+
+
+def _parameters(node: Node, before: Sequence[Entry], sizes: dict[str, tuple[int, ...]]) -> int:
+    """How many numbers an operator learns, where MXNet's table counts them."""
+    kind = "" if node.operator is None else node.operator.name
+    features = 0
+    for below, _ in before:
+        size = _size(below, sizes)
+        features += size[1] if len(size) > 1 else len(size)
+    biased = not truth(node.attrs.get("no_bias", "False"))
+    if kind == "Convolution":
+        outputs, kernel = int(node.attrs["num_filter"]), value_of(node.attrs["kernel"], "kernel")
+        weights = features * outputs // int(node.attrs.get("num_group", 1)) * math.prod(kernel)
+        return weights + outputs * biased
+    if kind == "FullyConnected":
+        return (features + biased) * int(node.attrs["num_hidden"])
+    if kind == "BatchNorm":
+        return 2 * sum(_size(node, sizes)[1:2])
+    if kind == "Embedding":
+        return int(node.attrs["input_dim"]) * int(node.attrs["output_dim"])
+    return 0
+
+
 def plot_network(
     symbol: Symbol,
     title: str = "plot",
@@ -71,16 +174,9 @@ def plot_network(
 
     Raises:
         TypeError: for anything but a symbol.
-        MXNetError: for shapes that do not determine all others.
+        ValueError: for shapes that do not determine all others.
     """
-    if not isinstance(symbol, Symbol):
-        raise TypeError("symbol must be a Symbol")
-    inside, drawing, sizes = symbol.get_internals(), _Drawing(title, save_format), {}
-    if shape is not None:
-        shapes = inside.infer_shape(**shape)[1]
-        if shapes is None:
-            raise MXNetError("Input shape is incomplete")
-        sizes = dict(zip(inside.list_outputs(), shapes, strict=True))
+    sizes, drawing = _sizes(symbol, shape), _Drawing(title, save_format)
     style = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     listed = ", ".join(f'{key}="{value}"' for key, value in {**style, **(node_attrs or {})}.items())
     hidden = set()
@@ -92,7 +188,7 @@ def plot_network(
         drawing.lines.append(f'"{node.name}" [label="{label}", {listed}]')
         for below, index in node.inputs:
             if id(below) not in hidden:
-                size = sizes.get(below.name if below.operator is None else below.output_name(index), ())
+                size = sizes.get(below.output_name(index), ())
                 carried = f' [label="{"x".join(map(str, size[1:]))}"]' if size[1:] else ""
                 drawing.lines.append(f'"{node.name}" -> "{below.name}"{carried}')
     return drawing

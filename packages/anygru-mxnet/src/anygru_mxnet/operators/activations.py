@@ -11,6 +11,7 @@ from torch.nn import functional
 from anygru.extend import single
 
 from ..base import DtypeLike, MXNetError, torch_dtype
+from ..state import state
 from .registry import operator, truth
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -46,6 +47,8 @@ def _slopes_shape(attributes: Mapping[str, Any], shapes: list) -> list:
     infer=_slopes_shape,
     begins={"gamma": '["Constant", {"value": 0.25}]'},
     needs=lambda attributes: ["data", "gamma"] if attributes.get("act_type") == "prelu" else ["data"],
+    visible=lambda attributes: 2 if attributes.get("act_type") == "rrelu" else 1,
+    output_names=("output", "mask"),
 )
 def _leaky_relu(
     data: Tensor,
@@ -54,7 +57,7 @@ def _leaky_relu(
     slope: float = 0.25,
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
-) -> Tensor:
+) -> Tensor | tuple[Tensor, Tensor]:
     slope = single(slope)
     if act_type == "leaky":
         return functional.leaky_relu(data, slope)
@@ -68,7 +71,20 @@ def _leaky_relu(
         return functional.selu(data)
     if act_type == "gelu":
         return functional.gelu(data)
-    raise MXNetError(f"LeakyReLU: act_type must be leaky, prelu, elu, selu or gelu, got {act_type!r}")
+    if act_type == "rrelu":
+        return _randomized_relu(data, single(lower_bound), single(upper_bound))
+    raise MXNetError(f"LeakyReLU: act_type must be leaky, prelu, elu, selu, gelu or rrelu, got {act_type!r}")
+
+
+def _randomized_relu(data: Tensor, lower: float, upper: float) -> tuple[Tensor, Tensor]:
+    """A ReLU whose slopes below 0 are drawn in training and their mean in prediction; and those slopes.
+
+    MXNet 1.9.1 gives both results, too; in training its process ends on a CPU ("Segmentation fault", seen).
+    """
+    slopes = torch.full_like(data, (lower + upper) / 2).detach()
+    if state.training:
+        slopes.uniform_(lower, upper)
+    return torch.where(data > 0, data, data * slopes), slopes
 
 
 def _softmax_input(data: Tensor, temperature: float | None, name: str) -> Tensor:

@@ -207,11 +207,28 @@ def _results_on_trial(node: Node, sizes: list[Shape]) -> list[Shape | None]:
         try:
             trials.append(_results(node, [tuple(size or trial for size in shape) for shape in sizes]))
         except MXNetError:  # two unknown sizes, or one and a known one, that must be the same
-            return []
+            return [_broadcast(node, sizes)] if _broadcasts(node) else []
     return [
         tuple(a if a == b else 0 for a, b in zip(first, second, strict=True)) if len(first) == len(second) else None
         for first, second in zip(*trials, strict=True)
     ]
+
+
+def _broadcasts(node: Node) -> bool:
+    return node.operator is not None and node.operator.pointwise and not node.operator.alike
+
+
+def _broadcast(node: Node, sizes: list[Shape]) -> Shape:
+    """The shape of arrays that broadcast, with 0 where any of them has an unknown size (MXNet 1.9.1, recorded).
+
+    Raises:
+        MXNetError: for sizes that are known and do not fit.
+    """
+    ndim = max(map(len, sizes))
+    axes = list(zip(*((1,) * (ndim - len(shape)) + shape for shape in sizes), strict=True))
+    if any(len(set(axis) - {0, 1}) > 1 for axis in axes):
+        raise MXNetError(f"{node.name}: inputs must broadcast, got the shapes {', '.join(map(str, sizes))}")
+    return tuple(0 if 0 in axis else max(axis) for axis in axes)
 
 
 def _results(node: Node, sizes: list[Shape]) -> list[Shape]:

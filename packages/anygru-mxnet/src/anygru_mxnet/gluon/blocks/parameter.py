@@ -396,3 +396,5 @@ class Parameter:
             f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage type is default. "
             "Please use data() instead."
         )
+
+    list_row_sparse_data = row_sparse_data
