@@ -231,3 +231,23 @@ def test_iterators_around_others():
     shorter = mx.io.PrefetchingIter([base, mx.io.NDArrayIter(np.ones(2), None, 2)])
     with pytest.raises(AssertionError, match="mismatches"):
         list(shorter)
+
+
+def test_an_epoch_logs_the_metric_as_it_was_before_the_last_callback(caplog):
+    class Mean(mx.metric.EvalMetric):  # as programs write them: without sums over the epoch
+        def update(self, labels, preds):
+            self.sum_metric += float(preds[0].sum().asscalar())
+            self.num_inst += 4
+
+    def callback(param):
+        seen.append((param.nbatch, param.locals["data_batch"] is not None, param.locals["next_data_batch"] is None))
+        param.eval_metric.reset()
+
+    caplog.set_level(logging.INFO)
+    seen = []
+    data = mx.io.NDArrayIter(X, Y, 4)
+    mx.mod.Module(net(4)).fit(data, None, Mean("mean"), batch_end_callback=callback, num_epoch=2)
+    assert [message for message in caplog.messages if "Train" in message] == [
+        f"Epoch[{epoch}] Train-mean=1.000000" for epoch in range(2)
+    ]
+    assert seen == [(0, True, False), (1, True, False), (2, True, True)] * 2

@@ -170,13 +170,12 @@ class BaseModule:
         eval_metric = eval_metric if isinstance(eval_metric, metric.EvalMetric) else metric.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
             began = time.time()
-            self._train_epoch(train_data, epoch, eval_metric, batch_end_callback)
-            for name, value in eval_metric.get_global_name_value():
+            for name, value in self._train_epoch(train_data, epoch, eval_metric, batch_end_callback):
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - began)
             arg_now, aux_now = self.get_params()
             _call(epoch_end_callback, epoch, self.symbol, arg_now, aux_now)
-            if eval_data:
+            if eval_data is not None:
                 for name, value in self.score(
                     eval_data, validation_metric or eval_metric, None, eval_batch_end_callback, eval_end_callback,
                     epoch=epoch,
@@ -184,11 +183,25 @@ class BaseModule:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
 
-    def _train_epoch(self, train_data: Any, epoch: int, eval_metric: metric.EvalMetric, callbacks: Callbacks) -> None:
+    def _train_epoch(
+        self, train_data: Any, epoch: int, eval_metric: metric.EvalMetric, callbacks: Callbacks
+    ) -> list[tuple[str, float]]:
+        """Train on every batch; the metric as it was before the last callback, which may reset it.
+
+        Raises:
+            StopIteration: where there is no batch, as in MXNet.
+        """
         eval_metric.reset()
-        for count, batch in enumerate(train_data):
-            self.prepare(batch)
-            self.forward_backward(batch)
+        batches, nbatch, values = iter(train_data), 0, []
+        data_batch = next(batches)
+        while data_batch is not None:  # callbacks read these names
+            self.prepare(data_batch)
+            self.forward_backward(data_batch)
             self.update()
-            self.update_metric(eval_metric, batch.label)
-            _call(callbacks, BatchEndParam(epoch, count, eval_metric, locals()))
+            self.update_metric(eval_metric, data_batch.label)
+            next_data_batch = next(batches, None)
+            if next_data_batch is None:
+                values = eval_metric.get_global_name_value()
+            _call(callbacks, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+            data_batch, nbatch = next_data_batch, nbatch + 1
+        return values
