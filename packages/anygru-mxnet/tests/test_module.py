@@ -251,3 +251,33 @@ def test_an_epoch_logs_the_metric_as_it_was_before_the_last_callback(caplog):
         f"Epoch[{epoch}] Train-mean=1.000000" for epoch in range(2)
     ]
     assert seen == [(0, True, False), (1, True, False), (2, True, True)] * 2
+
+
+def test_shapes_of_outputs_have_the_batch_size_first():
+    steps = sym.Reshape(sym.FullyConnected(sym.var("data"), num_hidden=3, flatten=False), shape=(-1, 3), name="rows")
+    module = mx.mod.Module(steps, label_names=None)
+    module.bind([("data", (4, 6, 2))])
+    module.init_params()
+    module.forward(mx.io.DataBatch([nd.ones((4, 6, 2))]))
+    assert module.output_shapes == [("rows_output", (4, 3))]  # as MXNet 1.9.1 says
+    assert module.get_outputs()[0].shape == (24, 3)
+
+
+def test_losses_need_no_gradients_from_outside():
+    x = sym.var("x")
+
+    def gradient(symbol, seeds):
+        executor = symbol.bind(mx.cpu(), {"x": nd.array([1, 2])}, {"x": nd.zeros(2)})
+        executor.forward(is_train=True)
+        executor.backward(seeds)
+        return executor.grad_dict["x"].asnumpy().tolist()
+
+    losses = sym.Group([x * 2, sym.MakeLoss(x * 5), sym.BlockGrad(x * 7)])
+    seed = nd.ones(2)
+    # MXNet 1.9.1's numbers.
+    assert [gradient(losses, [seed * k]) for k in (1, 2)] == [[7, 7], [9, 9]]
+    assert gradient(losses, [seed, seed]) == gradient(losses, [seed] * 3) == gradient(losses, seed) == [7, 7]
+    with pytest.raises(mx.MXNetError, match="not a loss"):
+        gradient(sym.Group([x * 2, x * 3]), [seed])
+    with pytest.raises(mx.MXNetError, match="not a loss"):
+        gradient(sym.Group([sym.MakeLoss(x * 5), x * 2]), [seed])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,12 @@ from .ndarray.function import Scope
 from .ndarray.gradients import backward
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import zeros
+
+# Operators whose gradients do not depend on those of their results.
+_LOSSES = {
+    "BlockGrad", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SoftmaxOutput",
+    "make_loss",
+}  # fmt: skip
 
 
 class _Program(Protocol):
@@ -115,24 +122,27 @@ class Executor:
 
         Raises:
             TypeError: for gradients that are no arrays.
-            ValueError: for fewer gradients than outputs; further ones are ignored, as in MXNet 1.9.1.
+            MXNetError: for fewer gradients than outputs, unless the others are losses, which need none; further ones are
+                ignored (both as in MXNet 1.9.1).
         """
         if isinstance(out_grads, dict):
             out_grads = [out_grads[name] for name in self._symbol.list_outputs()]
         given = [out_grads] if isinstance(out_grads, NDArray) else list(out_grads or [None] * len(self.outputs))
         if not all(gradient is None or isinstance(gradient, NDArray) for gradient in given):
             raise TypeError(f"inputs must be NDArray, got {[type(gradient) for gradient in given]}")
-        if len(given) < len(self.outputs):
-            raise ValueError(
-                f"out_grads must have one array for each of the {len(self.outputs)} outputs, got {len(given)}"
-            )
         if not self._recorded:
             # After `forward(is_train=False)` MXNet's executors have gradients, too: of layers that predict.
             self._compute(True, False)
         entries = [(id(node), index) for node, index in self._symbol._entries]
         # An output that is listed twice counts once, with its last gradient (1.9.1, recorded).
-        once = dict(zip(entries, zip(self.outputs, given, strict=False), strict=True))
+        once = dict(zip(entries, zip_longest(self.outputs, given[: len(entries)]), strict=True))
         pairs = [(head, seed) for head, seed in once.values() if head._t.requires_grad]
+        for (node, _), head in zip(self._symbol._entries[len(given) :], self.outputs[len(given) :], strict=True):
+            if head._t.requires_grad and (node.operator is None or node.operator.name not in _LOSSES):
+                raise MXNetError(
+                    f"out_grads must have one array for each of the {len(entries)} outputs, got {len(given)}; {node.name} "
+                    "is not a loss, and so it needs one"
+                )
         if pairs:
             heads, seeds = zip(*pairs, strict=True)
             backward(list(heads), list(seeds), retain_graph=True, train_mode=is_train)
