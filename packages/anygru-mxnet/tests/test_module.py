@@ -258,6 +258,7 @@ def test_shapes_of_outputs_have_the_batch_size_first():
     module = mx.mod.Module(steps, label_names=None)
     module.bind([("data", (4, 6, 2))])
     module.init_params()
+    module._sync_params_from_devices()  # as example/reinforcement-learning/parallel_actor_critic of MXNet does
     module.forward(mx.io.DataBatch([nd.ones((4, 6, 2))]))
     assert module.output_shapes == [("rows_output", (4, 3))]  # as MXNet 1.9.1 says
     assert module.get_outputs()[0].shape == (24, 3)

@@ -322,6 +322,9 @@ class Module(BaseModule):
         named = dict(zip((d.name for d in self.label_shapes), labels or (), strict=False))
         eval_metric.update_dict(named, dict(zip(self.output_names, self.get_outputs(), strict=True)))
 
+    def _sync_params_from_devices(self) -> None:
+        """Nothing to do, since parameters have one place; programs for MXNet call it after an update."""
+
     def reshape(self, data_shapes: list, label_shapes: list | None = None) -> None:
         """Be ready for inputs of other shapes."""
         parts = ((d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()) for s in (data_shapes, label_shapes))
