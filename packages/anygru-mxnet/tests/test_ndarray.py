@@ -259,6 +259,10 @@ def test_numbers_of_operators_are_single_in_double_arrays():
     assert nd.SequenceMask(values.reshape((2, 1)), lengths, True, value=0.1).asnumpy()[1, 0] == tenth
 
 
+def test_the_reciprocal_cube_root_of_zero_has_its_sign():
+    same(nd.array([0.0, -0.0, 8, -8]).rcbrt(), [np.inf, -np.inf, 0.5, -0.5])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_the_randomized_relu_draws_slopes_in_training_only(dtype):
     x = nd.array([[-1, 2, -3]] * 500, dtype=dtype)

@@ -75,7 +75,7 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "softsign": functional.softsign,
     "exp": torch.exp, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2, "log10": torch.log10,
     "log1p": torch.log1p, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "square": torch.square,
-    "cbrt": _cube_root, "rcbrt": lambda x: torch.sign(x) * x.abs().pow(-1 / 3),
+    "cbrt": _cube_root, "rcbrt": lambda x: torch.copysign(x.abs().pow(-1 / 3), x),
     "reciprocal": torch.reciprocal, "abs": torch.abs, "sign": torch.sign, "negative": torch.neg,
     "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "fix": torch.trunc, "round": _round_away,
     "rint": lambda x: torch.ceil(x - 0.5),
