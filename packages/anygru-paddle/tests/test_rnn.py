@@ -8,7 +8,7 @@ import anygru
 import anygru_paddle as paddle
 from anygru.dialects import from_dialect
 from anygru_paddle import fluid, nn
-from anygru_paddle.fluid.dygraph import GRUCell, to_variable
+from anygru_paddle.fluid.dygraph import GRUCell, LSTMCell, to_variable
 
 
 def sigmoid(v):
@@ -115,6 +115,50 @@ def test_grucell_refuses(use_cudnn_impl):
     cell = GRUCell(2, 3, use_cudnn_impl=use_cudnn_impl)
     with pytest.raises(ValueError, match=r"input must have 2 axes, got shape \[3\]"):
         cell(to_variable(np.ones(3)), to_variable(np.ones(2)))
+
+
+def lstm_step(cell, x, h, c, gate, node):
+    """The documented equations of `paddle.fluid.dygraph.LSTMCell`: gates i, f, c, o, or i, c, f, o in one matrix."""
+    p = [parameter.numpy() for parameter in cell.parameters()]
+    if cell._use_cudnn_impl:
+        i, f, j, o = np.split(x @ p[0].T + p[2] + h @ p[1].T + p[3], 4, 1)
+        added = gate(i) * node(j)
+    else:
+        i, j, f, o = np.split(np.concatenate([x, h], 1) @ p[0] + p[1], 4, 1)
+        f = f + 0.25
+        added = sigmoid(i) * np.tanh(j)
+    c = gate(f) * c + added
+    return gate(o) * node(c), c
+
+
+@pytest.mark.parametrize("use_cudnn_impl", [True, False])
+@pytest.mark.parametrize("own", [False, True])
+def test_fluid_lstm_cell_is_its_equations(use_cudnn_impl, own):
+    options = {"gate_activation": lambda v: v * 0.5, "activation": fluid.layers.relu} if own else {}
+    cell = fill(LSTMCell(4, 3, forget_bias=0.25, use_cudnn_impl=use_cudnn_impl, **options))
+    rs = np.random.RandomState(1)
+    x, h, c = (rs.uniform(-1, 1, (2, size)) for size in (3, 4, 4))
+    gate, node = (lambda v: v * 0.5, lambda v: np.maximum(v, 0)) if own else (sigmoid, np.tanh)
+    for ours, expected in zip(cell(*map(to_variable, (x, h, c))), lstm_step(cell, x, h, c, gate, node), strict=True):
+        np.testing.assert_allclose(ours.numpy(), expected, rtol=0, atol=1e-12)
+    sum(each.sum() for each in cell(*map(to_variable, (x, h, c)))).backward()
+    assert all(parameter.grad is not None for parameter in cell.parameters())
+
+
+def test_fluid_lstm_cell_names():
+    names = fluid.ParamAttr(name="w"), fluid.ParamAttr(name="b")
+    assert [p.name for p in LSTMCell(2, 3, *names).parameters()] == [
+        "w_weight_ih",
+        "w_weight_hh",
+        "b_bias_ih",
+        "b_bias_hh",
+    ]
+    cell = LSTMCell(2, 3, *names, use_cudnn_impl=False)
+    assert list(cell.state_dict()) == ["_weight", "_bias"]
+    assert [p.name for p in cell.parameters()] == ["w", "b"]
+    assert cell.full_name().startswith("float64_")
+    with pytest.raises(ValueError, match=r"LSTMCell: pre_cell must have 2 axes, got shape \[2\]"):
+        cell(paddle.ones([1, 3], "float64"), paddle.ones([1, 2], "float64"), paddle.ones([2], "float64"))
 
 
 def test_a_numpy_dtype_makes_parameters_of_it():

@@ -27,3 +27,4 @@ from .learning_rate_scheduler import *
 from .nn import *
 from .parallel import *
 from .rnn import GRUCell as GRUCell
+from .rnn import LSTMCell as LSTMCell
