@@ -431,3 +431,15 @@ def test_ctc_gradients_by_time_and_soft_focal_labels():
     }
     x = paddle.to_tensor(np.random.RandomState(0).randn(3, 4).astype("float32"))
     assert nn.functional.sigmoid_focal_loss(x, nn.functional.sigmoid(x)).item() == pytest.approx(0.5622159)
+
+
+def test_shrunk_and_thresholded_numbers_keep_their_sign():
+    """Both are products with 0 or 1 in Paddle 2.6.2: recorded there, and seen in the sign of zeros and in nan."""
+    x = paddle.to_tensor(np.array([-np.inf, np.nan, -2.0, -0.3, 0.0, 3.0], "float32"), stop_gradient=False)
+    relu, shrunk = nn.functional.thresholded_relu(x), nn.functional.hardshrink(x)
+    np.testing.assert_array_equal(relu.numpy(), [np.nan, np.nan, 0, 0, 0, 3])
+    np.testing.assert_array_equal(shrunk.numpy(), [-np.inf, np.nan, -2, 0, 0, 3])
+    assert np.signbit(relu.numpy()[2:]).tolist() == [True, True, False, False]
+    assert np.signbit(shrunk.numpy()[2:]).tolist() == [True, True, False, False]
+    shrunk.sum().backward()
+    assert x.grad.tolist() == [1, 0, 1, 0, 0, 1]

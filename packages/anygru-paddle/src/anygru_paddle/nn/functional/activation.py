@@ -131,14 +131,15 @@ def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None)
 
 @operation
 def hardshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> torch.Tensor:
-    """x, 0 where |x| is at most `threshold`."""
-    return torch.hardshrink(x, single(threshold))
+    """x, 0 where |x| is at most `threshold`; by a product with 0 or 1, as in Paddle 2.6.2: -0.3 becomes -0 (recorded)."""
+    edge = single(threshold)
+    return torch.mul(x, torch.logical_or(torch.lt(x, -edge), torch.gt(x, edge)))
 
 
 @operation
 def thresholded_relu(x: torch.Tensor, threshold: float = 1.0, name: str | None = None) -> torch.Tensor:
-    """x, 0 where it is at most `threshold`."""
-    return torch.where(torch.gt(x, single(threshold)), x, torch.zeros_like(x))
+    """x, 0 where it is at most `threshold`; by a product with 0 or 1, as in Paddle 2.6.2: -2 becomes -0 (recorded)."""
+    return torch.mul(x, torch.gt(x, single(threshold)))
 
 
 @operation
