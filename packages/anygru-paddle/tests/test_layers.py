@@ -443,3 +443,15 @@ def test_shrunk_and_thresholded_numbers_keep_their_sign():
     assert np.signbit(shrunk.numpy()[2:]).tolist() == [True, True, False, False]
     shrunk.sum().backward()
     assert x.grad.tolist() == [1, 0, 1, 0, 0, 1]
+
+
+def test_a_common_divisor_of_floats_has_gradients_of_zeros():
+    """As in Paddle 2.6.2, recorded there; the common multiple has none."""
+    x = paddle.to_tensor([4.0, np.nan], stop_gradient=False)
+    y = paddle.to_tensor([6.0, 1.0])
+    divisor = paddle.gcd(x, y)
+    assert float(divisor[0]) == 2
+    assert not divisor.stop_gradient
+    assert paddle.lcm(x, y).stop_gradient
+    divisor[0].backward()
+    assert x.grad.tolist() == [0, 0]

@@ -137,7 +137,12 @@ def _common_multiple(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     )
 
 
-gcd = _divisor(
-    "gcd", lambda x, y: _euclid(x, y) if x.is_floating_point() else torch.gcd(x, y), "Greatest common divisor."
-)
+def _common_divisor(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Of floats it has gradients of zeros in Paddle 2.6.2, where `lcm` stops them (recorded)."""
+    if not x.is_floating_point():
+        return torch.gcd(x, y)
+    return torch.add(_euclid(x, y), torch.mul(torch.add(torch.sign(x), torch.sign(y)), 0))
+
+
+gcd = _divisor("gcd", _common_divisor, "Greatest common divisor.")
 lcm = _divisor("lcm", _common_multiple, "Least common multiple.")
