@@ -273,14 +273,31 @@ def test_models_of_statsforecast_are_rivals_where_it_is_installed():
     pytest.importorskip("statsforecast")
     task = made(waves(120), found=(12,))
     told = []
-    models = statistical.rivals(task, 60, told.append)
+    models = statistical.rivals(task, 60, False, told.append)
     assert [each.name for each in models] == ["AutoETS", "AutoTheta", "MSTL"]
+    assert told.pop() == "AutoARIMA is left out: with a season it takes long (--rivals slow)"
     for each in models:
         quantiles = each.forecast(np.array([0]), np.array([108]))[0, :, 0]
         assert np.abs(quantiles[:, MIDDLE] - waves(120)[108:114, 0]).mean() < 0.5
         assert (np.diff(quantiles, axis=-1) >= 0).all()
-    assert statistical.rivals(task, 1e-9, told.append) == []
+    assert statistical.rivals(task, 1e-9, False, told.append) == []
     assert told[0].startswith("AutoETS is left out: its back-test would take about")
+
+
+def test_mstl_forecasts_a_series_that_is_too_short_for_a_season(capfd):
+    pytest.importorskip("statsforecast")
+    task = made(waves(120), waves(60), found=(40,), horizon=3, folds=1)
+    model = statistical.Statistical("MSTL", task)
+    growing = np.arange(60.0)[:, None]
+    assert model._channel(growing[:, 0])[:, MIDDLE] == pytest.approx([60, 61, 62], abs=0.5)
+    assert model.failures == 0
+    assert "supersmoother" not in "".join(capfd.readouterr())
+
+
+def test_arima_is_a_rival_without_a_season():
+    pytest.importorskip("statsforecast")
+    task = made(waves(60), found=())
+    assert [each.name for each in statistical.rivals(task, 60, False, print)] == ["AutoETS", "AutoTheta", "AutoARIMA"]
 
 
 # Calibration and scores
@@ -342,16 +359,31 @@ def test_a_fold_is_not_calibrated_on_itself():
     assert len(seen) == 1  # all places between two folds reach into one of them
 
 
-def test_the_average_is_of_the_best():
-    task = made(waves(200), horizon=6, folds=3)
+def test_the_average_is_of_those_that_the_folds_cannot_tell_from_the_best():
+    task = made(waves(200), horizon=6, folds=4)
+    offs = {
+        "best": [1.0, 1.0, 1.0, 1.0],
+        "as good": [-0.4, -1.8, -0.5, -1.6],
+        "a little worse on every fold": [1.3, 1.31, 1.29, 1.3],
+        "far": [9.0, 0.1, 0.1, 0.1],
+    }
     places = backtest.Places.of(task)
-    tested = [backtest.tried(Perfect(task, off), places) for off in (1.0, 3.0, -1.1, 9.0)]
-    for number, each in enumerate(tested):
-        tested[number] = backtest.Tested(f"m{number}", each.quantiles, each.raw, each.factor, each.scores)
+    tested = []
+    for name, off in offs.items():
+        raw = np.repeat((places.actual + np.array(off)[:, None, None])[..., None], len(QUANTILES), -1)
+        tested.append(backtest.of_quantiles(name, raw, places))
     average, names = backtest.averaged(tested, places)
-    assert names == ("m0", "m2")
-    assert average.scores.error == pytest.approx(0.05 * tested[0].scores.error)
-    assert backtest.best(tested).name == "m0"
+    assert names == ("best", "as good")
+    assert average.scores.error == pytest.approx(tested[0].scores.error * np.mean([0.3, 0.4, 0.25, 0.3]))
+    assert backtest.best(tested).name == "best"
+
+
+def test_a_fold_alone_tells_only_methods_that_are_far_from_the_best():
+    task = made(waves(200), horizon=6, folds=1)
+    places = backtest.Places.of(task)
+    tested = [backtest.tried(Perfect(task, off), places) for off in (1.0, 1.9, 2.1)]
+    _, names = backtest.averaged(tested, places)
+    assert len(names) == 2
 
 
 def test_no_model_sees_what_it_is_tested_on():

@@ -46,21 +46,21 @@ def forecast(
 
 @dataclass
 class Forecaster:
-    """Trains a GRU on the series of a frame and forecasts them, or forecasts with a rival that does better in the back-test.
+    """Trains a GRU on the series of a frame and forecasts them, or forecasts with rivals that do as well or better.
 
     horizon: steps to forecast; None: a season, or as far as the known columns reach.
     known: columns whose future is in the frame, in rows that have no value to forecast.
     past: columns that are known only after a step.
     by: the column that tells series apart.
-    time: the column of times; None: the first.
+    time: the column of times; None: the first, or the only one with dates.
     target: columns to forecast; none: all numbers that have no other part.
     country: adds its holidays, as the package `holidays` names countries: "DE", "US", "DE-BY".
     season: steps of a season, or several; None: found from the times and the values.
     folds: of the back-test; None: as many as a quarter of the series holds, up to 8.
     gaps: "error", "fill" or "ignore": what to do about missing rows and values.
     time_format, day_first: how times that are texts are read, where that is not plain.
-    use: "best", "average" or "gru": the method that forecasts.
-    rivals: "auto", "slow" (AutoARIMA, too) or "simple" (nothing of statsforecast).
+    use: "average", "best" or "gru": the method that forecasts; see --use of the command.
+    rivals: "auto", "slow" (AutoARIMA with a season, too) or "simple" (nothing of statsforecast).
     steps: of training; None: until validation no longer improves, or `minutes` are over.
     minutes: for training.
     hidden, seed: of the network.
@@ -78,7 +78,7 @@ class Forecaster:
     gaps: str = "error"
     time_format: str | None = None
     day_first: bool | None = None
-    use: str = "best"
+    use: str = "average"
     rivals: str = "auto"
     steps: int | None = None
     minutes: float = 1.0

@@ -9,8 +9,11 @@ from . import conformal
 from .problem import HIGH, LOW, MIDDLE, QUANTILES, Problem
 from .rivals import Method
 
-AVERAGED = 3  # methods, the best ones, whose mean is one more
-NEAR = 1.25  # times the least error: a method that is further away would not help the others
+AVERAGED = 6  # methods at most, whose mean is one more
+STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+"""Standard errors that a mean of 2, 3, ... differences exceeds by chance in one of 20 cases (t distribution, two-sided)."""
+LARGE = 1.96  # the same for more differences
+FAR = 2.0  # times the least error: such a method does not help the others, however few folds there are
 AVERAGE = "average of the best"
 
 
@@ -134,12 +137,32 @@ def _coverage(quantiles: np.ndarray, places: Places) -> float:
 
 
 def averaged(tested: Sequence[Tested], places: Places) -> tuple[Tested, tuple[str, ...]]:
-    """The mean of the quantiles of the best methods that are near the first, as one more method, and their names."""
-    least = best(tested).scores.error
-    near = [each for each in tested if each.scores.error <= NEAR * least]
-    chosen = sorted(near, key=lambda each: each.scores.error)[:AVERAGED]
+    """The mean of the quantiles of the methods that the folds cannot tell from the best, as one more, and their names.
+
+    The least error of a few folds is often luck, and a mean of methods that are about as good is rarely worse than they are.
+    Errors are compared in pairs, fold by fold; with one fold nothing tells them apart but a distance of `FAR`.
+    """
+    first = best(tested)
+    alike = [each for each in tested if each is first or _alike(each, first, places)]
+    chosen = sorted(alike, key=lambda each: each.scores.error)[:AVERAGED]
     raw = np.mean([each.raw for each in chosen], axis=0)
     return of_quantiles(AVERAGE, raw, places), tuple(each.name for each in chosen)
+
+
+def _alike(one: Tested, first: Tested, places: Places) -> bool:
+    if one.scores.error > FAR * first.scores.error:
+        return False
+    more = _errors(one.raw, places) - _errors(first.raw, places)
+    if len(more) == 1:
+        return True
+    apart = STUDENT[len(more) - 2] if len(more) < len(STUDENT) + 2 else LARGE
+    return float(more.mean()) <= apart * float(more.std(ddof=1)) / len(more) ** 0.5
+
+
+def _errors(raw: np.ndarray, places: Places) -> np.ndarray:
+    """The mean error of the median at each place."""
+    distance = np.abs(raw[..., MIDDLE] - places.actual) / places.units
+    return np.asarray(distance.reshape(len(raw), -1).mean(1))
 
 
 def best(tested: Sequence[Tested]) -> Tested:

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV or .parquet, a row for each step; - for CSV on standard input (default: generated data)",
     )
     table = parser.add_argument_group("the table")
-    table.add_argument("--time", metavar="COLUMN", help="column of the times (default: the first)")
+    table.add_argument(
+        "--time", metavar="COLUMN", help="column of the times (default: the first, or the only one with dates)"
+    )
     table.add_argument(
         "--time-format", metavar="FORMAT", help="of the times, as %%d.%%m.%%Y (default: found by trying)"
     )
@@ -71,15 +73,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--folds", type=int, metavar="N", help="origins of the back-test (default: up to 8, by length)")
     what.add_argument(
-        "--use", choices=("best", "average", "gru"), help="the method that forecasts, by the back-test (default: best)"
+        "--use",
+        choices=("average", "best", "gru"),
+        help="the method that forecasts: the mean of those that the back-test cannot tell from the best, the best alone, or "
+        "the GRU (default: average)",
     )
     what.add_argument("--best", action="store_const", const="best", dest="use", help="the same as --use best")
     what.add_argument(
         "--rivals",
         choices=("auto", "slow", "simple"),
         default="auto",
-        help="methods beside the GRU: AutoETS, AutoTheta and MSTL where statsforecast is installed; AutoARIMA, too; or "
-        "none of them (default: %(default)s)",
+        help="methods beside the GRU: AutoETS, AutoTheta, MSTL and, without a season, AutoARIMA, where statsforecast is "
+        "installed; AutoARIMA with a season, too; or none of them (default: %(default)s)",
     )
     what.add_argument(
         "--rival-seconds",
@@ -178,7 +183,14 @@ def _options(args: argparse.Namespace) -> "tuple[Columns, Options]":
         args.day_first,
     )
     options = Options(
-        season, args.horizon, args.folds, args.country, args.rivals, args.rival_seconds, args.use or "best", _plan(args)
+        season,
+        args.horizon,
+        args.folds,
+        args.country,
+        args.rivals,
+        args.rival_seconds,
+        args.use or "average",
+        _plan(args),
     )
     return columns, options
 

@@ -67,11 +67,12 @@ def _numbers(result: Result) -> str:
         for channel, name in enumerate(table.channels):
             label = " ".join(filter(None, [series.name, name if len(table.channels) > 1 else ""]))
             found += [(label, time, row) for time, row in zip(times, future[number][:, channel], strict=True)]
-    head = "<tr><th>series</th><th>time</th><th>10 %</th><th>median</th><th>90 %</th></tr>"
+    several = any(label for label, _, _ in found)  # a series alone needs no name
+    head = f"<tr>{'<th>series</th>' * several}<th>time</th><th>10 %</th><th>median</th><th>90 %</th></tr>"
     body = ""
     for label, time, row in found[:MOST_ROWS]:
         cells = "".join(f"<td>{_short(row[q])}</td>" for q in (LOW, MIDDLE, HIGH))
-        body += f"<tr><td>{_safe(label)}</td><td>{_safe(time)}</td>{cells}</tr>"
+        body += f"<tr>{f'<td>{_safe(label)}</td>' * several}<td>{_safe(time)}</td>{cells}</tr>"
     more = f"<p>{len(found) - MOST_ROWS:,} more rows are in forecast.csv.</p>" if len(found) > MOST_ROWS else ""
     return f"<table>{head}{body}</table>{more}"
 

@@ -19,7 +19,7 @@ from .table import Table
 from .training import Notice, Plan
 
 GRU = "GRU"
-USES = ("best", "average", "gru")
+USES = ("average", "best", "gru")
 RIVALS = ("auto", "slow", "simple")
 BETWEEN = 1000  # forecasts of the GRU that calibrate its bands, beside those of the folds
 
@@ -34,7 +34,7 @@ class Options:
     country: str | None = None
     rivals: str = "auto"
     rival_seconds: float = 20.0
-    use: str = "best"
+    use: str = "average"
     plan: Plan = field(default_factory=Plan)
 
 
@@ -146,8 +146,9 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     places = Places.of(problem)
     tested, notes = _tests(problem, options, Gru(network, store), places, ends, tell)
     average, names = backtest.averaged(tested, places)
-    tested.append(average)
-    used = {"best": backtest.best(tested).name, "average": AVERAGE, "gru": GRU}[options.use]
+    first = backtest.best(tested).name
+    tested += [average] if len(names) > 1 else []
+    used = {"best": first, "average": AVERAGE if len(names) > 1 else first, "gru": GRU}[options.use]
     factors = {each.name: each.factor for each in tested}
     model = Model(
         network, calendar, problem.seasons, logs, names if used == AVERAGE else (used,), factors, trained.steps
@@ -179,8 +180,7 @@ def _tests(
     linear = Linear(problem, gru.store, ends)
     rivals += [linear] if linear.usable else []
     if options.rivals != "simple":
-        names = statistical.MODELS + (statistical.SLOW_MODELS if options.rivals == "slow" else ())
-        rivals += statistical.rivals(problem, options.rival_seconds, note, names)
+        rivals += statistical.rivals(problem, options.rival_seconds, options.rivals == "slow", note)
     for rival in rivals:
         tested.append(backtest.tried(rival, places))
         failures = getattr(rival, "failures", 0)

@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ MOST_STEPS = 3000  # of the past that a model reads; more take minutes and chang
 SLOWEST = {"AutoETS": 60, "AutoTheta": 60, "AutoARIMA": 12}  # steps of a season that they can take in seconds
 LEVELS = (90, 80, 60, 40, 20)  # of the bands between quantiles that are as far from the median
 MODELS = ("AutoETS", "AutoTheta", "MSTL")
-SLOW_MODELS = ("AutoARIMA",)
+SLOW_MODELS = ("AutoARIMA",)  # where there is a season: one fit takes seconds
 
 
 def installed() -> bool:
@@ -59,20 +59,21 @@ class Statistical:
     def _model(self, steps: int) -> Any:
         models: Any = importlib.import_module("statsforecast.models")
 
-        seasons = [each for each in self.problem.seasons if 2 * each < steps] or [1]
+        seasons = [each for each in self.problem.seasons if 2 * each < steps]
         if self.name == "MSTL":
-            return models.MSTL(season_length=seasons)
+            # Without a season that fits, its model of the trend alone is left; MSTL refuses a season of 1.
+            return models.MSTL(season_length=seasons) if seasons else models.AutoETS(model="ZZN")
+        seasons = seasons or [1]
         return getattr(models, self.name)(season_length=seasons[0])
 
 
-def rivals(
-    problem: Problem, seconds: float, tell: Callable[[str], None], names: Sequence[str] = MODELS
-) -> list[Statistical]:
+def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], None]) -> list[Statistical]:
     """Return the models whose back-test fits into the time, by one fit of each; say which are left out.
 
     Args:
         problem: what to forecast.
         seconds: for the back-test of each model.
+        slow: whether slow models are tried where there is a season, too.
         tell: gets a line for each model that would take longer.
     """
     if not installed():
@@ -80,8 +81,11 @@ def rivals(
     importlib.import_module("statsforecast.models")  # takes seconds, which are none of the first model's
     found = []
     fits = len(problem.tested) * problem.folds * len(problem.table.channels)
-    for name in names:
+    for name in MODELS + SLOW_MODELS:
         if name == "MSTL" and not problem.seasons:
+            continue
+        if name in SLOW_MODELS and problem.seasons and not slow:
+            tell(f"{name} is left out: with a season it takes long (--rivals slow)")
             continue
         model = Statistical(name, problem)
         if problem.season > SLOWEST.get(name, problem.season):

@@ -83,7 +83,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
 
     Args:
         frame: the table.
-        columns: the parts of its columns; without `time` the first one holds the times.
+        columns: the parts of its columns; without `time`, the times are in the first one, or in the only one with dates.
         where: its name, for errors.
         decimal_comma: how texts such as "1,110" are read, see `numerals.read`.
 
@@ -93,8 +93,10 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     """
     if not frame.height:
         raise UsageError(f"{where} has no rows")
-    columns = replace(columns, time=columns.time or frame.columns[0])
+    moved = columns.time is None
+    columns = replace(columns, time=_time_column(frame, columns, where))
     assert columns.time is not None
+    moved = moved and columns.time != frame.columns[0]
     for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
         if name not in frame.columns:
             raise UsageError(f"{where} has no column {name!r}; it has {_listed(frame.columns)}")
@@ -110,6 +112,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     moments = times.read(
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
+    remarks += [f"times are those of {columns.time!r}"] if moved else []
     remarks += [moments.remark] if moments.remark else []
     values = numbers.to_numpy().astype(np.float64)
     parts = _groups(frame, columns.by, moments)
@@ -127,6 +130,27 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
                  tuple(known_names(more, columns.past)), tuple(remarks))  # fmt: skip
 
 
+def _time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
+    """Return the column of the times: the one that is named, the first, or the only one with dates if the first has none."""
+    if columns.time is not None:
+        return columns.time
+    first = frame.columns[0]
+    if times.like_dates(frame[first]):
+        return first
+    others = {columns.by, *columns.target, *columns.known, *columns.past}
+    dated = [name for name in frame.columns if name not in others and times.like_dates(frame[name])]
+    if len(dated) > 1:
+        raise UsageError(f"the columns {_listed(dated)} of {where} hold dates; name that of the times with --time")
+    return dated[0] if dated else first
+
+
+def _counts_rows(name: str, column: "polars.Series") -> bool:
+    """Whether a column without a name numbers the rows, as pandas writes its index."""
+    if name not in ("", "Unnamed: 0") or not column.dtype.is_integer() or column.null_count():
+        return False
+    return bool((np.diff(column.to_numpy()) == 1).all())
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
 
@@ -142,7 +166,9 @@ def _targets(
     import polars
 
     others = {columns.time, columns.by, *columns.known, *columns.past}
-    names = list(dict.fromkeys(columns.target)) or [name for name in frame.columns if name not in others]
+    names = list(dict.fromkeys(columns.target)) or [
+        name for name in frame.columns if name not in others and not _counts_rows(name, frame[name])
+    ]
     if len(names) > MOST_CHANNELS:
         raise UsageError(
             f"{where} has {len(names):,} columns to forecast, and at most {MOST_CHANNELS} are forecast together; "

@@ -89,6 +89,18 @@ def read(column: "polars.Series", where: str, form: str | None = None, day_first
     raise UsageError(f"{where} holds no times but {dtype}; name the right column with --time")
 
 
+def like_dates(column: "polars.Series") -> bool:
+    """Whether a column holds dates, by its type or by the first of its texts."""
+    import polars
+
+    if column.dtype in (polars.Date, polars.Datetime):
+        return True
+    if column.dtype != polars.String:
+        return False
+    first = column.head(100).drop_nulls().head(1)
+    return len(first) > 0 and bool(_LIKE_A_DATE.search(first[0])) and bool(_readings(_plain(first)[0])[0])
+
+
 def _per_second(dtype: "polars.DataType") -> float:
     return {"ms": 1e3, "us": 1e6, "ns": 1e9, None: 1e9}[getattr(dtype, "time_unit", None)]  # polars.Time counts ns
 
@@ -138,8 +150,9 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
     if len(readings) > 1:
         (one, first), (other, second) = readings.items()
         row = int((first != second).argmax())
+        is_first, is_second = (str(each[row].astype("datetime64[D]")) for each in (first, second))
         raise UsageError(
-            f"{where} can be read in two ways: {column[row]!r} is {first[row]} ({one}) or {second[row]} ({other}); "
+            f"{where} can be read in two ways: {column[row]!r} is {is_first} ({one}) or {is_second} ({other}); "
             "say which with --day-first or --no-day-first"
         )
     if readings:
