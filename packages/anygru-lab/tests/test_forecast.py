@@ -314,7 +314,7 @@ def test_one_call_does_it():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"use": "worst"}, "use must be one of best, average, gru, got 'worst'"),
+        ({"use": "worst"}, "use must be one of average, best, gru, got 'worst'"),
         ({"horizon": 0}, "horizon must be a whole number from 1, got 0"),
         ({"known": "price"}, "known and past are lists of columns"),
         ({"minutes": 0}, "minutes must be above 0"),
