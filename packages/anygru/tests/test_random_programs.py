@@ -153,16 +153,16 @@ def noise(program: Program, seed: int) -> None:
         close(one, other)
 
 
-# There torch.func cannot read whole numbers, and the parts of a nested tensor have no gradient.
-OLD = not torch_private.at_least(2, 6)
+# Up to torch 2.4 the parts of a nested tensor have no gradient; up to 2.8 torch.func cannot read whole numbers.
+GRADIENTS = FORMS if torch_private.at_least(2, 6) else FORMS[:6]
 WAYS: dict[Callable[[Program, int], None], tuple[str, ...]] = {
-    eager: FORMS[:6] if OLD else FORMS,
+    eager: GRADIENTS,
     second_derivatives: FORMS[:6],  # torch's own unbind of a nested tensor has no second derivative
-    functional: FORMS[:3] if OLD else ("dense", "batch first", "one", "lengths", "list"),
+    functional: ("dense", "batch first", "one", "lengths", "list") if torch_private.at_least(2, 10) else FORMS[:3],
     chunks: ONE_WAY,
     stream: ("dense", "one"),
     frozen: FORMS,
-    noise: FORMS[:6] if OLD else FORMS,
+    noise: GRADIENTS,
 }
 SEEDS = [range(start, start + 5) for start in range(0, 40, 5)]
 
