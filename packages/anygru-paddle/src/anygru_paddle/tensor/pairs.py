@@ -87,12 +87,15 @@ def _heaviside(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _euclid(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The greatest common divisor by remainders, which Paddle 2.6.2 takes of floating-point numbers, too (recorded)."""
+    """The greatest common divisor by remainders, which Paddle 2.6.2 takes of floating-point numbers, too (recorded).
+
+    Of nan it is nan, as of every infinite remainder; 2.6.2 does not return there (recorded).
+    """
     x, y = torch.abs(x.detach()), torch.abs(y.detach())
-    while bool(torch.any(torch.ne(y, 0))):
+    while bool(torch.any(torch.ne(y, 0) & ~torch.isnan(y))):
         rest = torch.where(torch.ne(y, 0), torch.remainder(x, torch.where(torch.eq(y, 0), 1, y)), 0)
         x, y = torch.where(torch.ne(y, 0), y, x), rest
-    return x
+    return torch.where(torch.isnan(y), y, x)
 
 
 floor_divide = _pair(
