@@ -1,6 +1,6 @@
 """Changing the form of tensors: cast, reshape, concat, split, gather ..."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,10 @@ __all__ = [
     "repeat_interleave", "reshape", "reverse", "roll", "rot90", "split", "squeeze", "stack", "tensordot", "tile",
     "tolist", "transpose", "unbind", "unflatten", "unfold", "unsqueeze", "unstack", "view", "view_as", "vsplit",
 ]  # fmt: skip
+
+# torch's own types say that they return None, which is so with `out` only.
+_split_copy: Callable[..., Sequence[torch.Tensor]] = torch.split_with_sizes_copy  # type: ignore[assignment]
+_unbind_copy: Callable[..., Sequence[torch.Tensor]] = torch.unbind_copy  # type: ignore[assignment]
 
 
 @operation
@@ -132,7 +136,7 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
             sections[sections.index(-1)] = length - sum(each for each in sections if each != -1)
         if sum(sections) != length or min(sections, default=0) < 0:
             raise ValueError(f"(InvalidArgument) split(): sections {list(num_or_sections)} do not sum to {length}")
-        return list(torch.split_with_sizes_copy(x, sections, axis))
+        return list(_split_copy(x, sections, axis))
     if not isinstance(num_or_sections, int):
         kind = type(num_or_sections)
         raise paddles(
@@ -142,7 +146,7 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
         raise ValueError(
             f"(InvalidArgument) split(): an axis of {length} elements cannot be split into {num_or_sections} equal parts"
         )
-    return list(torch.split_with_sizes_copy(x, [length // num_or_sections] * num_or_sections, axis))
+    return list(_split_copy(x, [length // num_or_sections] * num_or_sections, axis))
 
 
 @operation
@@ -164,7 +168,7 @@ def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[torc
     """The slices along an axis, without it."""
     if num is not None and num != int(x.shape[axis]):
         raise ValueError(f"(InvalidArgument) unstack(): num is {num}, but axis {axis} has {x.shape[axis]} elements")
-    return list(torch.unbind_copy(x, axis))  # `unbind` gives parts of x's own memory, this one copies (recorded, 2.6.2)
+    return list(_unbind_copy(x, axis))  # `unbind` gives parts of x's own memory, this one copies (recorded, 2.6.2)
 
 
 unbind = row("unbind", lambda input, axis=0: list(torch.unbind(input, axis)), "The slices along an axis, without it.")
