@@ -105,7 +105,7 @@ def test_the_way_to_the_kernel_has_few_words() -> None:
 def test_few_functions_of_dialects_have_many_arguments() -> None:
     """Beside those that the original has, under its name and in its order: helpers, and functions of older releases."""
     found = {dialect: house().not_asked(dialect) for dialect in house().DIALECTS}
-    assert sum(map(len, found.values())) <= 22, found
+    assert sum(map(len, found.values())) <= 24, found
 
 
 @pytest.mark.parametrize(("dialect", "least"), [("chainer", 4.8), ("mxnet", 7.5), ("oneflow", 13), ("paddle", 7.8)])

@@ -72,32 +72,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--season", metavar="N[,N]", help="steps of the seasons; 1: none (default: found from the times and the values)"
     )
     what.add_argument("--folds", type=int, metavar="N", help="origins of the back-test (default: up to 8, by length)")
-    what.add_argument(
+    _methods(what)
+    what.add_argument("--model", metavar="DIR", help="forecast FILE with the model in this folder, without training")
+    what.add_argument("--update", action="store_true", help="with --model: go on training with FILE first")
+    _training(parser.add_argument_group("the training"))
+    parser.add_argument("--out", metavar="DIR", help=f"folder of the results (default: {FOLDER}, or that of --model)")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def _methods(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
         "--use",
         choices=("average", "best", "gru"),
         help="the method that forecasts: the mean of those that the back-test cannot tell from the best, the best alone, or "
         "the GRU (default: average)",
     )
-    what.add_argument("--best", action="store_const", const="best", dest="use", help="the same as --use best")
-    what.add_argument(
+    group.add_argument("--best", action="store_const", const="best", dest="use", help="the same as --use best")
+    group.add_argument(
         "--rivals",
         choices=("auto", "slow", "simple"),
         default="auto",
         help="methods beside the GRU: AutoETS, AutoTheta, MSTL and, without a season, AutoARIMA, where statsforecast is "
         "installed; AutoARIMA with a season, too; or none of them (default: %(default)s)",
     )
-    what.add_argument(
+    group.add_argument(
         "--rival-seconds",
         type=float,
         default=20.0,
         metavar="X",
         help="for the back-test of each (default: %(default)s)",
     )
-    what.add_argument("--model", metavar="DIR", help="forecast FILE with the model in this folder, without training")
-    what.add_argument("--update", action="store_true", help="with --model: go on training with FILE first")
-    _training(parser.add_argument_group("the training"))
-    parser.add_argument("--out", metavar="DIR", help=f"folder of the results (default: {FOLDER}, or that of --model)")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
 def _training(group: "argparse._ArgumentGroup") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from helpers import close, mostly_long
-from random_programs import FORMS, ONE_WAY, Program
+from mixed_options import FORMS, ONE_WAY, Program
 from torch import Tensor
 
 from anygru.facts import torch_private
