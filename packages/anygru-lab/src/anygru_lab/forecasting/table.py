@@ -131,7 +131,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
 
 
 def _time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
-    """Return the column of the times: the one that is named, the first, or the only one with dates if the first has none."""
+    """Return the column of the times: as named, the first, or the only one with dates if the first has none."""
     if columns.time is not None:
         return columns.time
     first = frame.columns[0]
