@@ -531,6 +531,16 @@ def test_conversions_to_one_target_do_not_disturb_each_other(ending: str, tmp_pa
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
+def test_a_folder_without_its_index_is_written_anew(tmp_path: Path) -> None:
+    target = tmp_path / "state"
+    save_checkpoint({"a": torch.ones(3), "b": torch.ones(2)}, target)
+    torch.save({"a": torch.zeros(3)}, tmp_path / "x.pt")
+    os.unlink(target / "pickled_data")  # as a write that was cut short leaves it
+    assert all(name.startswith("tensor_") for name in os.listdir(target))
+    convert(tmp_path / "x.pt", target)
+    assert torch.equal(load_checkpoint(target).tensors["a"], torch.zeros(3))
+
+
 def test_a_folder_stays_as_it_was_if_the_result_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_checkpoint({"a": torch.ones(3)}, tmp_path / "state")
     save_checkpoint({"a": torch.zeros(3)}, tmp_path / "x.pt")

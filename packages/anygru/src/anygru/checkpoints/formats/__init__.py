@@ -101,7 +101,8 @@ def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
 
 
 def _holds_other_files(path: str | os.PathLike[str]) -> bool:
-    if not (os.path.isdir(path) and os.listdir(path)):
+    # Tensors alone are OneFlow's, from a write that still runs or was cut short: its index comes last.
+    if not os.path.isdir(path) or all(name.startswith("tensor_") for name in os.listdir(path)):
         return False
     try:
         recognise(path)
