@@ -152,4 +152,11 @@ def in_form(sequence: Sequence, inputs: Steps) -> Any:
     """Steps as one symbol or as a list, as the sequence wants them."""
     if sequence.merge is None:
         return inputs
-    return sequence.merged(symbol, inputs) if sequence.merge else sequence.steps(inputs)
+    return merged(sequence, inputs) if sequence.merge else sequence.steps(inputs)
+
+
+def merged(sequence: Sequence, inputs: Steps) -> Symbol:
+    """Steps as one symbol, by the operators of MXNet 1.9.1 (its source), after which programs ask for `concat0_output`."""
+    if isinstance(inputs, Symbol):
+        return inputs
+    return symbol.Concat(*(symbol.expand_dims(step, axis=sequence.axis) for step in inputs), dim=sequence.axis)

@@ -8,9 +8,9 @@ from .. import symbol
 from ..gluon.rnn.sequences import Sequence, Steps
 from ..initializer import FusedRNN
 from ..ndarray import concatenate
-from ..operators.recurrent import GATES, input_size_of, parameter_parts
+from ..operators.recurrent import GATE_NAMES, GATES, input_size_of, parameter_parts
 from ..symbol.symbol import Symbol
-from .base_cell import Arrays, BaseRNNCell, RNNParams, in_form
+from .base_cell import Arrays, BaseRNNCell, RNNParams, in_form, merged
 from .combined_cells import BidirectionalCell, SequentialRNNCell
 from .gated_cells import GRUCell, LSTMCell, RNNCell
 from .modifier_cells import DropoutCell
@@ -56,6 +56,7 @@ class FusedRNNCell(BaseRNNCell):
         super().__init__(f"{mode}_" if prefix is None else prefix, params)
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout, self._get_next_state = bidirectional, dropout, get_next_state
+        self._gate_names = GATE_NAMES[mode]
         self._sizes = (num_hidden, num_layers, 2 if bidirectional else 1, mode)
         first = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
         self._parameter = self._params.get("parameters", init=first)
@@ -90,7 +91,7 @@ class FusedRNNCell(BaseRNNCell):
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Run the network over a sequence, as `BaseRNNCell.unroll` runs a cell."""
-        data = sequence.merged(symbol, inputs)
+        data = merged(sequence, inputs)
         if sequence.layout == "NTC":
             warnings.warn("NTC layout detected. Consider using TNC for FusedRNNCell for faster speed", stacklevel=3)
             data = symbol.swapaxes(data, dim1=0, dim2=1)
@@ -128,3 +129,7 @@ class FusedRNNCell(BaseRNNCell):
     @property
     def _num_gates(self) -> int:
         return GATES[self._mode]
+
+    @property
+    def _directions(self) -> list[str]:
+        return ["l", "r"] if self._bidirectional else ["l"]

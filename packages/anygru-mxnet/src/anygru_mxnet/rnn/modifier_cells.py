@@ -125,7 +125,7 @@ class ResidualCell(ModifierCell):
             self.base_cell._modified = True
         inputs = in_form(sequence._replace(merge=isinstance(outputs, Symbol)), inputs)
         if isinstance(outputs, Symbol):
-            return symbol.elemwise_add(outputs, inputs), states
+            return symbol.elemwise_add(outputs, inputs, name=f"{outputs.name}_plus_residual"), states
         return [
             symbol.elemwise_add(output, step, name=f"{output.name}_plus_residual")
             for output, step in zip(outputs, inputs, strict=True)
