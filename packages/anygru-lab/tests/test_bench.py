@@ -153,7 +153,8 @@ def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> 
         (["--dtype", "bfloat16"], "--dtype goes with --device cuda"),
         (["--device", "cuda", "--weights", "int8"], "--weights goes with --device cpu"),
         (["--seconds", "nan"], "--seconds must be more than 0 and finite, got nan"),
-        (["--json", "/no/such/folder/x.json"], "--json must be a file in a folder that exists"),
+        (["--json", "/no/such/folder/x.json"], "--json must be a regular file in a folder that exists"),
+        (["--json", "/dev/null"], "--json must be a regular file in a folder that exists"),
         (["--plot", "x.txt"], "--plot must end in .png or .svg, got 'x.txt'"),
     ],
 )

@@ -139,8 +139,182 @@ def test_two_directions_with_unlike_options_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["m.keras", pytest.param("m.h5", marks=pytest.mark.filterwarnings("ignore"))])
 def test_a_class_of_a_program_is_refused(name, tmp_path):
     made = keras.Sequential([keras.layers.Input((None, 5)), OtherGRU(4)])
-    with pytest.raises(anygru.CheckpointError, match="its class .*OtherGRU' may compute anything"):
+    with pytest.raises(anygru.CheckpointError, match="class .*OtherGRU', which may compute anything"):
         load_checkpoint(save(made, tmp_path / name)).gru()
+
+
+# -- a GRU in something else ------------------------------------------------------------------------------------
+
+GRU, CELL = keras.layers.GRU, keras.layers.GRUCell
+
+
+class Holder(keras.layers.Layer):
+    """A layer of a program, with layers of Keras in it."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.inner = self.make()
+
+    def make(self):
+        return [GRU(4, activation="relu", return_sequences=True), GRU(4, go_backwards=True, return_sequences=True)]
+
+    def build(self, shape):
+        for layer in self.inner:
+            layer.build(shape)
+            shape = (*shape[:-1], 4)
+        super().build(shape)
+
+    def call(self, x):
+        for layer in self.inner:
+            x = layer(x)
+        return x
+
+
+@keras.saving.register_keras_serializable("tests")
+class Silent(Holder):
+    """Its configuration tells nothing of its layers."""
+
+    def get_config(self):
+        return {"name": self.name, "trainable": True}
+
+
+@keras.saving.register_keras_serializable("tests")
+class Telling(Holder):
+    """Its configuration tells its layers under the attribute's name."""
+
+    def get_config(self):
+        return {"name": self.name, "inner": [keras.saving.serialize_keras_object(layer) for layer in self.inner]}
+
+
+@keras.saving.register_keras_serializable("tests")
+class Outer(Silent):
+    """A layer of a program in a layer of a program."""
+
+    def make(self):
+        return [Telling()]
+
+
+@keras.saving.register_keras_serializable("tests")
+class OtherCell(CELL):
+    """A cell with the tensors of a GRU's."""
+
+
+@keras.saving.register_keras_serializable("tests")
+class Both(keras.layers.Bidirectional):
+    """A wrapper that is not Keras's."""
+
+
+@keras.saving.register_keras_serializable("tests")
+class Whole(keras.Model):
+    """A model of a program."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.rnn = GRU(4, activation="relu", return_sequences=True)
+
+    def call(self, x):
+        return self.rnn(x)
+
+
+def whole():
+    made = Whole()
+    made(INPUT)
+    return made
+
+
+def inside(*layers):
+    return keras.Sequential([keras.layers.Input((None, 5)), *layers])
+
+
+def cells():
+    inner = keras.layers.StackedRNNCells([CELL(3, activation="softsign")])
+    return keras.layers.StackedRNNCells([CELL(4, activation="relu"), inner])
+
+
+def loop(cell):
+    return keras.layers.RNN(cell, return_sequences=True)
+
+
+def relu(**options):
+    return GRU(4, activation="relu", return_sequences=True, **options)
+
+
+IN_OTHERS = {
+    "a layer that is silent": (lambda: inside(Silent()), {"Silent": 2}),
+    "a layer that tells": (lambda: inside(Telling()), {"relu": 1, "tanh": 1}),
+    "a layer in a layer": (lambda: inside(Outer()), {"Outer": 2}),
+    "a silent layer in a model": (lambda: inside(inside(Silent()), relu()), {"Silent": 2, "relu": 1}),
+    "a model of a program": (whole, {"Whole": 1}),
+    "a model of a program in a model": (lambda: inside(Whole()), {"Whole": 1}),
+    "models in models": (lambda: inside(inside(inside(relu())), relu()), {"relu": 2}),
+    "each of a sequence": (lambda: inside(keras.layers.Reshape((2, 3, 5)), keras.layers.TimeDistributed(relu())), {"relu": 1}),
+    "a silent layer for each": (
+        lambda: inside(keras.layers.Reshape((2, 3, 5)), keras.layers.TimeDistributed(Silent())),
+        {"Silent": 2},
+    ),
+    "another cell": (lambda: inside(loop(OtherCell(4))), {"OtherCell": 1}),
+    "another cell in a stack": (lambda: inside(loop([OtherCell(4), CELL(3)])), {"OtherCell": 1, "tanh": 1}),
+    "cells in cells": (lambda: inside(loop(cells())), {"relu": 1, "softsign": 1}),
+    "cells in both directions": (lambda: inside(keras.layers.Bidirectional(loop(cells()))), {"relu": 2, "softsign": 2}),
+    "another wrapper": (lambda: inside(Both(relu())), {"Both": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "expected"), IN_OTHERS.values(), ids=IN_OTHERS)
+def test_a_gru_in_something_else_is_computed_or_refused(make, expected, tmp_path):
+    checkpoint = load_checkpoint(save(make(), tmp_path / "m.keras"))
+    loaded = []
+    for found in checkpoint.gru_layers:
+        if not found.problem:
+            loaded.append(checkpoint.gru(found.path).activation)
+            continue
+        (word,) = [word for word in expected if word in found.problem]
+        with pytest.raises(anygru.CheckpointError, match=f"{word}.*`tensors` has its weights as they are"):
+            checkpoint.gru(found.path)
+        loaded.append(word)
+    assert {word: loaded.count(word) for word in loaded} == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("make", "expected"), IN_OTHERS.values(), ids=IN_OTHERS)
+def test_the_older_files_never_give_a_tanh_for_a_relu(make, expected, tmp_path):
+    keras.utils.set_random_seed(5)
+    made = make()
+    try:
+        checkpoint = load_checkpoint(save(made, tmp_path / "m.h5"))
+    except NotImplementedError:  # Keras cannot save it so
+        pytest.skip("Keras saves no such model in this form")
+    truth = {}
+    for layer in made._flatten_layers(recursive=True):
+        if isinstance(layer, GRU | CELL):
+            values = getattr(layer, "cell", layer).recurrent_kernel.value.detach().numpy().tobytes()
+            truth[values] = layer.activation.__name__
+    assert checkpoint.gru_layers
+    for gru in checkpoint.gru_layers:
+        values = checkpoint.tensors[gru.sources[0]["weight_hh"][0]]
+        assert gru.problem or gru.activation == truth[values.numpy().tobytes()]
+
+
+def test_the_layer_that_a_class_tells_computes_what_it_computes(tmp_path):
+    made = inside(Telling())
+    checkpoint = load_checkpoint(save(made, tmp_path / "m.keras"))
+    expected = made.layers[0].inner[0](INPUT).detach().numpy()
+    found = checkpoint.find("layers/telling/inner/gru")
+    np.testing.assert_allclose(run(checkpoint.gru(found.path), INPUT), expected, atol=1e-6)
+    assert "its options are those that the class 'tests>Telling' tells of it" in found.notes
+
+
+@pytest.mark.parametrize("name", ["m.keras", pytest.param("m.h5", marks=pytest.mark.filterwarnings("ignore"))])
+def test_a_layer_of_a_program_may_have_the_name_of_another(name, tmp_path):
+    made = inside(relu(name="one"), Silent(name="two"))
+    made.layers[1].inner[0].name = "one"
+    checkpoint = load_checkpoint(save(made, tmp_path / name))
+    assert [
+        bool(found.problem) for found in checkpoint.gru_layers if "two" in found.path or "silent" in found.path
+    ] == [
+        True,
+        True,
+    ]
 
 
 def changed(path, target, change):
@@ -231,6 +405,31 @@ def test_what_does_not_fit_is_named(tmp_path):
     with pytest.raises(anygru.CheckpointError, match="write the weights into a copy of one with --like"):
         convert(tmp_path / "layer.safetensors", tmp_path / "t.keras")
     assert not (tmp_path / "t.keras").exists()
+
+
+@pytest.mark.parametrize("options", [{"activation": "mish"}, {"activation": "relu"}, {"go_backwards": True}], ids=words)
+def test_weights_never_go_into_a_layer_that_computes_something_else(options, tmp_path):
+    like, target = save(one_layer(**options), tmp_path / "like.keras"), tmp_path / "t.keras"
+    anygru.save_checkpoint(anygru.GRU(5, 4), tmp_path / "layer.safetensors")
+    (name,) = options
+    with pytest.raises(anygru.CheckpointError, match=f"layers/gru: (reverse|{name}).*the weights alone are written"):
+        convert(tmp_path / "layer.safetensors", target, like=like)
+    assert not target.exists()
+    report = convert(tmp_path / "layer.safetensors", target, like=like, approximate=True)
+    assert "the weights alone are written" in report.approximated[0]
+    if options == {"activation": "mish"}:
+        assert "the result's formula is not known" in report.verdicts[0].reason
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"style": "x"}, {"transpose": ["a"]}, {"no_transpose": ["a"]}, {"layer_names": True}, {"target_format": "torch"}],
+)
+def test_a_copy_refuses_what_it_would_ignore(option, tmp_path):
+    like = save(one_layer(), tmp_path / "like.keras")
+    anygru.save_checkpoint(anygru.GRU(5, 4), tmp_path / "layer.safetensors")
+    with pytest.raises(anygru.CheckpointError, match="has no meaning for a copy|is a file of keras, not of torch"):
+        convert(tmp_path / "layer.safetensors", tmp_path / "t.keras", like=like, **option)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Exported models compute in ONNX Runtime, and in ONNX's own reference evaluator, what the layers compute."""
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -368,3 +369,29 @@ def test_other_uses_of_a_packed_batch_are_refused(use):
 
     with pytest.raises(anygru.ArgumentError, match="give a packed sequence to GRUs and to pad_packed_sequence only"):
         anygru.onnx.export(Model().eval(), (torch.randn(5, 2, 3), torch.tensor([5, 3])))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_place_that_is_no_regular_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for place in (tmp_path / "fifo", Path("/dev/null")):
+        with pytest.raises(anygru.CheckpointError, match="cannot be written: it is there and is not a regular file"):
+            anygru.onnx.export(torch.nn.Linear(2, 3), (torch.zeros(1, 2),), place)
+    assert (tmp_path / "fifo").is_fifo()
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_export_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "m.onnx"
+    anygru.onnx.export(torch.nn.Linear(2, 3), (torch.zeros(1, 2),), path)
+    old = path.read_bytes()
+
+    def save(program, target):
+        Path(target).write_bytes(b"half")
+        raise OSError("no space")
+
+    monkeypatch.setattr(torch.onnx.ONNXProgram, "save", save)
+    with pytest.raises(OSError, match="no space"):
+        anygru.onnx.export(torch.nn.Linear(2, 3), (torch.zeros(1, 2),), path)
+    assert path.read_bytes() == old
+    assert [each.name for each in tmp_path.iterdir()] == ["m.onnx"]

@@ -94,8 +94,8 @@ def check_files(args: argparse.Namespace) -> None:
     """Refuses at once what could not be written after minutes of measuring."""
     for name in ("json", "plot"):
         path: Path | None = getattr(args, name)
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise UsageError(f"--{name} must be a file in a folder that exists, got {str(path)!r}")
+        if path is not None and ((path.exists() and not path.is_file()) or not path.absolute().parent.is_dir()):
+            raise UsageError(f"--{name} must be a regular file in a folder that exists, got {str(path)!r}")
     if args.plot is not None and args.plot.suffix.lower() not in (".png", ".svg"):
         raise UsageError(f"--plot must end in .png or .svg, got {str(args.plot)!r}")
 

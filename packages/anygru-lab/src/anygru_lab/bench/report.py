@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anygru.errors import printable
-from anygru.extend import console
+from anygru.extend import console, open_for_replace
 
 from .measure import ROUNDED, Cell, Timing
 
@@ -133,7 +133,8 @@ def write_json(path: Path, rows: list[Row], threads: int) -> None:
         }
         limit = None if row.limit is None else row.limit * 1e3
         cells.append({"cell": asdict(row.cell), "results": results, "limits": row.limits, "limit_ms": limit})
-    path.write_text(json.dumps({"machine": machine(), "threads": threads, "cells": cells}, indent=1) + "\n")
+    with open_for_replace(path, "w") as file:
+        file.write(json.dumps({"machine": machine(), "threads": threads, "cells": cells}, indent=1) + "\n")
 
 
 def read_json(path: Path) -> list[Row]:
@@ -175,4 +176,5 @@ def write_plot(path: Path, rows: list[Row], threads: int) -> None:
         f"{facts['cpu']}, {facts['instruction set']}, {threads} thread{'s' if threads > 1 else ''}", fontsize=9
     )
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=150)
+    with open_for_replace(path) as file:
+        figure.savefig(file, dpi=150, format=path.suffix[1:].lower())

@@ -112,7 +112,7 @@ def find_gru_layers(
         for prefix, hits in groups.items():
             gru = _Candidate(tensors, layout, prefix, hits).examine(split_prefix(prefix) in bidirectional)
             if gru is not None and not taken.intersection(gru.names):
-                mark = (marks or {}).get(gru.path)
+                mark = _mark_of(gru.path, marks or {})
                 if prefix + FORMULA_ENTRY in tensors:
                     gru = replace(gru, names=(*gru.names, prefix + FORMULA_ENTRY))
                     mark = mark or EntryMark({"reset": "before"})
@@ -120,6 +120,15 @@ def find_gru_layers(
                 found.append(_apply_mark(gru, mark))
     order = {name: number for number, name in enumerate(tensors)}
     return sorted(found, key=lambda gru: min(order[name] for name in gru.names))
+
+
+def _mark_of(path: str, marks: Mapping[str, EntryMark]) -> EntryMark | None:
+    """The mark of a GRU, or the nearest one above it that covers it."""
+    mark, above = marks.get(path), path
+    while mark is None and above:
+        above = above.rpartition("/")[0]
+        mark = found if (found := marks.get(above)) is not None and found.covers else None
+    return mark
 
 
 def _apply_mark(gru: FoundGRU, mark: EntryMark | None) -> FoundGRU:

@@ -146,6 +146,7 @@ def _mark(told: object) -> EntryMark:
         entries.get("batch_first") is True,
         read.problem or str(entries.get("problem", "")),
         tuple(str(note) for note in notes) if isinstance(notes, tuple) else (),
+        entries.get("covers") is True,
     )
 
 

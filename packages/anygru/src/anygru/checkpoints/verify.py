@@ -59,8 +59,10 @@ def verify(
 def _verdict(
     gru: FoundGRU, source: Checkpoint, result: Checkpoint, path: str, report: Conversion, target: str
 ) -> Verdict:
-    if gru.problem:
-        return Verdict(path, reason=f"the source's formula is not known: {gru.problem}")
+    twin = result.find(path)
+    for side, problem in (("source", gru.problem), ("result", twin.problem)):
+        if problem:
+            return Verdict(path, reason=f"the {side}'s formula is not known: {problem}")
     shape = (gru.num_layers, gru.directions, gru.cell)
     old = find_gates(source.stored, gru.path, *shape)
     new = find_gates(result.stored, path, *shape)
@@ -71,7 +73,6 @@ def _verdict(
     weights = report.frozen.get(gru.path)
     if weights is not None:
         _check_rounded(old, new, weights, f"{target}: {name}")
-    twin = result.find(path)
     told = _equations(gru), _equations(twin)
     if report.approximated and told[0] != told[1]:  # activations that the target could not hold are set by hand
         told = told[0], told[0]
@@ -84,7 +85,7 @@ def _verdict(
     if weights is None and not same and not difference <= _ROUNDING[gru.dtype]:
         raise CheckpointError(f"{target}: {name}: its results differ from the source's by {difference:.3g}")
     if weights is None:
-        sides = ((gru, source, results[0]), (replace(twin, activation=told[1].activation), result, results[1]))
+        sides = ((gru, source, results[0]), (_with_equations(twin, told[1]), result, results[1]))
         words = [_against_original(*side, x, h, f"{target}: {name}") for side in sides]
         by = " and ".join(dict.fromkeys(filter(None, words))) or by
     return Verdict(path, same, difference, by)
@@ -115,6 +116,16 @@ def _random_input(gru: FoundGRU) -> tuple[np.ndarray, np.ndarray]:
     states = () if gru.cell else (gru.num_layers * gru.directions,)
     x = random.standard_normal((_STEPS, _BATCH, gru.input_size))
     return x, random.standard_normal((*states, _BATCH, gru.hidden_size))
+
+
+def _with_equations(gru: FoundGRU, equations: Equations) -> FoundGRU:
+    return replace(
+        gru,
+        gate_activation=equations.gate_activation,
+        activation=equations.activation,
+        reverse=equations.reverse,
+        zoneout=equations.zoneout,
+    )
 
 
 def _results(

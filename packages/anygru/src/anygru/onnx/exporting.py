@@ -5,8 +5,10 @@ import contextlib
 import itertools
 import logging
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from ..checkpoints.writing.atomic import check_regular, mode_of, sync_folder
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..functional import gru, gru_cell
@@ -60,6 +63,7 @@ def export(
         ArgumentError: ONNX's GRU cannot say a layer: a callable activation, a PackedSequence from outside, resets, decay,
             layer norm, zoneout.
         BackendError: torch is older than 2.6, whose exporter takes no translations.
+        CheckpointError: the path is a device or another thing that is not a regular file.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
     if not torch_private.at_least(2, 6):
@@ -93,8 +97,19 @@ def export(
     _fold(program)
     _name_nodes(program)
     if path is not None:
-        program.save(os.fspath(path))
+        _save(program, Path(os.path.realpath(path)), path)
     return program
+
+
+def _save(program: "torch.onnx.ONNXProgram", target: Path, path: str | os.PathLike[str]) -> None:
+    """Write the file in a folder beside its place, and then move it there; large weights are a second file."""
+    check_regular(target, path)
+    with tempfile.TemporaryDirectory(prefix=".anygru-", dir=target.parent) as folder:
+        program.save(os.path.join(folder, target.name))
+        for written in sorted(Path(folder).iterdir(), key=lambda file: file.name == target.name):
+            os.chmod(written, mode_of(target))
+            os.replace(written, target.parent / written.name)
+    sync_folder(target.parent)
 
 
 def as_module(model: Any, args: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:

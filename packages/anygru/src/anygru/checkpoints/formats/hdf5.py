@@ -28,6 +28,7 @@ SUFFIXES = (".h5", ".hdf5")
 
 _CONFIG, _VERSION = "model_config", "keras_version"
 """The attributes of a whole model of Keras."""
+_WEIGHTS = "model_weights"
 
 
 def load(
@@ -118,18 +119,24 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     content = content_of(arrays, path, budget)
     if texts[_CONFIG]:
         config = parse_config(texts[_CONFIG].encode("utf-8", "replace"), f"{os.fspath(path)}: {_CONFIG}", budget)
-        content.marks = _marks(arrays, marks_by_name(config, texts[_VERSION]))
+        content.marks = _marks(arrays, marks_by_name(config, texts[_VERSION], budget))
     return content
 
 
-def _marks(arrays: Mapping[str, np.ndarray], by_layer: Mapping[str, EntryMark]) -> dict[str, EntryMark]:
-    """The marks by the paths of groups: .../LAYER/CELL/kernel, or .../LAYER/kernel. A cell may have another layer's name."""
+def _marks(arrays: Mapping[str, np.ndarray], told: Mapping[str, Mapping[str, EntryMark]]) -> dict[str, EntryMark]:
+    """The marks by the paths of groups: model_weights/TOP/.../LAYER/CELL/kernel, or .../LAYER/kernel.
+
+    A cell may have another layer's name. A group that the configuration does not name has the mark of the layer of the model
+    that it belongs to, if that is a program's, or else the model's.
+    """
     marks = {}
     for path in arrays:
         *home, _ = path.split("/")
-        found = [by_layer[group] for group in home[-2:] if group in by_layer]
-        if found:
-            marks["/".join(home)] = found[0]
+        top = home[1] if len(home) > 1 and home[0] == _WEIGHTS else ""
+        layers = told.get(top, {})
+        found = [layers[group] for group in home[-2:] if group in layers]
+        found += [told[""][""], *(layers[group] for group in home if group in layers and layers[group].problem)][::-1]
+        marks["/".join(home)] = found[0]
     return marks
 
 

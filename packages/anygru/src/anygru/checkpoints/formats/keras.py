@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     tree = {name: StoredTensor.of(array) for name, array in arrays.items() if array.dtype.kind in "biufc"}
     version = parse_config(metadata, f"{where}: {_METADATA}", budget)
     told = str(version.get("keras_version", "")) if isinstance(version, dict) else ""
-    return Content(tree, marks=marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), told))
+    return Content(tree, marks=marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), told, budget))
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:

@@ -36,6 +36,7 @@ class EntryMark:
         batch_first: the layer takes batches first.
         problem: why the layer cannot be computed; empty if it can.
         notes: facts that a reader must know.
+        covers: it holds for each GRU below it, too, that has no mark of its own.
     """
 
     formula: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class EntryMark:
     batch_first: bool = False
     problem: str = ""
     notes: tuple[str, ...] = ()
+    covers: bool = False
 
     @classmethod
     def of_metadata(cls, entries: Mapping[Any, Any]) -> "EntryMark":

@@ -7,6 +7,7 @@ Classes and options: Keras 3.15's `get_config` of `GRU`, `GRUCell`, `RNN`, `Bidi
 """
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -34,6 +35,11 @@ _ACTIVATIONS |= {"linear": "identity", "swish": "silu", "hard_sigmoid": "hardsig
 """Keras 3's activations by the names in `anygru.facts.formula`; each computes the same function."""
 
 _DEEPEST = 64
+_PER_MARK = 512
+"""Bytes of a mark, beside the text of its path."""
+
+_TOLD = "its options are those that"
+_UNTOLD = "the configuration has no layer at this place: only the program that made the file knows its options"
 
 
 def parse_config(text: Bytes, place: str, budget: Budget) -> Any:
@@ -50,62 +56,115 @@ def parse_config(text: Bytes, place: str, budget: Budget) -> Any:
         raise CheckpointError(f"{place}: no proper JSON: {error}") from error
 
 
-def marks_by_path(config: object, version: str) -> dict[str, EntryMark]:
+def marks_by_path(config: object, version: str, budget: Budget) -> dict[str, EntryMark]:
     """Give the marks of GRUs by the groups in `model.weights.h5`, which Keras calls after the classes of layers, with numbers.
+
+    A group that has no mark, and none above it but the model's, has options that only a program knows.
 
     Args:
         config: the parsed configuration of a model.
         version: of Keras, which wrote it.
+        budget: counts the paths, which repeat the names above them.
+
+    Raises:
+        CheckpointError: the budget is spent.
     """
-    return dict(_below(_dict(config), "", version, 0))
+    model = _dict(config)
+    marks = {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model), covers=True)}
+    for path, mark in _below(model, "", version, 0):
+        budget.take(_PER_MARK + sys.getsizeof(path))
+        marks[path] = replace(mark, covers=bool(mark.problem))
+    return marks
 
 
-def marks_by_name(config: object, version: str) -> dict[str, EntryMark]:
+def marks_by_name(config: object, version: str, budget: Budget) -> dict[str, dict[str, EntryMark]]:
     """Give the marks of GRUs by the names of layers, which the older HDF5 files of whole models have as groups.
 
     Two layers of one name with unlike options are refused, since the file does not tell which one a group belongs to.
+
+    Args:
+        config, version, budget: as of `marks_by_path`.
+
+    Returns:
+        For the name of each layer of the model the marks of the layers in it; under no name that of the model.
     """
-    marks: dict[str, EntryMark] = {}
-    for name, mark in _named(config, version, 0):
-        marks[name] = (
-            mark if marks.get(name, mark) == mark else EntryMark(problem=f"two layers are called {shown(name)}")
-        )
-    return marks
+    model = _dict(config)
+    told = {"": {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model))}}
+    for layer in _layers_of(model):
+        marks = told.setdefault(str(_dict(layer.get("config")).get("name")), {})
+        for name, mark in _named(layer, version, 1):
+            budget.take(_PER_MARK + sys.getsizeof(name))
+            same = marks.get(name, mark) == mark
+            marks[name] = mark if same else EntryMark(problem=f"two layers are called {shown(name)}")
+    return told
 
 
 def _below(model: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
     """The marks of the layers of a model, and of the models in it."""
+    yield from _listed(_layers_of(model), f"{path}layers", version, depth)
+
+
+def _listed(layers: list[dict[str, Any]], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
+    """The marks of a list of layers, whose groups are called after their classes and numbered."""
     counts: Counter[str] = Counter()
-    for layer in _list(_dict(model.get("config")), "layers") if depth < _DEEPEST else ():
+    for layer in layers if depth < _DEEPEST else ():
         base = _snake(str(layer.get("class_name")))
-        group = f"{path}layers/{base}_{counts[base]}" if counts[base] else f"{path}layers/{base}"
+        group = f"{path}/{base}_{counts[base]}" if counts[base] else f"{path}/{base}"
         counts[base] += 1
         yield from _layer(layer, group, version, depth + 1)
 
 
 def _layer(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
     options = _dict(layer.get("config"))
+    cell = _dict(options.get("cell"))
     if depth >= _DEEPEST:
         return
     if _is_gru(layer):
         yield path, _mark(layer, version)
-    elif layer.get("class_name") == "Bidirectional":
-        yield path, _both(layer, version)
-    elif layer.get("class_name") == "RNN" and _dict(options.get("cell")).get("class_name") == "StackedRNNCells":
-        cells: Counter[str] = Counter()
-        for cell in _list(_dict(_dict(options["cell"]).get("config")), "cells"):
-            base = _snake(str(cell.get("class_name")))
-            group = f"{path}/cell/cells/{base}_{cells[base]}" if cells[base] else f"{path}/cell/cells/{base}"
-            cells[base] += 1
-            yield group, _mark(layer, version, cell)
-    elif layer.get("class_name") == "RNN":
-        yield path, _mark(layer, version, _dict(options.get("cell")))
-    elif isinstance(options.get("layers"), list):
+    elif _is(layer, "Bidirectional"):
+        yield from _directions(layer, path, version, depth)
+    elif _is(layer, "RNN") and _is(cell, "StackedRNNCells"):
+        yield from _cells(layer, cell, f"{path}/cell", version, depth)
+    elif _is(layer, "RNN"):
+        yield path, _mark(layer, version, cell)
+    elif _layers_of(layer):
         yield from _below(layer, f"{path}/", version, depth)
-    elif isinstance(options.get("layer"), dict):
-        yield from _layer(_dict(options["layer"]), f"{path}/layer", version, depth + 1)
+    elif _is(layer, "TimeDistributed"):
+        yield from _layer(_dict(options.get("layer")), f"{path}/layer", version, depth + 1)
     else:
         yield path, EntryMark(problem=_other_class(layer))
+        for name, part in options.items():
+            if isinstance(part, list):
+                inner = _listed([_dict(each) for each in part if _is_layer(each)], f"{path}/{name}", version, depth)
+            else:
+                inner = _layer(part, f"{path}/{name}", version, depth + 1) if _is_layer(part) else iter(())
+            yield from _told_by(layer, inner)
+
+
+def _directions(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
+    """The mark of a `Bidirectional` of GRUs, or those of what else it holds: stacks of cells keep their directions apart."""
+    forward = _dict(_dict(layer.get("config")).get("layer"))
+    backward = _dict(_dict(layer.get("config")).get("backward_layer")) or forward
+    if not (_is(forward, "RNN") and _is(_dict(_dict(forward.get("config")).get("cell")), "StackedRNNCells")):
+        yield path, _both(layer, version)
+        return
+    yield from _layer(forward, f"{path}/forward_layer", version, depth + 1)
+    yield from _layer(backward, f"{path}/backward_layer", version, depth + 1)
+
+
+def _cells(
+    loop: Mapping[str, Any], stack: Mapping[str, Any], path: str, version: str, depth: int
+) -> Iterator[tuple[str, EntryMark]]:
+    """The marks of stacked cells, which may be stacks themselves."""
+    counts: Counter[str] = Counter()
+    for cell in _list(_dict(stack.get("config")), "cells") if depth < _DEEPEST else ():
+        base = _snake(str(cell.get("class_name")))
+        group = f"{path}/cells/{base}_{counts[base]}" if counts[base] else f"{path}/cells/{base}"
+        counts[base] += 1
+        if _is(cell, "StackedRNNCells"):
+            yield from _cells(loop, cell, group, version, depth + 1)
+        else:
+            yield group, _mark(loop, version, cell)
 
 
 def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
@@ -120,42 +179,53 @@ def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, Entr
     name = str(options.get("name"))
     if _is_gru(layer):
         yield name, _mark(layer, version)
-    elif layer.get("class_name") == "Bidirectional":
-        yield from _named_directions(layer, version)
-    elif layer.get("class_name") == "RNN":
-        outer = _dict(options.get("cell"))
-        cells = _list(_dict(outer.get("config")), "cells") if outer.get("class_name") == "StackedRNNCells" else []
-        for cell in cells or [outer]:
-            yield str(_dict(cell.get("config")).get("name")) if cells else name, _mark(layer, version, cell)
-    elif (
-        "class_name" in layer
-        and not isinstance(options.get("layers"), list)
-        and not isinstance(options.get("layer"), dict)
-    ):
+    elif _is(layer, "Bidirectional"):
+        yield from _named_directions(layer, version, depth)
+    elif _is(layer, "RNN"):
+        yield from _named_cells(layer, _dict(options.get("cell")), name, version, depth)
+    elif "class_name" in layer and not _layers_of(layer) and not _is(layer, "TimeDistributed"):
         yield name, EntryMark(problem=_other_class(layer))
         for part in options.values():
-            yield from _named(part, version, depth + 1)
+            yield from _told_by(layer, _named(part, version, depth + 1))
     else:
         for part in layer.values():
             yield from _named(part, version, depth + 1)
 
 
-def _named_directions(layer: Mapping[str, Any], version: str) -> Iterator[tuple[str, EntryMark]]:
+def _named_cells(
+    loop: Mapping[str, Any], cell: Mapping[str, Any], name: str, version: str, depth: int
+) -> Iterator[tuple[str, EntryMark]]:
+    if not _is(cell, "StackedRNNCells"):
+        yield name, _mark(loop, version, cell)
+        return
+    for inner in _list(_dict(cell.get("config")), "cells") if depth < _DEEPEST else ():
+        yield from _named_cells(loop, inner, str(_dict(inner.get("config")).get("name")), version, depth + 1)
+
+
+def _named_directions(layer: Mapping[str, Any], version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
     """Both directions of a wrapper, which are groups of their own, so that it does not matter how the wrapper joins them.
 
     Before Keras 2.4 the second one is no entry of its own, but a copy of the first that reads the other way.
     """
     options = _dict(layer.get("config"))
     forward, backward = _dict(options.get("layer")), _dict(options.get("backward_layer"))
-    first = _mark(forward, version, _cell_of(forward))
-    name = str(_dict(forward.get("config")).get("name"))
-    yield name, first
-    yield f"forward_{name}", first
-    if backward:
-        second = _mark(backward, version, _cell_of(backward))
-        yield str(_dict(backward.get("config")).get("name")), replace(second, notes=())
-    else:
-        yield f"backward_{name.removeprefix('forward_')}", replace(first, reverse=not first.reverse, notes=())
+    if not (_is_gru(forward) or _is(forward, "RNN")):
+        yield str(options.get("name")), EntryMark(problem=_other_class(forward))
+        return
+    for name, mark in _named(forward, version, depth + 1):
+        yield name, mark
+        yield f"forward_{name}", mark
+        if not backward:
+            yield f"backward_{name.removeprefix('forward_')}", replace(mark, reverse=not mark.reverse, notes=())
+    for name, mark in _named(backward, version, depth + 1):
+        yield name, replace(mark, notes=())
+
+
+def _told_by(layer: Mapping[str, Any], marks: Iterator[tuple[str, EntryMark]]) -> Iterator[tuple[str, EntryMark]]:
+    """The marks of layers in the configuration of a class that is not Keras's; the innermost such class is named."""
+    for path, mark in marks:
+        told = any(note.startswith(_TOLD) for note in mark.notes)
+        yield path, mark if told else replace(mark, notes=(*mark.notes, f"{_TOLD} {_class(layer)} tells of it"))
 
 
 def _both(layer: Mapping[str, Any], version: str) -> EntryMark:
@@ -211,8 +281,12 @@ def _mark(layer: Mapping[str, Any], version: str, cell: Mapping[str, Any] | None
     return EntryMark(formula, reverse, notes=tuple(notes))
 
 
+def _class(layer: Mapping[str, Any]) -> str:
+    return f"the class {shown(layer.get('registered_name') or layer.get('class_name'))}"
+
+
 def _other_class(layer: Mapping[str, Any]) -> str:
-    return f"its class {shown(layer.get('registered_name') or layer.get('class_name'))} may compute anything with such tensors"
+    return f"it belongs to {_class(layer)}, which may compute anything with such tensors"
 
 
 def _unknown_options(options: Mapping[str, Any]) -> str:
@@ -253,9 +327,25 @@ def _policy(dtype: object) -> object:
 
 def _is_gru(layer: Mapping[str, Any]) -> bool:
     """Whether it is Keras's own class: Keras 2 names no module in HDF5 files, and "keras.layers" or "builtins" elsewhere."""
-    module = str(layer.get("module") or "keras")
-    own = module.partition(".")[0] in ("keras", "tf_keras", "tensorflow") and not layer.get("registered_name")
-    return own and layer.get("class_name") in ("GRU", "GRUCell")
+    return _is(layer, "GRU") or _is(layer, "GRUCell")
+
+
+def _is(layer: Mapping[str, Any], name: str) -> bool:
+    """Whether it is the class of Keras that has this name, and not a program's."""
+    module = str(layer.get("module") or "keras").partition(".")[0]
+    own = module in ("keras", "tf_keras", "tensorflow") and not layer.get("registered_name")
+    return own and layer.get("class_name") == name
+
+
+def _is_layer(value: object) -> bool:
+    """Whether it is the configuration of an object, and not one of its options."""
+    return isinstance(value, dict) and "class_name" in value and isinstance(value.get("config"), dict)
+
+
+def _layers_of(model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The layers of a model; before Keras 2.2.3 a Sequential has nothing else in its configuration."""
+    inner = model.get("config")
+    return [_dict(each) for each in inner] if isinstance(inner, list) else _list(_dict(inner), "layers")
 
 
 def _snake(name: str) -> str:

@@ -63,10 +63,8 @@ def convert(
     name = choices.target_format or (recognise(like) if like is not None else format_for(target))
     if weights is not None:
         check_format(weights)
-        if like is not None and weights != "float32":
-            raise CheckpointError(f"{target}: a Keras file holds no {weights} weights")
-    if like is not None and choices.provenance:
-        raise CheckpointError(f"{target}: --provenance: a Keras file holds no metadata of anygru")
+    if like is not None:
+        _check_choices_of_copy(choices, name, target)
     check_place(target, name)
     place = FilePath(os.path.realpath(target))  # the target of a symbolic link; the link stays
     with _workplace(place, target) as workplace:
@@ -79,6 +77,21 @@ def convert(
             report.verdicts = verify(checkpoint, unverified, report, target)
         _take_place(unverified, place, is_folder(name))
     return report
+
+
+def _check_choices_of_copy(choices: Choices, name: str, target: str) -> None:
+    """Raise for a choice that a copy of a Keras file has no use for."""
+    if choices.weights not in (None, "float32"):
+        raise CheckpointError(f"{target}: a Keras file holds no {choices.weights} weights")
+    if choices.provenance:
+        raise CheckpointError(f"{target}: --provenance: a Keras file holds no metadata of anygru")
+    for option in ("style", "transpose", "no_transpose", "layer_names"):
+        if getattr(choices, option):
+            raise CheckpointError(
+                f"{target}: {option} has no meaning for a copy of a Keras file (--like), whose names stay"
+            )
+    if choices.like is not None and name != (own := recognise(choices.like)):
+        raise CheckpointError(f"{target}: a copy of {os.fspath(choices.like)} is a file of {own}, not of {name}")
 
 
 def _take_place(result: FilePath, place: FilePath, folder: bool) -> None:

@@ -43,6 +43,12 @@ def fill(
     arrays: dict[str, np.ndarray] = {}
     for gru, place in _pairs(checkpoint, pattern, choices.mapping):
         _check_fit(gru, place, os.fspath(like))
+        if unlike := _unlike_formula(gru, place):
+            if not choices.approximate:
+                raise CheckpointError(
+                    f"{os.fspath(like)}: {place.path}: {unlike}; with approximations allowed the weights alone are written"
+                )
+            report.approximated.append(f"{place.path}: the weights alone are written: {unlike}")
         written = framework_tensors(core_weights(gru, checkpoint.stored), gru, place.layout, place.path)
         arrays |= {name: tensor.values for name, tensor in written.items() if name in place.names}
         report.converted.append((gru, place.path, place.layout))
@@ -78,6 +84,15 @@ def _check_fit(gru: FoundGRU, place: FoundGRU, where: str) -> None:
         ours, theirs = getattr(gru, attribute), getattr(place, attribute)
         if ours != theirs:
             raise CheckpointError(f"{where}: {place.path}: {attribute} is {theirs!r}, that of {gru.path!r} is {ours!r}")
+
+
+def _unlike_formula(gru: FoundGRU, place: FoundGRU) -> str:
+    """Why the file's layer would not compute what the source's does; empty if it does."""
+    for attribute in ("gate_activation", "activation", "reverse", "zoneout"):
+        ours, theirs = getattr(gru, attribute), getattr(place, attribute)
+        if ours != theirs:
+            return f"{attribute} is {theirs!r}, that of {gru.path!r} is {ours!r}"
+    return gru.problem or place.problem
 
 
 def _write(like: str, target: str, format: str, arrays: Mapping[str, np.ndarray]) -> None:
