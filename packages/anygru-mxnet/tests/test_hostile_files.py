@@ -184,3 +184,62 @@ def test_shapes_of_a_long_chain_take_time_in_proportion() -> None:
         y = -y
     assert y.infer_shape(x=(2, 3))[1] == [(2, 3)]
     assert x.list_arguments() == y.list_arguments()
+
+
+def recurrent(inputs: int = 3, **attrs: str) -> str:
+    """The text of a GRU of the symbol API."""
+    variables = [node(name=f"x{number}") for number in range(inputs)]
+    attrs = {"state_size": "4", "num_layers": "1", "mode": "gru", **attrs}
+    made = node("RNN", "y", [[number, 0, 0] for number in range(inputs)], **attrs)
+    return json.dumps({"nodes": [*variables, made], "heads": [[inputs, 0, 0]]})
+
+
+#: What MXNet 1.9.1 refuses as well (recorded), though Python could make a flag or a number of it.
+NO_VALUES = [
+    {"bidirectional": "yes"},
+    {"bidirectional": "2"},
+    {"bidirectional": "tru"},
+    {"state_outputs": "1.0"},
+    {"use_sequence_length": "t"},
+    {"state_size": "4.0"},
+    {"state_size": "4abc"},
+    {"state_size": "(4,)"},
+    {"num_layers": "True"},
+]
+
+
+@pytest.mark.parametrize("attrs", NO_VALUES, ids=str)
+def test_a_value_of_another_kind_is_refused_by_the_attributes_name(attrs: dict[str, str]) -> None:
+    (name,) = attrs
+    with pytest.raises(MXNetError, match=f"Invalid Parameter format for {name} expect (int|boolean) but value="):
+        mx.sym.load_json(recurrent(**attrs))
+
+
+@pytest.mark.parametrize("flag", ["True", "true", "1", "False", "0", " False "])
+def test_flags_may_be_written_as_mxnet_writes_and_reads_them(flag: str) -> None:
+    shapes, _, _ = mx.sym.load_json(recurrent(bidirectional=flag)).infer_shape_partial(x0=(5, 2, 3))
+    assert shapes[1] == ((216,) if flag.lower() in ("true", "1") else (108,))
+
+
+@pytest.mark.parametrize("mode", ["gru", "lstm"])
+def test_sequences_of_no_given_length_are_refused(mode: str) -> None:
+    states = 1 + (mode == "lstm")
+    size = 36 * (3 if mode == "gru" else 4)
+    arrays = [mx.nd.ones((5, 2, 3)), mx.nd.ones((size,)), *(mx.nd.ones((1, 2, 4)) for _ in range(states))]
+    symbol = mx.sym.load_json(recurrent(2 + states, mode=mode, use_sequence_length="True"))
+    with pytest.raises(MXNetError, match="sequence_length"):
+        symbol.bind(mx.cpu(), {f"x{number}": array for number, array in enumerate(arrays)}).forward()
+    with pytest.raises(MXNetError, match="sequence_length"):
+        mx.nd.RNN(*arrays, mode=mode, state_size=4, num_layers=1, use_sequence_length=True)
+
+
+def test_every_flag_and_number_of_every_operator_refuses_what_it_is_not() -> None:
+    from anygru_mxnet.operators.registry import OPERATORS
+
+    for operator in set(OPERATORS.values()):
+        for name in operator.kinds:
+            with pytest.raises(MXNetError, match=f"Invalid Parameter format for {name} "):
+                operator.parse({name: "perhaps"})
+        if operator.attributes:
+            with pytest.raises(MXNetError, match="Cannot find argument 'perhaps'"):
+                operator.parse({"perhaps": "1"})

@@ -376,14 +376,14 @@ def test_a_place_that_is_no_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for place in (tmp_path / "fifo", Path("/dev/null")):
         with pytest.raises(anygru.CheckpointError, match="cannot be written: it is there and is not a regular file"):
-            anygru.onnx.export(torch.nn.Linear(2, 3), (torch.zeros(1, 2),), place)
+            anygru.onnx.export(torch.nn.Linear(2, 3).eval(), (torch.zeros(1, 2),), place)
     assert (tmp_path / "fifo").is_fifo()
     assert Path("/dev/null").is_char_device()
 
 
 def test_an_export_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.onnx"
-    anygru.onnx.export(torch.nn.Linear(2, 3), (torch.zeros(1, 2),), path)
+    anygru.onnx.export(torch.nn.Linear(2, 3).eval(), (torch.zeros(1, 2),), path)
     old = path.read_bytes()
 
     def save(program, target):
@@ -392,6 +392,6 @@ def test_an_export_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(torch.onnx.ONNXProgram, "save", save)
     with pytest.raises(OSError, match="no space"):
-        anygru.onnx.export(torch.nn.Linear(2, 3), (torch.zeros(1, 2),), path)
+        anygru.onnx.export(torch.nn.Linear(2, 3).eval(), (torch.zeros(1, 2),), path)
     assert path.read_bytes() == old
     assert [each.name for each in tmp_path.iterdir()] == ["m.onnx"]

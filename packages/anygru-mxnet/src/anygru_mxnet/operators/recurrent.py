@@ -313,7 +313,10 @@ def _rnn(
     weights = unpack(parameters, *sizes)
     extra = [part for part in (state_cell, sequence_length) if part is not None]
     # In a graph the inputs stand one after the other: without a cell's state the lengths take its place.
-    lengths = extra.pop() if truth(use_sequence_length) and extra else None
+    ragged = truth(use_sequence_length)
+    if ragged and len(extra) < 1 + (mode == "lstm" and state is not None):
+        raise MXNetError("RNN: use_sequence_length=True needs sequence_length")
+    lengths = extra.pop() if ragged else None
     states = [state, *extra] if state is not None else []
     options = {"state_for_any": state_for_any, "projected": bool(projection_size)}
     result = run_recurrent(mode, data, states, weights, directions == 2, float(p), lengths, **options)

@@ -8,7 +8,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from ..base import MXNetError, Sizes
 
@@ -72,6 +72,8 @@ class Operator:
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
         self.attributes = frozenset(self.defaults)
+        kinds = {p.name: set(get_args(p.annotation) or [p.annotation]) - {type(None)} for p in parameters[count:]}
+        self.kinds = {name: kind for name, found in kinds.items() for kind in (bool, int) if found == {kind}}
         self.checked = not self.variadic and (self.needs is not None or self.infer is not None)
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
@@ -144,7 +146,22 @@ class Operator:
         """The attributes of a node as values, from the texts that a symbol file holds."""
         given = {key: value for key, value in texts.items() if not key.startswith("__")}
         self.check(given)
-        return {key: value_of(text, key) for key, text in given.items() if key in self.attributes}
+        values = {key: value_of(text, key) for key, text in given.items() if key in self.attributes}
+        for key in values.keys() & self.kinds.keys():
+            self._check_kind(key, given[key], values[key])
+        return values
+
+    def _check_kind(self, key: str, text: str, value: Any) -> None:
+        """Refuse what MXNet 1.9.1 cannot parse, and what a computation might take for something else (recorded).
+
+        Raises:
+            MXNetError: a text that is no flag, or no whole number.
+        """
+        flag = self.kinds[key] is bool
+        good = str(text).strip().lower() in _FLAGS if flag else type(value) is int
+        if not good and value is not None:
+            wanted = "boolean" if flag else "int"
+            raise MXNetError(f"Invalid Parameter format for {key} expect {wanted} but value='{str(text)[:60]}'")
 
 
 def _agree(have: tuple[int, ...], need: tuple[int, ...]) -> bool:
@@ -190,9 +207,20 @@ def operator(name: str, *aliases: str, **facts: Any) -> Callable[[Callable[..., 
     return register
 
 
+_FLAGS = {"true": True, "1": True, "false": False, "0": False, "none": False}
+
+
 def truth(value: Any) -> bool:
-    """A flag that may have come as a bool, a number or a text."""
-    return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)
+    """A flag that may have come as a bool, a number or a text.
+
+    Raises:
+        MXNetError: a text that is no flag.
+    """
+    if not isinstance(value, str):
+        return bool(value)
+    if value.strip().lower() not in _FLAGS:
+        raise MXNetError(f"Invalid Parameter format: expect boolean but value='{value[:60]}'")
+    return _FLAGS[value.strip().lower()]
 
 
 def as_tuple(value: Any) -> tuple:
