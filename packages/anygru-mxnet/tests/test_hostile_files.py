@@ -221,6 +221,11 @@ def test_flags_may_be_written_as_mxnet_writes_and_reads_them(flag: str) -> None:
     assert shapes[1] == ((216,) if flag.lower() in ("true", "1") else (108,))
 
 
+@pytest.mark.parametrize("name", ["ctx_group", "weight_lr_mult", "__anything__"])
+def test_what_older_files_say_of_a_node_is_no_attribute_of_its_operator(name: str) -> None:
+    assert mx.sym.load_json(recurrent(**{name: "1"})).list_arguments() == ["x0", "x1", "x2"]
+
+
 @pytest.mark.parametrize("mode", ["gru", "lstm"])
 def test_sequences_of_no_given_length_are_refused(mode: str) -> None:
     states = 1 + (mode == "lstm")

@@ -26,6 +26,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -325,8 +326,15 @@ class Fuzzer:
         return f"{path}: {what}"
 
     def _mutated(self) -> bytes:
-        draw = self._random
-        data = bytearray(draw.choice(self._seeds))
+        seed = self._random.choice(self._seeds)
+        if seed.startswith(b"PK") and self._random.random() < 0.7:  # the members' checksums would hide the damage
+            return _with_a_damaged_member(seed, self._random, self._damaged)
+        return self._damaged(seed)
+
+    def _damaged(self, seed: bytes) -> bytes:
+        draw, data = self._random, bytearray(seed)
+        if draw.random() < 0.5 and (found := _with_other_values(seed, draw)) is not None:
+            return found
         for _ in range(draw.choice((1, 1, 1, 2, 3, 5))):
             data = draw.choice(_MUTATIONS)(data, draw, self._seeds)
         return bytes(data)
@@ -393,6 +401,63 @@ def _splice(data: bytearray, draw: random.Random, seeds: list[bytes]) -> bytearr
 
 
 _MUTATIONS = (_flip, _set_number, _cut, _repeat, _insert, _change_digit, _splice)
+
+
+def _with_a_damaged_member(archive: bytes, draw: random.Random, damage: Callable[[bytes], bytes]) -> bytes:
+    """A good archive with one damaged member, the others as they were."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(target, "w") as new:
+        chosen = draw.choice(old.namelist())
+        for member in old.infolist():
+            data = old.read(member)
+            new.writestr(member, damage(data) if member.filename == chosen else data)
+    return target.getvalue()
+
+
+_VALUES: list[object] = [
+    None,
+    True,
+    0,
+    -1,
+    1 << 70,
+    1.5,
+    float("nan"),
+    "",
+    "GRU",
+    "relu",
+    "x" * 5000,
+    [],
+    {},
+    [[]] * 50,
+    {"a": {}},
+]
+
+
+def _with_other_values(data: bytes, draw: random.Random) -> bytes | None:
+    """A text in JSON with values put in other places, taken out and repeated; None for other bytes."""
+    try:
+        root = json.loads(data)
+    except ValueError:
+        return None
+    for _ in range(draw.choice((1, 1, 2, 4))):
+        places: list[tuple[Any, Any]] = []
+        waiting = [root]
+        while waiting:
+            inner = waiting.pop()
+            keys = list(inner) if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ()
+            places += [(inner, key) for key in keys]
+            waiting += [inner[key] for key in keys]
+        if not places:
+            return None
+        (inner, key), (other, place) = draw.choice(places), draw.choice(places)
+        what = draw.randrange(4)
+        if what == 0:
+            del inner[key]
+        elif what == 1 and isinstance(inner, list):
+            inner += inner[:1] * draw.choice((1, 100))
+        else:
+            inner[key] = draw.choice(_VALUES) if what == 2 else json.loads(json.dumps(other[place]))
+    return json.dumps(root).encode()
 
 
 def _in_child(format: str, place: Path, batch: list[bytes]) -> tuple[list[str | None], int]:

@@ -8,7 +8,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from ..base import MXNetError, Sizes
 
@@ -72,8 +72,8 @@ class Operator:
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
         self.attributes = frozenset(self.defaults)
-        kinds = {p.name: set(get_args(p.annotation) or [p.annotation]) - {type(None)} for p in parameters[count:]}
-        self.kinds = {name: kind for name, found in kinds.items() for kind in (bool, int) if found == {kind}}
+        flags_and_numbers = {bool: bool, bool | None: bool, int: int, int | None: int}
+        self.kinds = {p.name: kind for p in parameters[count:] if (kind := flags_and_numbers.get(p.annotation))}
         self.checked = not self.variadic and (self.needs is not None or self.infer is not None)
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
@@ -144,12 +144,16 @@ class Operator:
 
     def parse(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """The attributes of a node as values, from the texts that a symbol file holds."""
-        given = {key: value for key, value in texts.items() if not key.startswith("__")}
+        given = {key: value for key, value in texts.items() if not (key.startswith("__") or self._is_of_node(key))}
         self.check(given)
         values = {key: value_of(text, key) for key, text in given.items() if key in self.attributes}
         for key in values.keys() & self.kinds.keys():
             self._check_kind(key, given[key], values[key])
         return values
+
+    def _is_of_node(self, key: str) -> bool:
+        """Whether an attribute is of the node, which files before MXNet 0.9 do not mark by underscores (1.9.1 reads them so)."""
+        return key not in self.attributes and any(key == word or key.endswith(f"_{word}") for word in _OF_NODES)
 
     def _check_kind(self, key: str, text: str, value: Any) -> None:
         """Refuse what MXNet 1.9.1 cannot parse, and what a computation might take for something else (recorded).
@@ -207,6 +211,7 @@ def operator(name: str, *aliases: str, **facts: Any) -> Callable[[Callable[..., 
     return register
 
 
+_OF_NODES = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False, "none": False}
 
 
