@@ -12,6 +12,7 @@ import itertools
 import re
 import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def write(out: Path) -> dict[str, str]:
 TITLES = {
     "chainer": "Chainer (`.npz`)",
     "hdf5": "HDF5 (`.h5`, `.hdf5`, Keras's `.weights.h5`)",
+    "keras": "Keras (`.keras`)",
     "mxnet": "MXNet (`.params`, `.nd`)",
     "oneflow": "OneFlow (a folder)",
     "onnx": "ONNX (`.onnx`)",
@@ -85,6 +87,25 @@ TITLES = {
     "torch": "torch (`.pt`, `.pth`, `.bin`, `.ckpt`)",
     "unknown": "What is no checkpoint",
 }
+
+
+OPTIONS = {
+    "chainer": "A file has tensors and no options.",
+    "hdf5": "Of a whole model of Keras, the options that [Keras](keras.md) names; other files have tensors and no options.",
+    "keras": "An activation, a way to join directions, an option or a class that is not known is refused by its name where"
+    " the GRU is asked for; so is a GRU of which the configuration tells nothing.",
+    "mxnet": "A file has tensors and no options. Of a graph (`NAME-symbol.json`), an operator, an attribute or a value that"
+    " MXNet does not have is refused by its name.",
+    "oneflow": "A file has tensors and no options.",
+    "onnx": "An attribute, an activation, a clip or a set of operators that is not known is refused by its name; stored"
+    " lengths and initial states of a GRU are told in a note.",
+    "paddle": "A file has tensors and no options. A parameter that pruning or weight norm computes is not taken for missing.",
+    "safetensors": "A formula in the metadata that is not known is refused by its name where the GRU is asked for.",
+    "torch": "A formula in the metadata that is not known is refused by its name where the GRU is asked for; so is a"
+    " function as activation. A parameter that pruning or a parametrization computes is not taken for missing.",
+    "unknown": "",
+}
+"""What of a format's options is refused, beside damage."""
 
 
 def page(refusals: dict[str, str]) -> str:
@@ -96,7 +117,9 @@ def page(refusals: dict[str, str]) -> str:
         " `SECURITY.md` at the root of the repository says what is promised.\n"
     )
     for format, paths in itertools.groupby(sorted(refusals), lambda path: path.partition("/")[0]):
-        text += f"\n## {TITLES[format]}\n\n| file | refused, because |\n|---|---|\n"
+        options = "\n".join(textwrap.wrap(OPTIONS[format], 100))
+        text += f"\n## {TITLES[format]}\n\n" + (f"{options}\n\n" if options else "")
+        text += "| file | refused, because |\n|---|---|\n"
         for path in paths:
             # the file's own name comes first, and often once more
             reason = re.sub(r"(^|: )[xy]\.\w+: ", r"\1", refusals[path]).partition(";")[0]

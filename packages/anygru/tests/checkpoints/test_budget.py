@@ -312,6 +312,34 @@ def rows_without_an_axis(folder: Path) -> Path:
     return written(folder, "x.params", ndarrays(data))
 
 
+# -- Keras ------------------------------------------------------------------------------------------------
+
+
+def keras_archive(folder: Path, layer: dict[str, object]) -> Path:
+    """A model of one layer with the weights of a GRU."""
+    with h5py.File(folder / "weights.h5", "w") as file:
+        for number, shape in enumerate(((1, 3), (1, 3), (2, 3))):
+            file[f"layers/gru/cell/vars/{number}"] = np.ones(shape, np.float32)
+    with zipfile.ZipFile(folder / "x.keras", "w") as target:
+        target.writestr("metadata.json", "{}")
+        target.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
+        target.write(folder / "weights.h5", "model.weights.h5")
+    return folder / "x.keras"
+
+
+MANY = [{"class_name": "GRU", "config": {}}] * 10_000
+
+
+@refused
+def many_layers_in_a_class_of_a_long_name(folder: Path) -> Path:
+    return keras_archive(folder, {"class_name": "A" * 1_000_000, "config": {"layers": MANY}})
+
+
+@refused
+def many_layers_below_a_long_key(folder: Path) -> Path:
+    return keras_archive(folder, {"class_name": "Mine", "config": {"A" * 1_000_000: MANY}})
+
+
 #: Loads each file named on standard input in a child, which starts with the modules that its parent has imported.
 _LOADER = """
 import json, os, resource, signal, sys
@@ -366,6 +394,14 @@ def test_hostile_file_is_refused_in_little_memory_and_time(
 
 
 # -- what is refused by no default -----------------------------------------------------------------------
+
+
+def test_wrappers_in_wrappers_take_no_time(tmp_path: Path) -> None:
+    layer: dict[str, object] = {"class_name": "GRU", "config": {"name": "gru"}}
+    for _ in range(60):
+        layer = {"class_name": "Bidirectional", "config": {"name": "b", "layer": layer}}
+    (found,) = load_checkpoint(keras_archive(tmp_path, layer)).gru_layers
+    assert "the configuration has no layer at this place" in found.problem
 
 
 def test_a_limit_of_the_callers_own(tmp_path: Path) -> None:
