@@ -94,8 +94,8 @@ OPTIONS = {
     "hdf5": "Of a whole model of Keras, the options that [Keras](keras.md) names; other files have tensors and no options.",
     "keras": "An activation, a way to join directions, an option or a class that is not known is refused by its name where"
     " the GRU is asked for; so is a GRU of which the configuration tells nothing.",
-    "mxnet": "A file has tensors and no options. Of a graph (`NAME-symbol.json`), an operator, an attribute or a value that"
-    " MXNet does not have is refused by its name.",
+    "mxnet": "A file has tensors and no options. Of a graph (`NAME-symbol.json`), an operator or an attribute that MXNet does"
+    " not have, and a flag or a whole number that it cannot read, is refused by its name.",
     "oneflow": "A file has tensors and no options.",
     "onnx": "An attribute, an activation, a clip or a set of operators that is not known is refused by its name; stored"
     " lengths and initial states of a GRU are told in a note.",
