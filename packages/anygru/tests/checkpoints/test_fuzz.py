@@ -8,11 +8,15 @@ stay in the folder `fuzz-findings`; a mended one goes into FINDS, which every ru
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import struct
 import subprocess
 import sys
+import zipfile
+import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,6 +78,17 @@ def test_a_bug_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(found) == 3
     assert "KeyError" in found[0]
     assert len(list(tmp_path.glob("mxnet-*.bin"))) == 3
+
+
+def test_damage_gets_past_the_checksums_of_an_archive(tmp_path: Path) -> None:
+    fuzzer = Fuzzer("keras", tmp_path, seed=0)
+    whole = 0
+    for _ in range(200):
+        with contextlib.suppress(
+            zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, ValueError, zlib.error
+        ):
+            whole += zipfile.ZipFile(io.BytesIO(fuzzer._mutated())).testzip() is None
+    assert whole > 100
 
 
 @pytest.mark.slow
