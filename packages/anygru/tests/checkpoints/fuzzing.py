@@ -414,6 +414,7 @@ def _with_a_damaged_member(archive: bytes, draw: random.Random, damage: Callable
     return target.getvalue()
 
 
+_MOST_PLACES = 1000
 _VALUES: list[object] = [
     None,
     True,
@@ -447,6 +448,8 @@ def _with_other_values(data: bytes, draw: random.Random) -> bytes | None:
             keys = list(inner) if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ()
             places += [(inner, key) for key in keys]
             waiting += [inner[key] for key in keys]
+            if len(places) > _MOST_PLACES:  # repeated lists in repeated lists
+                return json.dumps(root).encode()
         if not places:
             return None
         (inner, key), (other, place) = draw.choice(places), draw.choice(places)
