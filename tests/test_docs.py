@@ -56,7 +56,7 @@ import torch, anygru
 Path("my_model.py").write_text(
     "import torch\\ndef build(): return torch.nn.Sequential(torch.nn.GRU(3, 4)), torch.randn(5, 1, 3)"
 )
-Path("script.py").write_text("print(1)")
+Path("script.py").write_text("import torch; torch.nn.GRU(3, 4)(torch.randn(5, 1, 3))")
 anygru.onnx.export(anygru.GRU(3, 4).eval(), (torch.randn(5, 1, 3),), "model.onnx")
 """,
     "anygru-paddle": TRAIN,

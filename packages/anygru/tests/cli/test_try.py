@@ -1,12 +1,15 @@
 """`anygru try`: the user's own model, as it is and changed, in processes of their own."""
 
+import json
 import re
+import sys
 
 import pytest
 import torch
 from helpers import mostly_long
 
 import anygru as package
+from anygru.cli import trial, watching
 
 MODEL = """
 import torch
@@ -125,10 +128,168 @@ def test_the_grus_of_an_onnx_model(anygru, tmp_path):
     assert len(rows(result.out)) == 5
 
 
+SCRIPTS = {
+    "layer": """
+import torch
+gru = torch.nn.GRU(8, 16)
+with torch.no_grad():
+    for steps in (5, 9, 9):
+        gru(torch.randn(steps, 2, 8))
+""",
+    "class": """
+import sys
+import torch
+
+class Tagger(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(9, 8)
+        self.gru = torch.nn.GRU(8, 16, batch_first=True)
+        self.shift = lambda x: x + 1  # cannot be pickled
+
+    def forward(self, words, *, lengths):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(self.table(words), lengths, batch_first=True)
+        return self.shift(self.gru(packed)[1])
+
+if __name__ == "__main__":
+    tagger = Tagger().eval()
+    tagger(torch.randint(9, (2, 6)), lengths=[6, int(sys.argv[1])])
+    tagger(torch.randint(9, (2, 6)), lengths=[6, 2])
+    sys.exit(0)
+""",
+    "training": """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.GRU(8, 16))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(7, 2, 3))[0].square().mean().backward()
+    optimizer.step()
+""",
+    "two models and no GRU": """
+import torch
+encoder, decoder = torch.nn.GRU(3, 4), torch.nn.GRUCell(4, 4)
+torch.nn.LSTM(3, 4)(torch.randn(2, 1, 3))
+decoder(encoder(torch.randn(5, 2, 3))[1][0])
+decoder(torch.randn(2, 4))
+""",
+    "nothing": "import torch\ntorch.nn.LSTM(2, 3)(torch.randn(4, 1, 2))",
+    "failing": "import torch\ntorch.nn.GRU(2, 3)(torch.randn(4, 1, 2))\nraise ValueError('no data')",
+    "wrong status": "import sys, torch\nsys.exit('no data')",
+}
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """Watch one of the scripts in this process: the report of each model."""
+
+    def call(name, *arguments):
+        script = tmp_path / "script.py"
+        script.write_text(SCRIPTS[name])
+        monkeypatch.setattr("sys.path", ["", *sys.path])
+        monkeypatch.setattr("sys.argv", ["watching", str(tmp_path), str(script), *arguments])
+        before = torch.nn.Module.__call__, torch.autograd.backward
+        try:
+            watching.main()
+        finally:
+            assert (torch.nn.Module.__call__, torch.autograd.backward) == before
+        return json.loads((tmp_path / watching.REPORT).read_text())["models"]
+
+    return call
+
+
+def example(file):
+    return torch.load(file, weights_only=False)
+
+
+def test_a_script_that_calls_a_layer_is_watched(watched):
+    (model,) = watched("layer")
+    assert (model["name"], model["line"], model["calls"], model["training"]) == ("GRU", "script.py:6", 3, "")
+    (x,), options = example(model["inference"])
+    assert x.shape in ((9, 2, 8), (5, 2, 8))
+    assert options == {}
+    assert torch.load(model["state"])["weight_hh_l0"].shape == (48, 16)
+
+
+def test_the_outermost_module_of_a_script_is_watched_with_its_keywords(watched):
+    (model,) = watched("class", "5")
+    assert (model["name"], model["calls"], model["training"]) == ("Tagger", 2, "")
+    (words,), options = example(model["inference"])
+    assert (words.shape, words.dtype) == ((2, 6), torch.int64)
+    assert options == {"lengths": [6, 5]}
+
+
+def test_a_script_that_trains_is_watched_in_training_and_its_values_are_the_last_ones(watched):
+    (model,) = watched("training")
+    assert model["training"] == model["inference"] != ""
+    torch.manual_seed(0)
+    first = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.GRU(8, 16)).state_dict()
+    assert not torch.equal(torch.load(model["state"])["1.weight_hh_l0"], first["1.weight_hh_l0"])
+
+
+def test_several_models_are_watched_and_those_without_a_gru_are_not(watched):
+    assert [model["name"] for model in watched("two models and no GRU")] == ["GRU", "GRUCell"]
+    assert watched("nothing") == []
+
+
+def test_a_slice_is_kept_without_the_tensor_that_it_belongs_to():
+    whole = torch.arange(1000.0)
+    (copy,) = watching.copied((whole[10:12],))
+    assert copy.tolist() == [10.0, 11.0]
+    assert copy.untyped_storage().nbytes() == 8
+
+
+@pytest.mark.parametrize("name", ["failing", "wrong status"])
+def test_a_script_that_fails_is_one_line(anygru, tmp_path, name):
+    (tmp_path / "script.py").write_text(SCRIPTS[name])
+    result = anygru("try", tmp_path / "script.py", *QUICK)
+    assert result.status == 1
+    assert result.error.startswith("anygru try: error: the script as it is ended with status 1:")
+    assert "no data" in result.error
+    assert result.error.count("\n") == 1
+
+
 @pytest.mark.long
-def test_a_script_is_run_whole(anygru, tmp_path):
-    (tmp_path / "good.py").write_text("print(1)")
-    (tmp_path / "bad.py").write_text("raise SystemExit('no data')")
-    result = anygru("try", tmp_path / "good.py", "--rounds", 1)
-    assert "Keep the script as it is" in result.out or "anygru run --accelerate" in result.out
-    assert "ended with status 1: no data" in anygru("try", tmp_path / "bad.py", "--rounds", 1).error
+def test_a_script_without_grus_stays_as_it_is(anygru, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPTS["nothing"])
+    out = anygru("try", tmp_path / "script.py", *QUICK).out
+    assert out == "Keep the script as it is: script.py calls no module with a torch.nn.GRU or GRUCell.\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["layer", "class"])
+def test_the_model_of_a_script_is_measured_in_every_variant(anygru, tmp_path, name):
+    (tmp_path / "script.py").write_text(SCRIPTS[name])
+    result = anygru("try", tmp_path / "script.py", *QUICK, "--arguments", "4", "--plot", tmp_path / "times.png")
+    assert result.status == 0, result.error
+    table = rows(result.out)
+    assert list(table) == ["as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen int8"]
+    assert max(table["accelerated"][2], table["frozen float32"][2]) < 1e-6 < table["frozen bfloat16"][2] < 1e-2
+    assert "The whole script" in result.out
+    assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.long
+def test_a_script_that_trains_has_both_tables(anygru, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPTS["training"])
+    out = anygru("try", tmp_path / "script.py", *QUICK).out
+    training, inference = out.split("Sequential (script.py:7, 3 calls), ")[1:]
+    assert training.startswith("training steps\n")
+    assert list(rows(training)) == ["as it is", "accelerated"]
+    assert inference.startswith("inference\n")
+    assert len(rows(inference)) == 5
+
+
+def test_arguments_are_those_of_a_script(anygru, model):
+    assert "--arguments are those of a script" in anygru("try", f"{model}:build", "--arguments", "4").error
+
+
+def test_a_model_that_is_a_layer_is_frozen_in_a_place_of_its_own(anygru):
+    layer = torch.nn.GRU(4, 8).eval()
+    frozen, _ = trial.prepare(layer, "frozen int8", False)
+    ours = package.GRU(4, 8)
+    ours.load_state_dict(layer.state_dict())
+    x = torch.randn(5, 2, 4)
+    assert torch.equal(frozen(x)[0], ours.freeze("int8")(x)[0])
+    with pytest.raises(trial.TargetError, match="nothing can be frozen: it has no GRU"):
+        trial.prepare(torch.nn.Linear(2, 2), "frozen int8", False)

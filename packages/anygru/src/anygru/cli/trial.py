@@ -1,7 +1,7 @@
 """The process of `anygru try` that measures one variant of a model: `python -m anygru.cli.trial`, one JSON object per line.
 
-It reads {"target" or "onnx", "variant", "train", "threads", "output"}, builds the model and answers with a report; then it times
-calls for each {"seconds"}.
+It reads {"target", "onnx" or "script", "variant", "train", "threads", "output"}, builds the model and answers with a report; then
+it times calls for each {"seconds"}. A script builds its model itself: it runs until it first calls it, and goes no further.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ import torch
 
 import anygru
 
-VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen int8")
+from . import watching
 
 
 class TargetError(Exception):
@@ -102,15 +102,35 @@ def in_onnx_runtime(model: torch.nn.Module, inputs: tuple[Any, ...], threads: in
     return lambda: [torch.from_numpy(output) for output in session.run(None, feed)]
 
 
-def prepare(model: torch.nn.Module, variant: str, train: bool) -> str:
-    """Change the model into a variant; returns the words of the report."""
+class _Holder(torch.nn.Module):
+    """A place in which a model that is itself a GRU can be exchanged."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        return self.model(*arguments, **options)
+
+
+def prepare(model: torch.nn.Module, variant: str, train: bool) -> tuple[torch.nn.Module, str]:
+    """The model changed into a variant, and the words of the report.
+
+    Raises:
+        TargetError: nothing in it can be frozen.
+    """
     model.train(train)
     if variant == "accelerated" and not isinstance(model, _OnnxGRUs):
-        return str(anygru.accelerate(model))
-    if variant.startswith("frozen"):
-        weights = cast("anygru.quantization.WeightFormat", variant.partition(" ")[2])
-        return str(anygru.freeze(model, weights))
-    return ""
+        return model, str(anygru.accelerate(model))
+    if not variant.startswith("frozen"):
+        return model, ""
+    weights = cast("anygru.quantization.WeightFormat", variant.partition(" ")[2])
+    holder = _Holder(model)
+    report = anygru.freeze(holder, weights)
+    if not report.changed:
+        reasons = "; ".join(dict.fromkeys(report.unchanged.values())) or "it has no GRU"
+        raise TargetError(f"nothing can be frozen: {reasons}")
+    return holder, str(report)
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
@@ -138,10 +158,11 @@ def make_call(
             return model(*arguments, **options)
 
     def step() -> Any:
-        model.zero_grad(set_to_none=True)
-        result = model(*arguments, **options)
-        sum((tensor.sum() for tensor in _with_gradients(result)), torch.zeros(())).backward()
-        return result
+        with torch.enable_grad():  # a script may call its model without
+            model.zero_grad(set_to_none=True)
+            result = model(*arguments, **options)
+            sum((tensor.sum() for tensor in _with_gradients(result)), torch.zeros(())).backward()
+            return result
 
     return step if train else infer
 
@@ -172,18 +193,68 @@ def times(call: Callable[[], Any], seconds: float) -> list[float]:
     return found
 
 
-def main() -> None:
-    """Answer requests until the input ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # a model's own prints go to standard error
-    request = json.loads(sys.stdin.readline())
-    torch.set_num_threads(request["threads"])
-    try:
-        onnx, variant = request["onnx"], request["variant"]
-        model, arguments, options = load_onnx(onnx) if onnx else load(request["target"])
-        report = prepare(model, variant, request["train"])
+class Trial:
+    """What the parent process asks of this one."""
+
+    def __init__(self) -> None:
+        self.answers = os.fdopen(os.dup(1), "w")
+        self.requests = os.fdopen(os.dup(0))
+        os.dup2(2, 1)  # a model's own prints go to standard error, ...
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # ... and what a script reads is not what the parent writes
+        self.request = json.loads(self.requests.readline())
+
+    def answer(self, words: dict[str, Any]) -> None:
+        """Write one line for the parent."""
+        print(json.dumps(words), file=self.answers, flush=True)
+
+    def run(self) -> None:
+        """Answer requests until there are no more."""
+        request = self.request
+        torch.set_num_threads(request["threads"])
+        try:
+            if script := request.get("script"):
+                with watching.at_each_call(self._on_call()):
+                    watching.run(script[0], script[1:])
+                raise TargetError("the script did not call it when it was run again")
+            onnx = request["onnx"]
+            self._measure(*(load_onnx(onnx) if onnx else load(request["target"])))
+        except BaseException as error:  # a script may exit
+            self._fail(error)
+
+    def _on_call(self) -> watching.OnCall:
+        """What waits for the first call of the script's model, and measures it there with the recorded values and inputs."""
+        earlier: list[torch.nn.Module] = []
+
+        def on_call(module: torch.nn.Module, arguments: Any, options: Any) -> contextlib.AbstractContextManager[None]:
+            if not any(each is module for each in earlier):
+                earlier.append(module)
+                if len(earlier) == self.request["number"] + 1:
+                    self._measure_in_script(module)
+            return contextlib.nullcontext()
+
+        return on_call
+
+    def _measure_in_script(self, module: torch.nn.Module) -> None:
+        """Measure the script's model and end the process, so that the script goes no further."""
+        torch.set_num_threads(self.request["threads"])
+        try:
+            module.load_state_dict(torch.load(self.request["state"]))
+            # The file is our own, of this run; the script's classes may be in it.
+            self._measure(module, *torch.load(self.request["inputs"], weights_only=False))
+        except BaseException as error:
+            self._fail(error)
+        os._exit(0)
+
+    def _fail(self, error: BaseException) -> None:
+        where = "" if isinstance(error, TargetError | anygru.AnygruError) else traceback.format_exc(limit=-1).strip()
+        self.answer({"error": f"{error}" if not where else where.splitlines()[-1]})
+
+    def _measure(self, model: torch.nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        request = self.request
+        kind = type(model)
+        model, report = prepare(model, request["variant"], request["train"])
         call = make_call(model, arguments, options, request["train"])
-        if onnx and variant == "as it is":
+        if request.get("onnx") and request["variant"] == "as it is":
             call = in_onnx_runtime(model, arguments, request["threads"])
         torch.manual_seed(1)
         flat = tensors(call())
@@ -191,15 +262,18 @@ def main() -> None:
         torch.manual_seed(1)
         again = torch.cat(tensors(call())) if flat else output
         torch.save(output, request["output"])
-        answer = {"report": report, "repeatable": torch.equal(output, again), "bytes": peak_bytes()}
-    except Exception as error:
-        where = "" if isinstance(error, TargetError | anygru.AnygruError) else traceback.format_exc(limit=-1).strip()
-        answer = {"error": f"{error}" if not where else where.splitlines()[-1]}
-    print(json.dumps(answer), file=answers, flush=True)
-    with contextlib.suppress(BrokenPipeError):
-        for line in sys.stdin:
-            print(json.dumps({"times": times(call, json.loads(line)["seconds"])}), file=answers, flush=True)
+        self.answer(
+            {
+                "report": report,
+                "repeatable": torch.equal(output, again),
+                "bytes": peak_bytes(),
+                "is_layer": issubclass(kind, watching.LAYERS),
+            }
+        )
+        with contextlib.suppress(BrokenPipeError):
+            for line in self.requests:
+                self.answer({"times": times(call, json.loads(line)["seconds"])})
 
 
 if __name__ == "__main__":
-    main()
+    Trial().run()
