@@ -18,6 +18,19 @@ CASES = {
     "import torch\nprint 'Python 2'\ntorch.nn.GRU(1, 2)  # GRU(": [(3, "torch.nn.GRU")],
     "import mxnet as mx\nmx.rnn.FusedRNNCell(3, mode='gru')\nmx.sym.RNN(mode='lstm')": [(2, "mxnet.rnn.FusedRNNCell")],
     "import mxnet as mx\nprint 2\nmx.sym.RNN(x, mode='gru')\nmx.sym.RNN(x, mode='lstm')": [(3, "mxnet.sym.RNN")],
+    "from torch.nn import *\nGRU(1, 2)\nLSTM(1, 2)": [(2, "torch.nn.GRU")],
+    "from mxnet.gluon import *\nrnn.GRU(3)": [(2, "mxnet.gluon.rnn.GRU")],
+    "from torch.nn import *\nclass GRU: pass\nGRU(1, 2)": [],
+    "import torch.nn as nn\nkinds = {'gru': nn.GRU, 'lstm': nn.LSTM}\nkinds['gru'](1, 2)": [(2, "torch.nn.GRU")],
+    "from torch import nn\nmake = nn.GRU if fast else nn.LSTM": [(2, "torch.nn.GRU")],
+    "from torch import nn\ngetattr(nn, 'GRU')(1, 2)\ngetattr(nn, name)(1, 2)": [(2, "torch.nn.GRU")],
+    "from torch import nn\ndef f(g: nn.GRU) -> nn.GRU:\n    h: nn.GRU = g\n    return h": [],
+    "from torch import nn\nisinstance(g, nn.GRU)\ntype(g) in (nn.GRU, nn.LSTM)\nnn.GRU.forward": [],
+    "import torch\nok = run(torch.nn.GRU(1, 2)) == 3": [(2, "torch.nn.GRU")],
+    "import tensorflow as tf\ntf.compat.v1.keras.layers.CuDNNGRU(3)": [(2, "tensorflow.keras.layers.CuDNNGRU")],
+    "from paddle import fluid\nfluid.layers.dynamic_gru(x, 3)": [(2, "paddle.fluid.layers.dynamic_gru")],
+    "from torch import nn\nx = '\\d'\nnn.GRU(1, 2)": [(3, "torch.nn.GRU")],
+    "from torch import nn\na, b = nn.GRU(1, 2), nn.GRU(3, 4)": [(2, "torch.nn.GRU"), (2, "torch.nn.GRU")],
     "class GRU: pass\nGRU()": [],
     "from .layers import GRU\nGRU()": [],
     "import torch\ntorch.nn.LSTM(1, 2)\nname = 'torch.nn.GRU(1)'": [],
@@ -42,6 +55,8 @@ def test_folders_notebooks_and_files_that_are_none(anygru, tmp_path):
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
     (tmp_path / "broken.ipynb").write_text("{}")
     (tmp_path / "deep.py").write_text("(" * 5000)
+    (tmp_path / "old.py").write_text("import torch\nprint 'Python 2'\nself.gru = torch.nn.GRU(1, 2)")
+    (tmp_path / "sum.py").write_text("import torch\nx = torch.nn.GRU(1, 2)" + " + 1" * 3000)
     (tmp_path / "large.py").write_text(" " * (5 << 20))
     result = anygru("scan", tmp_path)
     assert result.status == 0
@@ -49,5 +64,7 @@ def test_folders_notebooks_and_files_that_are_none(anygru, tmp_path):
     assert "venv" not in result.out
     assert "broken.ipynb: no notebook" in result.out
     assert "large.py: more than 4 MB" in result.out
-    assert result.out.splitlines()[-1] == "1 GRU in 4 files"
+    assert f"read word by word, since Python cannot parse it: {tmp_path / 'old.py'}: line 2: " in result.out
+    assert f"{tmp_path / 'old.py'}:3  torch.nn.GRU" in result.out
+    assert result.out.splitlines()[-1] == "3 GRUs in 6 files"
     assert "there is no file" in anygru("scan", tmp_path / "nowhere").error

@@ -5,6 +5,7 @@ import ast
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,21 +17,25 @@ from .terminal import console, count
 ACCELERATE = "anygru.accelerate(model)"
 KERAS = "anygru.accelerate(), with Keras on torch"
 RUN = "anygru run, with anygru[{}]"
+TENSORFLOW = "stays as it is on TensorFlow; with Keras on torch, anygru.accelerate()"
+STATIC = "of static graphs, which are not covered; paddle.nn.GRU, with anygru[paddle]"
 GRUS = {
     "torch.nn.GRU": ACCELERATE,
     "torch.nn.GRUCell": ACCELERATE,
     "keras.layers.GRU": KERAS,
     "keras.layers.GRUCell": KERAS,
-    "tensorflow.keras.layers.GRU": "stays as it is on TensorFlow; with Keras on torch, anygru.accelerate()",
-    "tensorflow.keras.layers.GRUCell": "stays as it is on TensorFlow; with Keras on torch, anygru.accelerate()",
+    "keras.layers.CuDNNGRU": f"keras.layers.GRU of Keras 3; {KERAS}",
+    **{f"tensorflow.keras.layers.{name}": TENSORFLOW for name in ("GRU", "GRUCell", "CuDNNGRU")},
     **{f"paddle.nn.{name}": RUN.format("paddle") for name in ("GRU", "GRUCell")},
     **{f"paddle.fluid.dygraph.{name}": RUN.format("paddle") for name in ("GRUCell", "GRUUnit")},
+    **{f"paddle.fluid.layers.{name}": STATIC for name in ("GRUCell", "dynamic_gru", "gru_unit")},
     **{f"oneflow.nn.{name}": RUN.format("oneflow") for name in ("GRU", "GRUCell")},
     **{f"mxnet.gluon.rnn.{name}": RUN.format("mxnet") for name in ("GRU", "GRUCell")},
+    **{f"mxnet.gluon.contrib.rnn.Conv{n}DGRUCell": RUN.format("mxnet") for n in (1, 2, 3)},
     **{f"mxnet.{name}": RUN.format("mxnet") for name in ("rnn.GRUCell", "rnn.FusedRNNCell", "nd.RNN", "sym.RNN")},
     **{
         f"chainer.links.{name}": RUN.format("chainer")
-        for name in ("GRU", "NStepBiGRU", "NStepGRU", "StatefulGRU", "StatefulMGU", "StatelessGRU")
+        for name in ("GRU", "NStepBiGRU", "NStepGRU", "StatefulGRU", "StatefulMGU", "StatelessGRU", "StatelessMGU")
     },
     **{f"chainer.functions.{name}": RUN.format("chainer") for name in ("n_step_bigru", "n_step_gru")},
 }
@@ -42,6 +47,9 @@ _MODES = {"FusedRNNCell", "RNN"}
 _SAME = {
     "torch.nn.modules.rnn": "torch.nn",
     "tensorflow.python.keras.layers": "tensorflow.keras.layers",
+    "tf_keras.layers": "tensorflow.keras.layers",
+    "paddle.fluid.dygraph.nn": "paddle.fluid.dygraph",
+    "paddle.fluid.dygraph.rnn": "paddle.fluid.dygraph",
     "tensorflow.compat.v1.keras.layers": "tensorflow.keras.layers",
     "oneflow.nn.modules.rnn": "oneflow.nn",
     "oneflow.experimental.nn": "oneflow.nn",
@@ -52,6 +60,9 @@ _SAME = {
     "mxnet.symbol": "mxnet.sym",
 }
 """Other modules that give the same classes."""
+
+_WORDS = re.compile("|".join(sorted({name.rpartition(".")[2] for name in GRUS})))
+"""A file without any of them is not parsed."""
 
 _LARGEST = 4 << 20
 """Files of more bytes are passed over: they are data."""
@@ -78,12 +89,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the findings."""
-    files, found, unread = 0, [], []
+    files, found, by_words, unread = 0, [], [], []
     for path in sources(args.paths):
         files += 1
         try:
-            found += grus(path)
-        except (OSError, ValueError, RecursionError) as error:
+            own, why = grus(path)
+            found += own
+            by_words += [f"{path}: {why}"] if why else []
+        except (OSError, ValueError) as error:
             unread.append(f"{path}: {error}")
     if args.json:
         for each in found:
@@ -92,6 +105,8 @@ def main(args: argparse.Namespace) -> int:
     out = console()
     for each in found:
         out.print(printable(f"{each.file}:{each.line}  {each.name}  {each.way}"), markup=False)
+    for line in by_words:
+        out.print(printable(f"read word by word, since Python cannot parse it: {line}"), markup=False)
     for line in unread:
         out.print(printable(f"not read: {line}"), markup=False)
     out.print(f"{count(len(found), 'GRU')} in {count(files, 'file')}")
@@ -113,8 +128,8 @@ def sources(paths: list[str]) -> Iterator[Path]:
                     yield path
 
 
-def grus(path: Path) -> list[Found]:
-    """The GRUs that a file makes.
+def grus(path: Path) -> tuple[list[Found], str]:
+    """The GRUs that a file makes or names, and why Python cannot parse it, if so.
 
     Raises:
         ValueError: the file is too large, or is no text or notebook.
@@ -126,11 +141,23 @@ def grus(path: Path) -> list[Found]:
     # One text, since a cell uses what the cells before it import.
     places = [(f"{path}{cell}", line) for cell, code in cells.items() for line in range(1, code.count("\n") + 2)]
     text = "\n".join(cells.values())
+    why = ""
+    if not _WORDS.search(text):
+        return [], why
     try:
-        named = _names_by_syntax(ast.parse(text))
-    except (SyntaxError, ValueError):  # Python 2, or a template
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the source's own escapes and comparisons
+            named = _names_by_syntax(ast.parse(text))
+    except (
+        SyntaxError,
+        ValueError,
+        RecursionError,
+        MemoryError,
+    ) as error:  # Python 2, a template, or too deep for the parser
         named = _names_by_text(text)
-    return [Found(*places[line - 1], name, GRUS[name]) for line, name in named]
+        line = getattr(error, "lineno", None)
+        why = f"line {line}: {error.args[0]}" if line else str(error)
+    return [Found(*places[line - 1], name, GRUS[name]) for line, name in named], why
 
 
 def _cells(text: str) -> dict[str, str]:
@@ -149,29 +176,65 @@ def _cells(text: str) -> dict[str, str]:
 
 
 def _names_by_syntax(tree: ast.AST) -> list[tuple[int, str]]:
-    """Every call of a GRU, its name resolved through the imports of the file."""
+    """Every call and other use of a GRU's name, resolved through the imports of the file."""
+    known = _imported(tree)
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        name = _full_name(node, known)
+        if name in GRUS and name.rpartition(".")[2] not in _MODES:
+            found.append((getattr(node, "lineno", 1), name))
+        elif isinstance(node, ast.Call) and (called := _full_name(node.func, known)) in GRUS and _has_the_mode(node):
+            found.append((node.lineno, called))
+        if not name:
+            waiting += _uses(node)
+    return sorted(found)
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """The full names of what a file imports, by its own names."""
     known: dict[str, str] = {}
+    by_star: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                known[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
+                first = alias.name.partition(".")[0]
+                known[alias.asname or first] = alias.name if alias.asname else first
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    calls = (
-        (node.lineno, name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and ((name := _full_name(node.func, known)).rpartition(".")[2] not in _MODES or _has_the_mode(node))
-    )
-    bases = (
-        (node.lineno, _full_name(base, known))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for base in node.bases
-    )
-    return sorted((line, name) for line, name in (*calls, *bases) if name in GRUS)
+            for alias in node.names:
+                if alias.name != "*":
+                    known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    continue
+                start = f"{_SAME.get(node.module, node.module)}."
+                names = {name.removeprefix(start).partition(".")[0] for name in GRUS if name.startswith(start)}
+                by_star |= {name: start + name for name in names}
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+            known.setdefault(node.name, node.name)  # the file's own, which hides what a star brings
+    return by_star | known
+
+
+def _uses(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node in which a class is used, and not only compared with or named as a type."""
+    if isinstance(node, ast.Compare | ast.MatchClass):
+        return _outermost_calls(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+        return [*node.args[:1]]
+    if isinstance(node, ast.AnnAssign):
+        return [] if node.value is None else [node.value]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [*node.decorator_list, node.args, *node.body]
+    return [] if isinstance(node, ast.arg) else [*ast.iter_child_nodes(node)]
+
+
+def _outermost_calls(node: ast.AST) -> list[ast.AST]:
+    found, waiting = [], [*ast.iter_child_nodes(node)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Call):
+            found.append(part)
+        else:
+            waiting += ast.iter_child_nodes(part)
+    return [*found]
 
 
 def _has_the_mode(call: ast.Call) -> bool:
@@ -179,15 +242,28 @@ def _has_the_mode(call: ast.Call) -> bool:
     return any(isinstance(value, ast.Constant) and value.value == "gru" for value in values)
 
 
-def _full_name(node: ast.expr, known: dict[str, str]) -> str:
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
+def _full_name(node: ast.AST, known: dict[str, str]) -> str:
+    """The name that an expression stands for, such as "torch.nn.GRU"; empty if it is no name."""
+    parts: list[str] = []
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        elif isinstance(node, ast.Call) and (text := _looked_up(node)):
+            parts.append(text)
+            node = node.args[0]
+        else:
+            return ""
     module, _, name = ".".join([known.get(node.id, node.id), *reversed(parts)]).rpartition(".")
     return f"{_SAME.get(module, module)}.{name}"
+
+
+def _looked_up(call: ast.Call) -> str:
+    """The name in getattr(module, "name")."""
+    if isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) > 1:
+        name = call.args[1]
+        return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+    return ""
 
 
 def _names_by_text(text: str) -> list[tuple[int, str]]:
