@@ -166,6 +166,22 @@ for step in range(3):
     model(torch.randn(7, 2, 3))[0].square().mean().backward()
     optimizer.step()
 """,
+    "a thread, and another folder": """
+import os, threading
+import torch
+os.chdir("/")
+gru = torch.nn.GRU(3, 4)
+thread = threading.Thread(target=gru, args=(torch.randn(5, 2, 3),))
+thread.start()
+thread.join()
+torch.nn.GRUCell(3, 4)(torch.randn(2, 3))
+""",
+    "compiled": """
+import torch
+model = torch.compile(torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.GRU(3, 4)), backend="aot_eager")
+model(torch.randn(5, 2, 3))
+model(torch.randn(5, 2, 3))
+""",
     "two models and no GRU": """
 import torch
 encoder, decoder = torch.nn.GRU(3, 4), torch.nn.GRUCell(4, 4)
@@ -227,6 +243,18 @@ def test_a_script_that_trains_is_watched_in_training_and_its_values_are_the_last
     assert not torch.equal(torch.load(model["state"])["1.weight_hh_l0"], first["1.weight_hh_l0"])
 
 
+@pytest.mark.long
+@pytest.mark.compiles
+def test_a_compiled_model_is_watched_and_its_tracing_is_no_training(watched):
+    (model,) = watched("compiled")
+    assert (model["line"], model["calls"], model["training"]) == ("script.py:4", 2, "")
+
+
+def test_calls_of_threads_are_watched_and_the_script_may_change_the_folder(watched, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert [model["line"] for model in watched("a thread, and another folder")] == ["script.py", "script.py:9"]
+
+
 def test_several_models_are_watched_and_those_without_a_gru_are_not(watched):
     assert [model["name"] for model in watched("two models and no GRU")] == ["GRU", "GRUCell"]
     assert watched("nothing") == []
@@ -239,7 +267,7 @@ def test_a_slice_is_kept_without_the_tensor_that_it_belongs_to():
     assert copy.untyped_storage().nbytes() == 8
 
 
-@pytest.mark.parametrize("name", ["failing", "wrong status"])
+@pytest.mark.parametrize("name", mostly_long(["failing", "wrong status"]))
 def test_a_script_that_fails_is_one_line(anygru, tmp_path, name):
     (tmp_path / "script.py").write_text(SCRIPTS[name])
     result = anygru("try", tmp_path / "script.py", *QUICK)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -70,7 +71,7 @@ def run(script: str, arguments: list[str]) -> None:
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
     try:
-        runpy.run_path(script, run_name="__main__")
+        runpy.run_path(os.path.abspath(script), run_name="__main__")
     except SystemExit as end:
         if end.code not in (None, 0):
             raise
@@ -119,7 +120,7 @@ class Watch:
     """The models that a script has called so far."""
 
     def __init__(self, folder: str, script: str) -> None:
-        self.folder, self.script = folder, script
+        self.folder, self.script = folder, os.path.abspath(script)
         self.models: list[Model] = []
         self._before_backward: list[Kind] = []
         """The kinds of calls with gradients since the last backward."""
@@ -139,9 +140,7 @@ class Watch:
             if len(model.kinds) == _MOST_KINDS:
                 return contextlib.nullcontext()
             kind = model.kinds[key] = self._example(arguments, options)
-        if recorded and kind not in self._before_backward:
-            self._before_backward.append(kind)
-        return _timed(kind)
+        return self._called(kind, recorded)
 
     def on_backward(self) -> None:
         """Note that what was called with gradients is trained."""
@@ -158,6 +157,17 @@ class Watch:
             reports.append(model.report(number, state))
         Path(self.folder, REPORT).write_text(json.dumps({"models": reports, "keras": "keras" in sys.modules}))
 
+    @contextlib.contextmanager
+    def _called(self, kind: Kind, recorded: bool) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        kind.seconds += time.perf_counter() - start
+        kind.calls += 1
+        if (
+            recorded and kind not in self._before_backward
+        ):  # not before: torch's compiler differentiates while it traces
+            self._before_backward.append(kind)
+
     def _example(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> Kind:
         number = sum(len(model.kinds) for model in self.models)
         file = os.path.join(self.folder, f"inputs_{number}.pt")
@@ -172,19 +182,12 @@ class Watch:
         return Kind(file)
 
     def _line(self) -> str:
-        """The line of the script that the present call comes from; in another file if the script only starts what is there."""
-        frame, script = sys._getframe(), os.path.abspath(self.script)
-        while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename) != script:
+        """The line of the script that the present call comes from; only the script's name for a call in another thread."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code.co_filename != self.script:
             frame = frame.f_back
-        return f"{os.path.basename(self.script)}:{frame.f_lineno}"
-
-
-@contextlib.contextmanager
-def _timed(kind: Kind) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    kind.seconds += time.perf_counter() - start
-    kind.calls += 1
+        name = os.path.basename(self.script)
+        return name if frame is None else f"{name}:{frame.f_lineno}"
 
 
 def _shapes(value: Any) -> Any:
