@@ -326,6 +326,7 @@ def test_streams_and_chunks_are_the_whole_sequence(weights: str | None, reset: s
         close(alone[t], expected[t, 0])
 
 
+@pytest.mark.long
 @pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.compiles
 def test_compiled_and_exported() -> None:

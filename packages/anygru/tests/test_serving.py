@@ -205,6 +205,7 @@ def test_a_full_service_keeps_the_states_of_those_it_refuses(start):
     assert asyncio.run(work()) == 3
 
 
+@pytest.mark.long
 def test_an_old_connection_begins_again_where_it_was(start):
     service = start("--max-age", "1")
 
@@ -221,6 +222,7 @@ def test_an_old_connection_begins_again_where_it_was(start):
     asyncio.run(work())
 
 
+@pytest.mark.long
 def test_an_idle_connection_is_closed_and_goes_on_later(folder, start):
     x = torch.randn(4, WIDTH)
     service = start("--idle", "0.5")
@@ -243,6 +245,7 @@ def test_an_idle_connection_is_closed_and_goes_on_later(folder, start):
     assert 'anygru_refused_total{code="4000"} 1.0' in service.get("metrics")
 
 
+@pytest.mark.long
 def test_a_wide_step_is_not_too_long(tmp_path, start):
     anygru.save_checkpoint(anygru.GRU(64, 9), tmp_path / "model.safetensors")
     service = start()

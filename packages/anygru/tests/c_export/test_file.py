@@ -40,8 +40,9 @@ def test_compiles_without_warnings(language: str, tmp_path: Path) -> None:
     compiled(tmp_path, program + "int main(void) { return 0; }\n", compiler, *options, *WARNINGS, "-O1", ending=ending)
 
 
-@pytest.mark.parametrize("weights", mostly_long(["int8", "float32", "bfloat16"]))
-@pytest.mark.parametrize("vectors", mostly_long(["-march=native", ""]), ids=["native", "plain"])
+@pytest.mark.long
+@pytest.mark.parametrize("weights", ["int8", "float32", "bfloat16"])
+@pytest.mark.parametrize("vectors", ["-march=native", ""], ids=["native", "plain"])
 def test_sanitizers_find_nothing(weights: str, vectors: str) -> None:
     compiler = tool("gcc", "gcc")
     for model in (anygru.GRU(3, 19, bidirectional=True), anygru.GRUCell(37, 7, reset="before")):

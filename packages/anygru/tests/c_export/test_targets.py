@@ -74,7 +74,7 @@ console.log(JSON.stringify({ outputs: outputs.map((each) => Array.from(each)).fl
 """
 
 
-@pytest.mark.parametrize(("weights", "both"), [(None, False), ("int8", False), (None, True)])
+@pytest.mark.parametrize(("weights", "both"), mostly_long([("int8", False), (None, False), (None, True)]))
 def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
     node = tool("node", "nodejs")
     layer = anygru.GRU(2, 9, 2, bidirectional=both)

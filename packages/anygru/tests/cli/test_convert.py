@@ -156,7 +156,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("number", mostly_long([signal.SIGTERM, signal.SIGHUP]))
+@pytest.mark.parametrize("number", mostly_long([signal.SIGTERM, signal.SIGHUP], 0))
 def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     """When the file is written, and is not yet in its place."""
     torch.save({"w": torch.randn(100, 100)}, tmp_path / "x.pt")

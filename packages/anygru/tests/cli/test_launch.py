@@ -193,7 +193,8 @@ def test_interrupting_the_launcher_ends_the_workers(program, tmp_path):
 SLOW_END = "peers._listening.close(), dist.destroy_process_group(), time.sleep(2), os._exit(7)"
 
 
-@pytest.mark.parametrize("ending", mostly_long(["os._exit(7)", "sys.exit(7)", SLOW_END]))
+@pytest.mark.long
+@pytest.mark.parametrize("ending", ["os._exit(7)", "sys.exit(7)", SLOW_END])
 def test_the_exit_status_is_that_of_the_cause(ending, program, tmp_path):
     """Rank 0 fails by an exception because rank 1 is gone, and may be seen first, or end while rank 1 is still ending."""
     script = program(

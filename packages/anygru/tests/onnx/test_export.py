@@ -24,8 +24,8 @@ pytestmark = [
 ]
 STEPS, BATCH = torch.export.Dim("steps"), torch.export.Dim("batch")
 LAYERS = {
-    "plain": lambda: anygru.GRU(3, 4),
     "three layers, two directions": lambda: anygru.GRU(3, 4, num_layers=3, bidirectional=True),
+    "plain": lambda: anygru.GRU(3, 4),
     "reset before": lambda: anygru.GRU(3, 4, reset="before", bidirectional=True, bias=False),
     "activations": lambda: anygru.GRU(3, 4, 2, reset="before", activation="relu", gate_activation="hardsigmoid"),
     "torch": lambda: torch.nn.GRU(3, 4, 2, bidirectional=True),
@@ -63,15 +63,21 @@ def assert_same(found, expected):
         np.testing.assert_allclose(one, other.detach().numpy(), rtol=0, atol=1e-5)
 
 
-def test_the_exporter_says_nothing_of_torchvision(caplog):
-    anygru.onnx.export(Wrapped(anygru.GRU(3, 4)), (torch.randn(5, 2, 3),))
-    assert "torchvision" not in caplog.text
-
-
-@pytest.mark.parametrize("make", mostly_long(LAYERS.values(), 2), ids=LAYERS)
-def test_any_batch_and_length_give_the_same_numbers(make):
-    model = Wrapped(make())
+@pytest.mark.parametrize("make", mostly_long(LAYERS.values()), ids=LAYERS)
+def test_a_layer_is_one_node_with_its_weights_in_the_file_for_any_batch_and_length(make, caplog):
+    layer = make()
+    model = Wrapped(layer)
     program = anygru.onnx.export(model, (torch.randn(5, 2, 3),), dynamic_shapes=[({0: STEPS, 1: BATCH},)])
+    assert "torchvision" not in caplog.text  # the exporter logs that it is missing
+    graph = program.model_proto.graph
+    nodes = [node for node in graph.node if node.op_type == "GRU"]
+    stored = {tensor.name for tensor in graph.initializer}
+    assert len(nodes) == layer.num_layers
+    for node in nodes:
+        given = {attribute.name: attribute for attribute in node.attribute}
+        assert bool(given["linear_before_reset"].i) == (getattr(layer, "reset", "after") == "after")
+        assert set(node.input[1:4]) - {""} <= stored
+        assert node.name.startswith("encoder")
     for steps, batch in ((5, 2), (9, 4), (1, 1)):
         input = torch.randn(steps, batch, 3)
         assert_same(run(program, input), model(input))
@@ -95,20 +101,6 @@ def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
     assert [node.op_type for node in step.model_proto.graph.node].count("GRU") == 1
     with pytest.raises(ValueError, match="no activation for activation='gelu'"):
         anygru.onnx.export(anygru.GRU(3, 4, activation="gelu").freeze(weights), (input,))
-
-
-@pytest.mark.parametrize("make", mostly_long(LAYERS.values(), 2), ids=LAYERS)
-def test_every_layer_is_one_node_with_its_weights_in_the_file(make):
-    layer = make()
-    graph = anygru.onnx.export(Wrapped(layer), (torch.randn(5, 2, 3),)).model_proto.graph
-    nodes = [node for node in graph.node if node.op_type == "GRU"]
-    stored = {tensor.name for tensor in graph.initializer}
-    assert len(nodes) == layer.num_layers
-    for node in nodes:
-        given = {attribute.name: attribute for attribute in node.attribute}
-        assert bool(given["linear_before_reset"].i) == (getattr(layer, "reset", "after") == "after")
-        assert set(node.input[1:4]) - {""} <= stored
-        assert node.name.startswith("encoder")
 
 
 @pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
@@ -167,6 +159,7 @@ def test_a_step_carries_its_state(reset, tmp_path: Path):
         assert_same([output], [stream.step(input)])
 
 
+@pytest.mark.long
 def test_onnx_itself_agrees():
     """ONNX's reference evaluator, which was written from the specification (it knows one direction)."""
     for layer in (anygru.GRU(3, 4, 2), anygru.GRU(3, 4, reset="before")):
@@ -177,7 +170,7 @@ def test_onnx_itself_agrees():
 
 @pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
-@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("given", mostly_long([True, False]))
 def test_torchs_own_export_with_our_translations(given):
     layer = Wrapped(anygru.GRU(3, 4, reset="before"))
     table = anygru.onnx.translations() if given else None
@@ -226,7 +219,7 @@ class Ragged(torch.nn.Module):
         return self.encoder(input, lengths=lengths)
 
 
-@pytest.mark.parametrize("sequence_lens", [True, False], ids=["sequence_lens", "masks"])
+@pytest.mark.parametrize("sequence_lens", mostly_long([True, False]), ids=["sequence_lens", "masks"])
 @pytest.mark.parametrize("batch_first", mostly_long([True, False]))
 @pytest.mark.parametrize("layers", mostly_long([2, 1]))
 def test_lengths_become_sequence_lens_or_masks(layers, batch_first, sequence_lens):
@@ -263,7 +256,7 @@ FORMS = {
 """What OpenVINO computes rightly. With sequence_lens and open sizes, 2026.4 does not."""
 
 
-@pytest.mark.parametrize("runtime", [run, run_openvino])
+@pytest.mark.parametrize("runtime", mostly_long([run, run_openvino]))
 @pytest.mark.parametrize(("options", "is_open", "ragged"), mostly_long(FORMS.values()), ids=FORMS)
 @pytest.mark.parametrize("make", mostly_long([LAYERS["three layers, two directions"], lambda: anygru.GRU(3, 4),
                                               lambda: anygru.GRU(3, 4, reset="before").freeze("int8")]))  # fmt: skip
@@ -287,11 +280,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("make", "call", "words"), mostly_long(REFUSED.values()), ids=REFUSED)
-def test_what_the_operator_lacks_is_refused_at_once_and_the_way_out_works(make, call, words):
+@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_the_operator_lacks_is_refused_at_once(make, call, words):
     input = torch.randn(5, 2, 3)
     with pytest.raises(anygru.ArgumentError, match=f"{words}.* with backend='reference' is exported step by step"):
         anygru.onnx.export(make().eval(), (input,), kwargs=call)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_the_operator_lacks_is_exported_step_by_step(make, call, words):
+    input = torch.randn(5, 2, 3)
     layer = make(backend="reference").eval()
     program = anygru.onnx.export(layer, (input,), kwargs=call)
     assert_same(run(program, input, *call.values()), layer(input, **call))

@@ -18,9 +18,9 @@ pytestmark = [
     pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it"),
 ]
 KINDS: dict[str, dict[str, Any]] = {
-    "recurrent": {"groups": 2},
-    "input too": {"groups": 3, "input_groups": 3, "reset": "before"},
     "two directions": {"groups": 2, "input_groups": 2, "num_layers": 2, "bidirectional": True, "bias": False},
+    "input too": {"groups": 3, "input_groups": 3, "reset": "before"},
+    "recurrent": {"groups": 2},
 }
 
 
@@ -45,7 +45,7 @@ def run(program: Any, *inputs: torch.Tensor) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("weights", mostly_long([None, "int8"]))
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", mostly_long(KINDS))
 def test_one_node_for_each_group(name: str, weights: str | None) -> None:
     torch.manual_seed(0)
     layer: Any = anygru.GRU(6, 12, **KINDS[name])
@@ -61,7 +61,7 @@ def test_one_node_for_each_group(name: str, weights: str | None) -> None:
 
 
 @pytest.mark.parametrize("sequence_lens", mostly_long([True, False]))
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", mostly_long(KINDS))
 def test_lengths(name: str, sequence_lens: bool) -> None:
     torch.manual_seed(0)
     layer = anygru.GRU(6, 12, **KINDS[name])
@@ -84,6 +84,7 @@ def test_a_step_of_a_stream() -> None:
     np.testing.assert_allclose(new_state, h_n.numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_step_of_a_stream_whose_layer_has_the_batch_first() -> None:
     layer = anygru.GRU(6, 12, 2, batch_first=True, batch_first_states=True)
     x, state = torch.randn(3, 6), torch.randn(2, 3, 12)

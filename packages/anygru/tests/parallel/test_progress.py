@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from helpers import mostly_long
 
 from anygru import parallel
 from anygru.errors import ArgumentTypeError
@@ -24,14 +23,13 @@ sys.exit(7)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "words", "status"),
-    mostly_long(
-        [
-            ("kill", "was killed by signal 9 (SIGKILL) at step 812", 137),
-            ("child", "ended with exit status 7 at step 812", 7),
-        ]
-    ),
+    [
+        ("kill", "was killed by signal 9 (SIGKILL) at step 812", 137),
+        ("child", "ended with exit status 7 at step 812", 7),
+    ],
 )
 def test_a_verdict_names_the_step(how, words, status, tmp_path):
     (tmp_path / "job.py").write_text(JOB)
