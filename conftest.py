@@ -33,6 +33,11 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 os.environ.pop("COLUMNS", None)  # pytest-xdist's workers have it, and then printed lines would be cut
 
 
+# torch's own keeps a traceback at each call for every kind of accelerator that is not there: a millisecond a test.
+_has_accelerator = torch.cuda.is_available() or torch.backends.mps.is_available()
+_manual_seed = torch.manual_seed if _has_accelerator else torch.default_generator.manual_seed
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this torch cannot do; `docs/versions.py` counts the reasons."""
     for marker in item.iter_markers("needs_torch"):
@@ -45,7 +50,7 @@ def _seed() -> None:
     """Seed everything that tests or dialects draw from; Paddle's dialect has a generator of its own."""
     random.seed(0)
     np.random.seed(0)
-    torch.manual_seed(0)
+    _manual_seed(0)
     paddle = sys.modules.get("anygru_paddle")
     if paddle is not None:
         paddle.seed(0)
