@@ -38,7 +38,7 @@ def test_compiled_with_or_without_breaks_of_the_graph() -> None:
 @pytest.mark.parametrize(
     "arguments",
     mostly_long(
-        [{"num_layers": 2, "bidirectional": True}, {"reset": "before", "bias": False}, {}, {"activation": "relu"}], 2
+        [{"num_layers": 2, "bidirectional": True}, {"reset": "before", "bias": False}, {}, {"activation": "relu"}]
     ),
     ids=str,
 )

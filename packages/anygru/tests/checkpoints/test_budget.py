@@ -379,8 +379,12 @@ def loader() -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+SECONDS = ("a_million_empty_lists", "arrays_that_were_never_filled", "a_memo_of_one_value")
+"""Those that are read for seconds before they are refused."""
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in SECONDS)) for name in REFUSED])
 def test_hostile_file_is_refused_in_little_memory_and_time(
     name: str, tmp_path: Path, loader: subprocess.Popen[str]
 ) -> None:

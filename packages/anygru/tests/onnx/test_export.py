@@ -139,6 +139,7 @@ def test_cells_and_parametrized_weights():
     assert_same(run(program, *inputs), [model(*inputs)])
 
 
+@pytest.mark.long
 def test_a_parametrized_layer_of_torch_is_exported_as_computed():
     layer = torch.nn.GRU(3, 4)
     torch.nn.utils.parametrizations.weight_norm(layer, "weight_hh_l0")
@@ -280,7 +281,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("make", "call", "words"), mostly_long(REFUSED.values()), ids=REFUSED)
 def test_what_the_operator_lacks_is_refused_at_once(make, call, words):
     input = torch.randn(5, 2, 3)
     with pytest.raises(anygru.ArgumentError, match=f"{words}.* with backend='reference' is exported step by step"):

@@ -73,6 +73,7 @@ def test_lengths(name: str, sequence_lens: bool) -> None:
             np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_step_of_a_stream() -> None:
     layer = anygru.GRU(6, 12, 2, groups=3, input_groups=3)
     program = anygru.onnx.export_step(layer)
