@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import metric
+from ..checkpoints import BatchEndParam, read_params, save_params
 from ..initializer import Initializer, Uniform
 from ..io import DataBatch
-from ..model import BatchEndParam, read_params, save_params
 from ..ndarray import concatenate
 from ..ndarray.ndarray import NDArray
 
 Callbacks = Callable | list[Callable] | None
 
 
-def _call(callbacks: Callbacks, *arguments: Any) -> None:
+def call_back(callbacks: Callbacks, *arguments: Any) -> None:
     for callback in callbacks if isinstance(callbacks, list) else [callbacks] if callbacks else []:
         callback(*arguments)
 
@@ -96,9 +96,9 @@ class BaseModule:
             self.prepare(batch)
             self.forward(batch, is_train=False)
             self.update_metric(eval_metric, batch.label)
-            _call(batch_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
+            call_back(batch_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
             count += 1
-        _call(score_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
+        call_back(score_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
         return eval_metric.get_name_value()
 
     def iter_predict(
@@ -174,7 +174,7 @@ class BaseModule:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - began)
             arg_now, aux_now = self.get_params()
-            _call(epoch_end_callback, epoch, self.symbol, arg_now, aux_now)
+            call_back(epoch_end_callback, epoch, self.symbol, arg_now, aux_now)
             if eval_data is not None:
                 for name, value in self.score(
                     eval_data, validation_metric or eval_metric, None, eval_batch_end_callback, eval_end_callback,
@@ -202,6 +202,6 @@ class BaseModule:
             next_data_batch = next(batches, None)
             if next_data_batch is None:
                 values = eval_metric.get_global_name_value()
-            _call(callbacks, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+            call_back(callbacks, BatchEndParam(epoch, nbatch, eval_metric, locals()))
             data_batch, nbatch = next_data_batch, nbatch + 1
         return values

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from ..checkpoints import load_params
 from ..io import DataBatch
 from ..metric import EvalMetric
-from ..model import load_params
 from ..ndarray import array
 from ..ndarray.ndarray import NDArray
 from ..ndarray.utils import load as load_arrays

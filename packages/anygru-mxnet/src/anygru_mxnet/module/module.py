@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from anygru.extend import open_for_replace
 
 from .. import optimizer as optimizers
+from ..checkpoints import load_checkpoint, save_checkpoint
 from ..context import Context, current_context
 from ..executor import Executor
 from ..initializer import InitDesc, Initializer, Uniform
 from ..io import DataBatch, DataDesc
 from ..metric import EvalMetric
-from ..model import load_checkpoint, save_checkpoint
 from ..ndarray.ndarray import NDArray
 from ..optimizer.updater import Updater, read_states
 from ..symbol.symbol import Symbol

@@ -4,8 +4,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..checkpoints import load_checkpoint, save_checkpoint
 from ..gluon.rnn.sequences import Steps
-from ..model import load_checkpoint, save_checkpoint
 from ..symbol.symbol import Symbol
 from .base_cell import Arrays, BaseRNNCell
 
