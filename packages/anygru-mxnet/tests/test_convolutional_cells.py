@@ -1,6 +1,8 @@
 """`gluon.contrib.rnn`'s convolutional cells give what MXNet 1.9.1 gives (recorded)."""
 
+import inspect
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -82,3 +84,18 @@ def test_kernels_that_fit_no_cell_are_refused(arguments, message):
 def test_channels_come_first():
     with pytest.raises(AssertionError, match="only 'NCHW' is covered"):
         cells.Conv2DGRUCell((8, 8, 3), 4, 3, 3, conv_layout="NHWC")
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize(("axes", "layout"), [(1, "NCW"), (2, "NCHW"), (3, "NCDHW")])
+def test_help_shows_mxnets_defaults(kind, axes, layout):
+    cell = getattr(cells, f"Conv{axes}D{kind}Cell")
+    taken = inspect.signature(cell).parameters
+    defaults = {name: taken[name].default for name in ("i2h_pad", "i2h_dilate", "h2h_dilate", "conv_layout")}
+    one, zero = (1,) * axes, (0,) * axes
+    assert defaults == {"i2h_pad": zero, "i2h_dilate": one, "h2h_dilate": one, "conv_layout": layout}
+    assert "i2h_kernel, h2h_kernel: sizes of the kernels" in cell.__doc__
+    assert cell.__name__ == cell.__qualname__ == f"Conv{axes}D{kind}Cell"
+    assert pickle.loads(pickle.dumps(cell)) is cell
+    with pytest.raises(TypeError, match="i2h_kernels"):
+        cell((2, *[8] * axes), 3, i2h_kernels=3, h2h_kernel=3)

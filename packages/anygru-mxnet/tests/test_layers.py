@@ -111,3 +111,30 @@ def test_dense_layers_of_a_vector_wait_for_its_size(hybrid):
     rows.initialize("ones")
     assert rows(nd.ones((4,))).shape == (4, 3)
     assert rows.weight.shape == (3, 1)
+
+
+@pytest.mark.parametrize("layer", [rnn.GRU, rnn.LSTM, rnn.RNN])
+@pytest.mark.parametrize(
+    ("sizes", "options", "error"),
+    [
+        (("3",), {}, TypeError),
+        ((3.0,), {}, mx.MXNetError),
+        ((3,), {"input_size": "4"}, TypeError),
+        ((3,), {"input_size": 5}, mx.MXNetError),
+        ((3,), {"dropout": 2}, ValueError),
+    ],
+)
+def test_sizes_that_do_not_fit_raise_mxnets_classes(layer, sizes, options, error):
+    def run():
+        made = layer(*sizes, **options)
+        made.initialize()
+        return made(nd.ones((2, 2, 4)))
+
+    with pytest.raises(error):
+        run()
+
+
+def test_an_axis_that_an_array_does_not_have_cannot_be_split():
+    for cut in (2, (1, 3)):
+        with pytest.raises(IndexError):
+            nd.split_v2(nd.ones((6, 1)), cut, axis=2)

@@ -161,14 +161,16 @@ def shape_is_known(shape: tuple[int, ...] | None) -> bool:
     """Whether every size is given: an unknown one is 0, or -1 while `npx.set_np` is in force.
 
     Raises:
-        MXNetError: for a size that is no whole number.
+        TypeError: for a size that is a text.
+        MXNetError: for one that is no whole number; both classes as MXNet 1.9.1 raises them for `GRU("3")` and `GRU(3.0)`.
         AssertionError: for a negative one.
     """
     if shape is None:
         return False
     for size in shape:
         if not isinstance(size, (int, np.integer)):
-            raise MXNetError(f"a shape must hold whole numbers, got {shape}")
+            error = TypeError if isinstance(size, str) else MXNetError
+            raise error(f"a shape must hold whole numbers, got {shape}")
         assert size >= (-1 if state.numpy else 0), f"shape dimension size cannot be less than 0, while received {size}"
     return all(size > 0 for size in shape)
 

@@ -295,9 +295,15 @@ class NDArray(Arithmetic):
         return call(OPERATORS["Flatten"], (self,), {})
 
     def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "list[NDArray]":
-        """The array cut into equal parts, or at positions."""
+        """The array cut into equal parts, or at positions.
+
+        Raises:
+            IndexError: for an axis that the array does not have.
+            ValueError: for parts that are not equal.
+        """
+        size = self.shape[axis]
         if isinstance(indices_or_sections, int):
-            if self.shape[axis] % indices_or_sections:
+            if size % indices_or_sections:
                 raise ValueError("array split does not result in an equal division")
             attributes: dict[str, Any] = {"num_outputs": indices_or_sections}
             return call(OPERATORS["SliceChannel"], (self,), {**attributes, "axis": axis, "squeeze_axis": squeeze_axis})

@@ -138,8 +138,6 @@ def run_gru(
         lengths: [N] valid steps of each sequence, in any dtype, or None.
         state_for_any: whether `initial` has batch size 1 and serves any batch size: a graph's state of unknown size.
     """
-    if not 0 <= dropout <= 1:
-        raise MXNetError(f"RNN: p must be between 0 and 1, got {dropout}")
     batch = data.shape[0 if batch_first else 1]
     hidden = weights[1].shape[1]
     if data.device.type == "meta":
@@ -211,6 +209,8 @@ def run_recurrent(
         states: the hidden state, and for an LSTM the cell's; none begins from zeros.
         projected: whether each layer and direction of an LSTM has a fifth weight, which its output goes through.
     """
+    if not 0 <= dropout <= 1:
+        raise MXNetError(f"RNN: p must be between 0 and 1, got {dropout}")
     if gates_of(mode) == 3:
         return run_gru(
             data, states[0] if states else None, weights, bidirectional, dropout, lengths, batch_first, state_for_any
@@ -223,6 +223,10 @@ def run_recurrent(
     if data.device.type == "meta":
         return (data.new_empty(*data.shape[:2], out * directions), *map(data.new_empty, shapes))
     same_dtype(data, weights[0], *states)
+    if data.shape[-1] != weights[0].shape[1]:  # torch.lstm on oneDNN does not look, and reads other memory
+        raise MXNetError(
+            f"RNN: data must have {weights[0].shape[1]} features as the weights have, got {data.shape[-1]}"
+        )
     given = list(states) or [data.new_zeros(shape) for shape in shapes]
     given = [part.expand(-1, batch, -1) if state_for_any else part for part in given]
     if [tuple(part.shape) for part in given] != shapes:

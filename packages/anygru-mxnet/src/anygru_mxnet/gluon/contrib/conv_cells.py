@@ -1,5 +1,6 @@
 """`gluon.contrib.rnn`: cells whose products are convolutions (Shi et al. 2015), for one to three axes of space."""
 
+import inspect
 from collections.abc import Sequence as Several
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 class _ConvCell(HybridRecurrentCell):
-    """A cell with a convolution of the input and one of the state.
+    """The input goes through one convolution and the state through another.
 
     Args:
         input_shape: of one sample of one step, channels first.
@@ -135,7 +136,7 @@ class _ConvRNNCell(_ConvCell):
 
 
 class _ConvLSTMCell(_ConvCell):
-    """A convolutional LSTM; its states are the output and the cell."""
+    """A convolutional LSTM. Its states are the output and the cell."""
 
     _kind, _gate_names, _states = "lstm", ("_i", "_f", "_c", "_o"), 2
 
@@ -154,7 +155,7 @@ class _ConvLSTMCell(_ConvCell):
 
 
 class _ConvGRUCell(_ConvCell):
-    """A convolutional GRU; the reset gate acts after the convolution."""
+    """A convolutional GRU. The reset gate acts after the convolution."""
 
     _kind, _gate_names = "gru", ("_r", "_z", "_o")
 
@@ -171,55 +172,22 @@ class _ConvGRUCell(_ConvCell):
         return output, [output]
 
 
-class Conv1DRNNCell(_ConvRNNCell):
-    """A recurrent cell that convolves over one axis."""
-
-    _axes = 1
-
-
-class Conv2DRNNCell(_ConvRNNCell):
-    """A recurrent cell that convolves over two axes."""
-
-    _axes = 2
-
-
-class Conv3DRNNCell(_ConvRNNCell):
-    """A recurrent cell that convolves over three axes."""
-
-    _axes = 3
+def _over(axes: int, kind: type[_ConvCell]) -> type[_ConvCell]:
+    """The cell of a kind that convolves over so many axes; `help` shows MXNet 1.9.1's defaults for them (its source)."""
+    name, layout = f"Conv{axes}D{kind._kind.upper()}Cell", _LAYOUTS[axes]
+    shown = {"i2h_pad": (0,) * axes, "i2h_dilate": (1,) * axes, "h2h_dilate": (1,) * axes, "conv_layout": layout}
+    signature = inspect.signature(kind)
+    taken = [each.replace(default=shown.get(each.name, each.default)) for each in signature.parameters.values()]
+    summary, _, arguments = inspect.cleandoc(_ConvCell.__doc__ or "").partition("\n")
+    body = {
+        "__doc__": f"{kind.__doc__} {summary} It has {axes} axes of space ({layout}).\n{arguments}",
+        "__module__": __name__,
+        "__signature__": signature.replace(parameters=taken),
+        "_axes": axes,
+    }
+    return type(name, (kind,), body)
 
 
-class Conv1DLSTMCell(_ConvLSTMCell):
-    """An LSTM that convolves over one axis."""
-
-    _axes = 1
-
-
-class Conv2DLSTMCell(_ConvLSTMCell):
-    """An LSTM that convolves over two axes."""
-
-    _axes = 2
-
-
-class Conv3DLSTMCell(_ConvLSTMCell):
-    """An LSTM that convolves over three axes."""
-
-    _axes = 3
-
-
-class Conv1DGRUCell(_ConvGRUCell):
-    """A GRU that convolves over one axis."""
-
-    _axes = 1
-
-
-class Conv2DGRUCell(_ConvGRUCell):
-    """A GRU that convolves over two axes."""
-
-    _axes = 2
-
-
-class Conv3DGRUCell(_ConvGRUCell):
-    """A GRU that convolves over three axes."""
-
-    _axes = 3
+Conv1DRNNCell, Conv2DRNNCell, Conv3DRNNCell = (_over(axes, _ConvRNNCell) for axes in (1, 2, 3))
+Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell = (_over(axes, _ConvLSTMCell) for axes in (1, 2, 3))
+Conv1DGRUCell, Conv2DGRUCell, Conv3DGRUCell = (_over(axes, _ConvGRUCell) for axes in (1, 2, 3))

@@ -182,7 +182,7 @@ class RecurrentLayer(HybridBlock):
                 [state._t for state in states],
                 [params[key]._t for key in self._keys],
                 self._dir == 2,
-                self._dropout,
+                float(self._dropout),
                 None if sequence_length is None else sequence_length._t,
                 batch_first,
                 False,
