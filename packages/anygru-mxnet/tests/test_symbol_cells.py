@@ -16,7 +16,7 @@ def make(kind):
     R = mx.rnn
     if kind == "stack":
         stack = R.SequentialRNNCell()
-        stack.add(R.LSTMCell(4, prefix="a_"))
+        stack.add(mx.rnn.LSTMCell(4, prefix="a_"))
         stack.add(R.DropoutCell(0.0))
         stack.add(R.ResidualCell(R.GRUCell(4, prefix="b_")))
         stack.add(R.ZoneoutCell(R.RNNCell(3, "relu", prefix="c_")))
@@ -240,3 +240,24 @@ def test_a_cell_on_the_variables_of_another():
     values["gru_i2h_weight"] = values["gru_i2h_weight"] * 2
     plain = mx.rnn.GRUCell(3, prefix="gru_")(sym.var("x"), [sym.var("h")])[0].eval(**values)[0]
     np.testing.assert_allclose(output.asnumpy(), plain.asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        (lambda: mx.rnn.GRUCell(4, prefix="a_"), "concat7_output"),
+        (lambda: mx.rnn.ZoneoutCell(mx.rnn.LSTMCell(4, prefix="a_"), 0.2, 0.3), "concat7_output"),
+        (lambda: mx.rnn.ResidualCell(mx.rnn.GRUCell(4, prefix="a_")), "concat7_plus_residual_output"),
+        (lambda: mx.rnn.FusedRNNCell(4, prefix="a_"), "a_rnn_output"),
+    ],
+)
+def test_merged_outputs_have_mxnets_names(cell, name):
+    with mx.name.NameManager() as names:
+        names._counter["concat"] = 7
+        outputs, _ = cell().unroll(2, sym.var("data"), layout="TNC", merge_outputs=True)
+    assert outputs.list_outputs() == [name]
+
+
+def test_gates_of_a_fused_cell():
+    assert mx.rnn.FusedRNNCell(4, mode="gru")._gate_names == ("_r", "_z", "_o")
+    assert mx.rnn.FusedRNNCell(4, bidirectional=True)._directions == ["l", "r"]
