@@ -161,3 +161,9 @@ def test_parameters_that_the_symbol_does_not_have(trained, symbol):
         mx.model.FeedForward(symbol, arg_params=more, aux_params=trained.aux_params).predict(X)
     model = mx.model.FeedForward(symbol, arg_params=more, aux_params=trained.aux_params, allow_extra_params=True)
     np.testing.assert_array_equal(model.predict(X), trained.predict(X))
+
+
+def test_inputs_of_a_dict_come_sorted():
+    batches = mx.io.NDArrayIter({"b": X, "a": Y}, {"d": Y, "c": Y}, 10)
+    assert [each.name for each in batches.provide_data] == ["a", "b"]
+    assert [each.name for each in batches.provide_label] == ["c", "d"]

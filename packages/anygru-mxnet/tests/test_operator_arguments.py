@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 import numpy as np
+import pytest
 
 if __name__ == "__main__":
     import mxnet as mx
@@ -57,6 +58,26 @@ def test_attributes_by_place():
     sample, one, two = mx.nd.array([[1.0, 2.0]]), mx.nd.array([1.0]), mx.nd.array([2.0])
     y = mx.nd.random_pdf_normal(sample, mu=one, sigma=two)
     np.testing.assert_allclose(y.asnumpy(), [[0.19947115, 0.17603266]], rtol=1e-6)
+
+
+def test_names_and_results_by_place():
+    """MXNet 1.9.1's functions take them after the attributes; of symbols the name first, of arrays the result (recorded)."""
+    v, x, out = mx.sym.var("v"), mx.nd.array([[1.0, -2.0]]), mx.nd.zeros((1, 2))
+    assert mx.sym.flatten(v, "flat").list_outputs() == ["flat_output"]
+    assert mx.sym.dot(v, mx.sym.var("w"), False, False, None, "z").list_outputs() == ["z_output"]
+    assert mx.sym.relu(v, "r", {"__x__": "1"}, None).attr("__x__") == "1"
+    assert mx.nd.relu(x, out) is out
+    assert mx.nd.broadcast_add(x, x, out).asnumpy().tolist() == [[2, -4]]
+    assert mx.nd.relu(x, None, "name").asnumpy().tolist() == [[1, 0]]
+    wrong = (
+        lambda: mx.sym.flatten(v, "flat", name="other"),
+        lambda: mx.sym.flatten(v, "flat", None, None, None),
+        lambda: mx.nd.relu(x, out, out=out),
+        lambda: mx.nd.relu(x, None, "name", 3),
+    )
+    for call in wrong:
+        with pytest.raises(TypeError):
+            call()
 
 
 if __name__ == "__main__":

@@ -303,7 +303,7 @@ class PrefetchingIter(_Around):
 
 
 def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]:
-    """(name, array) of whatever was given.
+    """(name, array) of whatever was given, by name: MXNet 1.9.1 sorts them (its source), also "_10_data" before "_2_data".
 
     Raises:
         TypeError: for anything but arrays, lists and dicts of them.
@@ -319,4 +319,4 @@ def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]
         data = dict(zip(names, data, strict=True))
     if not isinstance(data, dict):
         raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
-    return [(key, values if isinstance(values, NDArray) else array(values)) for key, values in data.items()]
+    return [(key, values if isinstance(values, NDArray) else array(values)) for key, values in sorted(data.items())]

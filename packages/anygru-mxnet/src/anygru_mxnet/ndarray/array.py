@@ -172,7 +172,11 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
             operator.check({key: value})
             operator.expect(len(values), {key: value})
     if not operator.variadic and len(values) > operator.places:
-        raise TypeError(f"{operator.name} takes {operator.places} arguments, got {len(values)}")
+        # MXNet 1.9.1's functions take `out` and `name` by place, too, after the attributes (inspect.signature of mx.nd.flatten).
+        own, (given, *more) = arguments[: operator.places], arguments[operator.places :]
+        if len(more) > 1 or (out is not None and given is not None):
+            raise TypeError(f"{operator.name} takes {operator.places + 2} arguments, got {len(values)}")
+        return call(operator, own, attributes, out if given is None else given)
     if ctx is None:
         ctx = as_context(named.get("ctx"))
     try:

@@ -17,7 +17,8 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
         TypeError: for too many arguments.
     """
     inputs: list[Symbol | None] = [value for value in args if isinstance(value, Symbol)]
-    places = list(operator.inputs) + list(operator.defaults)
+    # MXNet 1.9.1's functions take these three by place, too, after the attributes (inspect.signature of mx.sym.flatten).
+    places = [*operator.inputs, *operator.defaults, "name", "attr", "out"]
     named: dict[str, Any] = {}
     if operator.variadic:
         if len(inputs) != len(args):
@@ -27,6 +28,8 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
         for place, value in enumerate(args):
             if place >= len(places):
                 raise TypeError(f"{operator.name} takes {len(places)} arguments, got {len(args)}")
+            if places[place] in ("name", "attr", "out") and value is None:
+                continue
             (by_name if places[place] in operator.inputs else named)[places[place]] = value
         for key in operator.inputs:
             if key in attributes:
@@ -35,6 +38,9 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
         while inputs and inputs[-1] is None:
             inputs.pop()
     named.update(attributes)
+    if name is not None and "name" in named:
+        raise TypeError(f"{operator.name} got multiple values for argument 'name'")
+    name = named.pop("name", name)
     kept = {key: value for key, value in named.items() if key not in operator.inputs or operator.variadic}
     return apply(operator, inputs, kept, name, hint)
 
