@@ -9,7 +9,8 @@
 namespace anygru {
 
 // Threads that one direction of one layer is worth, and how they share it. The estimate is in nanoseconds a step; it
-// only ranks the choices, so rough rates do.
+// only ranks the choices, so rough rates do. Of choices that are nearly alike the one with more row groups is taken:
+// threads with rows of their own never wait for one another, and write to other lines of the cache.
 struct Division {
     int row_groups = 1;
     int block_groups = 1;
@@ -27,7 +28,7 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
     Division best;
     double least = 0;
     for (int used = 1; used <= threads; ++used)
-        for (int groups = 1; groups <= used; ++groups) {
+        for (int groups = used; groups >= 1; --groups) {
             if (used % groups || groups > tiles || used / groups > blocks || (apart && groups < used)) continue;
             const int block_groups = used / groups;
             const double rows = groups == 1 ? double(batch) : double((tiles + groups - 1) / groups * tile_rows);
