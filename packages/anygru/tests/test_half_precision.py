@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 import pytest
 import torch
@@ -287,3 +289,46 @@ def test_inference_is_that_of_float32_rounded_once(dtype: torch.dtype, reset: st
             layer(input[..., :4])
         with pytest.raises(TypeError):
             cell(input[0], h_0[0].float())
+
+
+def functions_of_ours(work: Callable[..., object], *call: Tensor) -> int:
+    """How many calls of Python functions of the package a call makes."""
+    found = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal found
+        found += event == "call" and "anygru/" in frame.f_code.co_filename and "test" not in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        work(*call)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"bidirectional": True}, {"bias": False}], ids=str)
+def test_a_training_step_that_torch_takes_passes_few_functions(
+    options: dict[str, int | bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_units(monkeypatch, "amx")
+    monkeypatch.setattr(products, "LIMITS", {"amx": 0.0})
+    theirs = nn.GRU(5, 6, dtype=torch.bfloat16, **options)
+    layer = anygru.GRU(5, 6, dtype=torch.bfloat16, **options)
+    layer.load_state_dict(theirs.state_dict())
+    states = layer.num_layers * (1 + layer.bidirectional)
+    input, h_0 = (torch.randn(size, dtype=torch.bfloat16) for size in ((1, 3, 5), (states, 3, 6)))
+    for call in ((input,), (input, h_0)):
+        layer(*call)  # the first call of its sizes checks them
+        assert functions_of_ours(layer, *call) <= 40
+        for found, expected in zip(layer(*call), theirs(*call), strict=True):
+            assert torch.equal(found, expected)
+        layer(*call)[0].sum().backward()
+        theirs(*call)[0].sum().backward()
+        assert torch.equal(layer.weight_hh_l0.grad, theirs.weight_hh_l0.grad)
+        layer.zero_grad()
+        theirs.zero_grad()
+    with pytest.raises(anygru.ArgumentError, match="I = 5"):
+        layer(input[..., :4])
+    with pytest.raises(anygru.ArgumentError, match="h_0 must be"):
+        layer(input, h_0[:, :2])

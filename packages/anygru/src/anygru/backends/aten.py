@@ -1,10 +1,17 @@
 """torch's own GRU on the CPU: where the native kernels are missing, and where torch multiplies half precision faster."""
 
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
 import torch
 from torch import _VF, Tensor
 
-from ..facts.problem import Call, Problem
-from . import grouped, mirrored
+from ..errors import ArgumentError
+from ..facts.formula import Formula
+from ..facts.problem import OF_LAYOUT, Call, Options, Problem, plain_problem
+from ..facts.weights import Weights
+from . import cpu_calls, grouped, mirrored, products
 
 _MODIFIERS = {
     "decay": "resets and no decay of the state",
@@ -48,6 +55,50 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
         return _run(problem, call)
     with torch.autocast("cpu", problem.products, cache_enabled=torch.is_autocast_cache_enabled()):
         return _run(problem, call)
+
+
+def direct_of_halves(
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options
+) -> tuple[Tensor, Tensor] | None:
+    """A training call [T, B, I] in half precision that is faster here, without checks that repeat step after step.
+
+    None if anything about the call is unusual or wrong; the general path, which gives the same bits, computes it or raises.
+    """
+    tensors = (input, *weights) if h_0 is None else (input, *weights, h_0)
+    if options.backend is not None or options.clipping is not None or not cpu_calls.are_plain(tensors):
+        return None
+    sizes = tuple([one.shape for one in tensors])
+    problem, for_rule = _fitting(options.formula, options[OF_LAYOUT], input.dtype, sizes, len(weights))
+    if problem is None or not products.are_faster_in_torch(input.dtype, *for_rule, True):
+        return None
+    if h_0 is None:
+        h_0 = input.new_zeros((problem.layout.states(), sizes[0][1], sizes[2][1]))
+    return _run(problem, Call(input, h_0, weights, None))
+
+
+@lru_cache(maxsize=1024)
+def _fitting(
+    formula: Formula, facts: tuple[Any, ...], dtype: torch.dtype, sizes: tuple[torch.Size, ...], count: int
+) -> tuple[Problem | None, tuple[float, float, float]]:
+    """For a training call with an input, `count` weights and perhaps h_0 of these sizes: its problem, and what the rule counts.
+
+    No problem where the sizes do not fit, or torch's own GRU refuses.
+    """
+    nothing = None, (0.0, 0.0, 0.0)
+    problem = plain_problem(formula, facts, count, dtype)
+    input, *weights = [torch.empty(size, dtype=dtype, device="meta") for size in sizes[: count + 1]]
+    layout = problem.layout
+    if count != max(layout.num_layers, 1) * layout.per_layer() or input.dim() != 3 or 0 in input.shape:
+        return nothing
+    try:
+        Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+    except ArgumentError:
+        return nothing
+    hidden = weights[1].shape[-1] * layout.groups
+    if any(size != (layout.states(), input.shape[1], hidden) for size in sizes[count + 1 :]):
+        return nothing
+    takes = layout.groups == 1 and refuse_formula(problem) is None
+    return (problem, products.sizes(input, None, weights)) if takes else nothing
 
 
 def _run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import OF_LAYOUT, Call, Options, Problem, plain_problem
-from . import cpu_calls, products, recorded
+from . import aten, cpu_calls, products, recorded
 from .cpu_backward import BackwardPass
 from .cpu_calls import native
 from .cpu_cell import direct_cell as direct_cell
@@ -69,10 +69,13 @@ def direct(
     """
     if native is None or not options.formula.standard():
         return None
+    halves = input.dtype in _HALF_DTYPES
+    if halves and needs_grad:
+        return None if modifiers is not NONE else aten.direct_of_halves(input, h_0, weights, options)
     precision = products.precision_of(input, options.autocast)
     kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
-    if input.dtype in _HALF_DTYPES:
-        return None if needs_grad or modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)
+    if halves:
+        return None if modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)
     found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
         return found  # type: ignore[no-any-return]

@@ -94,11 +94,19 @@ def copied(tensors: Sequence[Tensor]) -> list[Tensor] | None:
     return copies if any(copy is not one for copy, one in zip(copies, tensors, strict=True)) else None
 
 
+def are_plain(tensors: Sequence[Tensor]) -> bool:
+    """Whether they are dense tensors on the CPU of one dtype, and none of a subclass."""
+    dtype = tensors[0].dtype
+    return not any(
+        type(one) not in _PLAIN or one.dtype is not dtype or not one.is_cpu or one.layout is not torch.strided
+        for one in tensors
+    )
+
+
 def widened(input: Tensor, h_0: Tensor | None, weights: Any) -> tuple[Tensor, Tensor | None, list[Tensor]] | None:
     """A dense call in half precision without gradients as float32; None if its tensors need checks first."""
-    dtype = input.dtype
     tensors = [input, *weights] if h_0 is None else [input, *weights, h_0]
-    if any(type(one) not in _PLAIN or one.dtype is not dtype or not one.is_cpu for one in tensors):
+    if not are_plain(tensors):
         return None
     wide = [one.float() for one in tensors]
     return wide[0], None if h_0 is None else wide.pop(), wide[1:]

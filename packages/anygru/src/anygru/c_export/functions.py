@@ -64,8 +64,9 @@ static @@_INLINE void @_block<suffix>(
     for (k = 0; k < columns - fours; ++k)
         for (i = 0; i < rows / @@_LANES; ++i)
             part[0][i] += @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[fours + k];
-    for (phase = 1; phase < @@_PHASES; ++phase)
-        for (i = 0; i < rows / @@_LANES; ++i) part[0][i] += part[phase][i];
+    for (phase = @@_PHASES / 2; phase; phase /= 2)
+        for (k = 0; k < phase; ++k)
+            for (i = 0; i < rows / @@_LANES; ++i) part[k][i] += part[k + phase][i];
     for (i = 0; i < rows / @@_LANES; ++i) @_put(sums + i * @@_LANES, part[0][i], @@_LANES);
 }
 
@@ -122,8 +123,22 @@ def _products(weight: str, suffix: str, together: int) -> str:
 FUNCTIONS: dict[str, Function] = {
     "bounds": Function(
         """
+#if @@_LANES > 1 && defined(__AVX__)
+/* One instruction, which keeps a NaN in its last operand; of a choice gcc makes four that wait for one another. */
+static @@_INLINE @_lanes @_at_least(@_lanes x, float bound) {
+    @_lanes found;
+    __asm__("vmaxps %1, %2, %0" : "=v"(found) : "v"(x), "v"(@_all(bound)));
+    return found;
+}
+static @@_INLINE @_lanes @_at_most(@_lanes x, float bound) {
+    @_lanes found;
+    __asm__("vminps %1, %2, %0" : "=v"(found) : "v"(x), "v"(@_all(bound)));
+    return found;
+}
+#else
 static @@_INLINE @_lanes @_at_least(@_lanes x, float bound) { return @_choose(@_less(x, @_all(bound)), @_all(bound), x); }
 static @@_INLINE @_lanes @_at_most(@_lanes x, float bound) { return @_choose(@_less(@_all(bound), x), @_all(bound), x); }
+#endif
 """
     ),
     "exponential": Function(
