@@ -70,6 +70,23 @@ def test_every_instruction_set_has_its_files_and_no_file_is_left_out(processor: 
     assert len(rows) == len(frozen), "each row is one line that the pattern reads"
 
 
+def test_threads_share_rows_where_both_ways_take_as_long(tmp_path: Path) -> None:
+    """Threads that share units wait for one another at every step."""
+    program = tmp_path / "plan"
+    sources = [str(Path(__file__).with_name("plan.cpp")), str(SOURCES / "threads.cpp")]
+    flags = ["-std=c++17", f"-I{SOURCES}", "-pthread", "-ldl"]
+    subprocess.run([compiler_or_skip("g++"), *sources, *flags, "-o", str(program)], check=True)
+
+    def division(*sizes: int) -> str:
+        return subprocess.run([program, *map(str, sizes)], capture_output=True, text=True, check=True).stdout.strip()
+
+    assert division(32, 64, 128, 2) == "2 x 1"
+    assert division(64, 512, 512, 4) == "4 x 1"
+    assert division(8, 128, 256, 2) == "1 x 2", "one tile of rows cannot be shared"
+    assert division(16, 128, 256, 4) == "2 x 2"
+    assert division(1, 8, 16, 4) == "1 x 1"
+
+
 @pytest.mark.slow
 def test_under_sanitizers(tmp_path: Path) -> None:
     if platform.machine() not in ("x86_64", "AMD64"):
