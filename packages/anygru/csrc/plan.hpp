@@ -20,7 +20,7 @@ struct Division {
 // element: bytes of a number that is computed with; weight: of a weight in memory.
 inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index element, Index weight) {
     constexpr double flops_per_ns = 80, near_bytes_per_ns = 60, far_bytes_per_ns = 25, barrier_ns = 250;
-    constexpr double near_bytes = 768 << 10;
+    constexpr double near_bytes = 768 << 10, far_bytes = 8 << 20;
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
     const Index batch = shape.sizes && shape.steps ? (shape.rows + shape.steps - 1) / shape.steps : shape.batch;
     const Index tiles = std::max<Index>(1, (batch + tile_rows - 1) / tile_rows);
@@ -37,7 +37,9 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
             const double bytes = width * double(shape.hidden) * double(weight);
             const double compute = 2 * rows * width * depth / (flops_per_ns * 4 / double(element));
             const double memory = bytes / (bytes > near_bytes ? far_bytes_per_ns : near_bytes_per_ns);
-            const double time = std::max(compute, memory) + (block_groups > 1 ? barrier_ns : 0);
+            // All rows of a thread pass a weight while it is near: of large matrices few rows wait for more of it.
+            const double waiting = groups > 1 && bytes * used > far_bytes ? 1.1 : 1;
+            const double time = std::max(compute, memory) * waiting + (block_groups > 1 ? barrier_ns : 0);
             if (least == 0 || time < 0.95 * least) {
                 least = time;
                 best.row_groups = groups;

@@ -81,7 +81,8 @@ def test_threads_share_rows_where_both_ways_take_as_long(tmp_path: Path) -> None
         return subprocess.run([program, *map(str, sizes)], capture_output=True, text=True, check=True).stdout.strip()
 
     assert division(32, 64, 128, 2) == "2 x 1"
-    assert division(64, 512, 512, 4) == "4 x 1"
+    assert division(64, 512, 512, 2) == "2 x 1"
+    assert division(32, 1024, 1024, 2) == "1 x 2", "large weights are read once"
     assert division(8, 128, 256, 2) == "1 x 2", "one tile of rows cannot be shared"
     assert division(16, 128, 256, 4) == "2 x 2"
     assert division(1, 8, 16, 4) == "1 x 1"
