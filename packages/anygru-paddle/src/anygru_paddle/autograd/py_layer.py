@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..framework.recording import refuse_own_gradients
 from ..tensor.operation import wrap
 
 __all__ = ["PyLayer", "PyLayerContext"]
@@ -167,6 +168,7 @@ class PyLayer:
         Raises:
             ValueError: if `forward` gives no tensor; in the backward pass, if `backward` gives gradients that do not fit.
         """
+        refuse_own_gradients("a PyLayer")
         call = _Call(cls, args, kwargs)
         recorded = torch.is_grad_enabled() and any(each.requires_grad for each in call.tensors())
         results = [wrap(each) for each in _Bridge.apply(call, *call.tensors())]

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from .recording import recording, refuse_to_record
+
 if TYPE_CHECKING:
     from anygru.extend import native
 else:
@@ -124,12 +126,14 @@ class Generator:
 
     def _drawn(self, out: np.ndarray, kind: str, first: float = 0.0, second: float = 0.0) -> np.ndarray:
         """`out`, filled by the native module."""
+        refuse_to_record("random numbers")
         state = self._state.ctypes.data, self._state.nbytes
         filled = out.ctypes.data, out.nbytes
         self._position = native.mersenne(state, self._position, filled, len(out), kind, first, second)
         return out
 
     def _words_of_numpy(self, count: int) -> np.ndarray:
+        refuse_to_record("random numbers")
         parts, missing = [], count
         while missing > 0:
             if self._position == _WORDS:
@@ -217,7 +221,7 @@ default_generator = Generator()
 
 def use_exact(count: int) -> bool:
     """Whether `count` numbers in the middle of a computation can be drawn as Paddle does without slowing it down."""
-    return native is not None or count <= _EXACT_LIMIT
+    return not recording.is_on and (native is not None or count <= _EXACT_LIMIT)
 
 
 def seed(seed: int) -> Generator:

@@ -1,3 +1,4 @@
-"""`paddle.jit`: marks on functions that Paddle would compile; here they run as they stand."""
+"""`paddle.jit`: programs of layers as files, and marks on functions that Paddle would compile."""
 
 from .api import *
+from .translated_layer import TranslatedLayer

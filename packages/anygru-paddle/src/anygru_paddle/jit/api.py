@@ -1,12 +1,41 @@
-"""`to_static` and similar decorators. The dialect computes eagerly, so they do not change a function's results."""
+"""`save` and `load`, and `to_static` and similar decorators, which do not change results: the dialect computes eagerly."""
 
+import functools
+import inspect
+import os
+import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-__all__ = ["enable_to_static", "ignore_module", "not_to_static", "set_code_level", "set_verbosity", "to_static"]
+import torch
+
+from anygru.errors import AnygruError
+from anygru.extend import not_covered
+
+from ..framework.dtype import as_dtype, torch_dtype
+from ..framework.recording import recording
+from ..nn.layer.layers import Layer
+from ..static.input import InputSpec
+from ..tensor.tensor import Tensor
+from . import translated_layer
+
+__all__ = [
+    "enable_to_static", "ignore_module", "load", "not_to_static", "save", "set_code_level", "set_verbosity", "to_static",
+]  # fmt: skip
+
+
+class _Seen(InputSpec):
+    """The spec of a tensor that was seen, not given: its first axis may have another length the next time."""
+
+    def opened(self) -> InputSpec:
+        """With the first axis open."""
+        return InputSpec((-1, *self.shape[1:]) if len(self.shape) > 1 else self.shape, self.dtype, self.name)
+
 
 Called = TypeVar("Called", bound=Callable[..., Any])
+_NOTED = "_inputs_of_jit"  # of a layer or function: the specs of its inputs, given or seen
+_OPEN_LENGTHS = (5, 48, 64, 80)  # of open axes while a pass is recorded; any numbers above 1 that windows fit in
 
 
 @overload
@@ -22,14 +51,151 @@ def to_static(
 def to_static(
     function: Any = None, input_spec: Any = None, build_strategy: Any = None, backend: str | None = None, **kwargs: Any
 ) -> Any:
-    """The function or layer itself, or (without one) a decorator that gives it back.
+    """A function or layer that computes as before, and remembers its inputs for `save`; without one, a decorator.
 
     Args:
         function: the function that Paddle would turn into a static graph.
-        input_spec, build_strategy, backend: how it would; taken and not used.
+        input_spec: the inputs for `save`; those of the last call unless given.
+        build_strategy, backend: how Paddle would compile; taken and not used.
         kwargs: `full_graph` and `property`, taken and not used.
     """
-    return (lambda decorated: decorated) if function is None else function
+    if function is None:
+        return lambda decorated: to_static(decorated, input_spec)
+    if isinstance(function, Layer):
+        function.register_forward_pre_hook(lambda layer, inputs: _note(layer, inputs, input_spec))
+        function.__dict__[_NOTED] = input_spec
+        return function
+
+    @functools.wraps(function)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        of_layer = bool(args) and isinstance(args[0], Layer)
+        _note(args[0] if of_layer else noting, args[1:] if of_layer else args, input_spec)
+        return function(*args, **kwargs)
+
+    noting.__dict__[_NOTED] = input_spec
+    return noting
+
+
+def _note(target: Any, inputs: Sequence[Any], given: Any) -> None:
+    """Remember what inputs a layer or function takes: the specs given, or those of this call."""
+    if given is None and not recording.is_on and all(isinstance(each, Tensor) for each in inputs):
+        given = [_Seen.from_tensor(each) for each in inputs]
+    if given is not None:
+        target.__dict__[_NOTED] = given
+
+
+def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
+    """Write a layer's forward pass as a program, `PATH.pdmodel`, and its weights, `PATH.pdiparams`; both of anygru's own form.
+
+    Args:
+        layer: a layer, or a function of tensors.
+        path: the beginning of the names of the files.
+        input_spec: an `InputSpec` or a tensor like it for each input; lengths that are None or -1 may be any, and the first one
+            of a tensor where the layer allows it. Unless given, the inputs are those that `to_static` was given or has seen.
+        configs: options of Paddle; refused.
+
+    Raises:
+        TypeError: for anything but a layer or function.
+        ValueError: without any inputs, for a path that names no file, or for a length that cannot be open.
+        NotCoveredError: for a forward pass that cannot be recorded: one that reads values, or draws random numbers.
+    """
+    if not isinstance(layer, Layer) and not inspect.isroutine(layer):
+        raise TypeError(
+            f"The input of paddle.jit.save should be 'Layer' or 'Function', but received input type is {type(layer)}."
+        )
+    if os.path.basename(path) == "":
+        raise ValueError(
+            "The input path MUST be format of dirname/file_prefix [dirname\\file_prefix in Windows system], but received "
+            "file_prefix is empty string."
+        )
+    if configs:
+        raise not_covered(f"paddle.jit.save({next(iter(configs))}=...)", "a layer whose forward gives these results")
+    given = input_spec or layer.__dict__.get(_NOTED) or getattr(getattr(layer, "forward", None), _NOTED, None)
+    if given is None:
+        raise ValueError(
+            "No valid transformed program for function: forward. Please specific `input_spec` in `@paddle.jit.to_static` or feed "
+            "input tensor to call the decorated function at once."
+        )
+    specs = [each if isinstance(each, InputSpec) else _Seen.from_tensor(_need_tensor(each)) for each in given]
+    weights = _weights(layer) if isinstance(layer, Layer) else {}
+    opened = [each.opened() if isinstance(each, _Seen) else each for each in specs]
+    try:
+        programs = _programs(layer, list(weights.values()), opened)
+    except ValueError:  # a length that the pass fixes
+        if opened == specs:
+            raise
+        programs, opened = _programs(layer, list(weights.values()), specs), specs
+    translated_layer.write(path, programs, weights, opened)
+
+
+def _need_tensor(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise not_covered(f"paddle.jit.save(input_spec=[{value!r}])", "a function of tensors alone")
+    return value
+
+
+def _weights(layer: Layer) -> dict[str, Any]:
+    """Parameters and buffers, sorted by their names as Paddle sorts them, each once."""
+    found = {id(each): each for each in (*layer.parameters(), *layer.buffers()) if each is not None}
+    return dict(sorted((each.name, each) for each in found.values()))
+
+
+def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[str, Any]:
+    """The programs of a layer in evaluation and in training; for training perhaps the reason why there is none."""
+    from .recording import record  # torch's exporter takes a second to import
+
+    examples = [_example(each) for each in specs]
+    open_axes = [{axis for axis, length in enumerate(each.shape) if length < 0} for each in specs]
+    layers: list[Any] = layer.sublayers(include_self=True) if isinstance(layer, Layer) else []
+    modes = [each.training for each in layers]
+    programs: dict[str, Any] = {}
+    try:
+        for mode in ("eval", "train"):
+            for each in layers:
+                each.training = mode == "train"
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the layer gives its warnings when it is called
+                    programs[mode] = record(layer, layers, weights, examples, open_axes, mode == "train")
+            except Exception as error:  # whatever a program's own code raises where tensors have no values
+                if mode == "eval":
+                    raise _unrecorded(error) from error
+                programs[mode] = str(error).partition("\n")[0]
+    finally:
+        for each, training in zip(layers, modes, strict=True):
+            each.training = training
+    return programs
+
+
+def _unrecorded(error: Exception) -> Exception:
+    if isinstance(error, AnygruError) or str(error).startswith("paddle.jit.save"):
+        return error
+    reason = str(error).partition("\n")[0]
+    return not_covered(
+        f"paddle.jit.save of a forward pass that needs values of tensors or something else that a program cannot have ({reason})",
+        "paddle.save of layer.state_dict()",
+    )
+
+
+def _example(spec: InputSpec) -> torch.Tensor:
+    lengths = [_OPEN_LENGTHS[min(axis, 3)] if each < 0 else each for axis, each in enumerate(spec.shape)]
+    return torch.zeros(lengths, dtype=torch_dtype(as_dtype(spec.dtype)))
+
+
+def load(path: str, **configs: Any) -> translated_layer.TranslatedLayer:
+    """The layer in the files that `save` wrote, in evaluation.
+
+    Only load files from people whom you trust: torch.export reads them.
+
+    Raises:
+        ValueError: if there are no such files.
+        NotCoveredError: for a program that Paddle itself wrote.
+    """
+    if configs:
+        raise not_covered(
+            f"paddle.jit.load({next(iter(configs))}=...)", "the names that paddle.jit.save gives its files"
+        )
+    return translated_layer.read(os.fspath(path))
 
 
 def not_to_static(func: Called | None = None) -> Any:

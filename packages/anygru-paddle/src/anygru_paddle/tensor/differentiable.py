@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..base.seams import words
+from ..framework.recording import recording, refuse_own_gradients
 from .gradients import backward
 from .operation import plain, wrap
 
@@ -61,6 +62,8 @@ class Differentiable(torch.Tensor):
 
     @stop_gradient.setter
     def stop_gradient(self, stop: bool) -> None:
+        if recording.of_training:
+            refuse_own_gradients("stop_gradient")
         if not (self.is_floating_point() or self.is_complex()):
             self._stop_gradient = bool(stop)
             return
@@ -135,6 +138,8 @@ class Differentiable(torch.Tensor):
         Raises:
             RuntimeError: for a tensor with `stop_gradient`.
         """
+        if recording.of_training:
+            refuse_own_gradients("register_hook")
         if not self.requires_grad:
             raise RuntimeError("Cannot register hook on a tensor that stop gradient.")
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ..framework.kinds import Operand
+from ..framework.recording import refuse_to_record
 from .inplace import refuse_leaf
 from .operation import as_torch, plain, translate, unsettled, wrap
 
@@ -137,7 +138,9 @@ class _Parts:
     def _forwards(self, item: slice, axis: int, lengths: Any, writes: bool) -> slice:
         if axis >= len(lengths):
             return item
-        length = int(lengths[axis])
+        length = lengths[axis]
+        if isinstance(length, torch.SymInt):
+            return self._of_any_length(item, axis)
         chosen = places(item, length, writes)
         if chosen.step > 0:
             # Only a slice of all elements one by one is the tensor itself; `t[::2]` of one element is a step of the graph.
@@ -149,6 +152,15 @@ class _Parts:
         self.turned.append(axis)
         first = length - 1 - chosen[0] if chosen else 0
         return slice(first, first + (len(chosen) - 1) * -chosen.step + 1 if chosen else 0, -chosen.step)
+
+    def _of_any_length(self, item: slice, axis: int) -> slice:
+        """A slice of an axis whose length is open in a recorded pass, where an end beyond the axis is taken as Python's."""
+        if item.step is None or item.step > 0:
+            return _WHOLE if item == _WHOLE else item
+        if item.start is not None or item.stop is not None:
+            refuse_to_record("a slice backwards along an axis of any length")
+        self.turned.append(axis)
+        return slice(None, None, -item.step)
 
     def view(self) -> torch.Tensor:
         """The part of the tensor that the basic indices name."""

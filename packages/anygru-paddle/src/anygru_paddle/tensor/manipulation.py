@@ -211,19 +211,21 @@ def unflatten(x: torch.Tensor, axis: int, shape: Shape, name: str | None = None)
     return torch.unflatten(x, axis, as_sizes(shape))
 
 
+def _repeated(x: torch.Tensor, sizes: list[int]) -> torch.Tensor:
+    return torch.clone(torch.Tensor.expand(x, sizes), memory_format=torch.contiguous_format)
+
+
 @operation
 def expand(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """`x` repeated along axes of length 1; -1 keeps a length. A copy, as in 2.6.2 (recorded), which may be written to."""
     need_tensor(x, "x", "expand")
-    return torch.expand_copy(x, as_sizes(shape))
+    return _repeated(x, as_sizes(shape))
 
 
 broadcast_to = expand
 
 
-expand_as = row(
-    "expand_as", lambda x, y, name=None: torch.expand_copy(x, list(y.shape)), "`x` repeated to the shape of `y`."
-)
+expand_as = row("expand_as", lambda x, y, name=None: _repeated(x, list(y.shape)), "`x` repeated to the shape of `y`.")
 
 
 @operation

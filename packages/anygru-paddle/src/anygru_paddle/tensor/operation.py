@@ -19,6 +19,7 @@ from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
 from ..base.errors import UnsettledError, no_kernel, no_tensor
 from ..framework.kinds import Operand
+from ..framework.recording import recording
 from .kernels import lacking
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ _LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are no
 NUMBERS = (torch.int32, torch.int64, torch.float32, torch.float64)
 _ZEROS = {kind: torch.zeros((), dtype=kind) for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 _array: type[torch.Tensor] = torch.Tensor
+_recorded: dict[
+    type[torch.Tensor], type[torch.Tensor]
+] = {}  # the class of results, by torch's class of recorded tensors
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
@@ -40,9 +44,18 @@ def results_are(kind: type[torch.Tensor]) -> None:
     _array = kind
 
 
+def recorded_results_are(given: type[torch.Tensor], kind: type[torch.Tensor]) -> None:
+    """Let operators give results of the class `given`, torch's for tensors without values, the class `kind`."""
+    _recorded[given] = kind
+
+
 def plain(tensor: torch.Tensor) -> torch.Tensor:
     """The same values, gradient graph included, as an ordinary torch tensor, for code that is torch's only."""
-    return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
+    if type(tensor) is torch.Tensor:
+        return tensor
+    if recording.is_on:  # `as_subclass` would hide the result from the recorder
+        return tensor if type(tensor) in _recorded else torch.ops.aten.alias.default(tensor)
+    return tensor.as_subclass(torch.Tensor)
 
 
 def as_torch(value: Operand) -> torch.Tensor:
@@ -54,6 +67,8 @@ def wrap(value: torch.Tensor) -> "Tensor":
     """A torch result as a paddle Tensor: the same object under another class, nothing copied."""
     if type(value) is torch.Tensor:
         value.__class__ = _array
+    elif recording.is_on:
+        value.__class__ = _recorded.get(type(value), type(value))
     return value  # type: ignore[return-value]
 
 
@@ -175,7 +190,7 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
         if type(result) is torch.Tensor:
             result.__class__ = _array
             return result
-        return wrap_all(result) if isinstance(result, (tuple, list)) else result
+        return result if type(result) is _array else wrap_all(result)
 
     return call
 
@@ -307,6 +322,8 @@ def as_sizes(shape: Any) -> list[int]:
 
 
 def _size(value: Any) -> int:
+    if isinstance(value, torch.SymInt):  # a length of a tensor that `paddle.jit.save` records
+        return value  # type: ignore[return-value]
     if isinstance(value, (int, np.integer)) or (isinstance(value, torch.Tensor) and not value.is_floating_point()):
         return int(value)
     raise ValueError(f"(InvalidArgument) a length must be an int, got {type(value).__name__} {value!r}")

@@ -41,7 +41,7 @@ def _right(x: torch.Tensor, y: Any, symbol: str, fills: bool) -> Any:
     `np.int32`, `np.int64` and `np.float64` are Python numbers to Paddle 2.6.2; bools, complex numbers and other floats of NumPy
     become tensors of shape [1] where it `fills`, and NumPy's bools and other integers are refused (recorded).
     """
-    if isinstance(y, (torch.Tensor, int, float)) and not (fills and isinstance(y, bool)):
+    if isinstance(y, (torch.Tensor, int, float, torch.SymInt, torch.SymFloat)) and not (fills and isinstance(y, bool)):
         return y
     if isinstance(y, np.ndarray):
         return torch.as_tensor(y)

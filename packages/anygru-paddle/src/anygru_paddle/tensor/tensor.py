@@ -31,7 +31,7 @@ from .methods import METHODS
 from .moving import recast as recast
 from .one_element import OneElement
 from .operation import as_torch as as_torch
-from .operation import need_tensor, results_are
+from .operation import need_tensor, results_are, wrap
 from .operation import plain as plain
 from .to_string import tensor_to_string
 
@@ -73,9 +73,11 @@ class Tensor(Differentiable):
     @property
     def size(self) -> int:  # type: ignore[override]
         """The number of elements."""
-        lengths = _torch_shape(self)
-        size = Size(lengths.numel())
-        size._lengths = lengths
+        count = torch.Tensor.numel(self)
+        if isinstance(count, torch.SymInt):  # of a pass that `paddle.jit.save` records
+            return count
+        size = Size(count)
+        size._lengths = _torch_shape(self)
         return size
 
     @property
@@ -159,7 +161,7 @@ class Tensor(Differentiable):
 
     def numpy(self, *_: Any) -> np.ndarray:  # type: ignore[override]
         """A copy as a NumPy array (bfloat16 as uint16 bit patterns)."""
-        value = self.detach().as_subclass(torch.Tensor)
+        value = plain(self.detach())
         if value.dtype == torch.bfloat16:
             value = value.view(torch.uint16)
         array = value.cpu().numpy().copy()
@@ -249,9 +251,7 @@ class Tensor(Differentiable):
 
     def detach(self) -> "Tensor":
         """The same memory outside the gradient graph."""
-        out = torch.Tensor.detach(self)
-        out.__class__ = Tensor
-        return out  # type: ignore[return-value]
+        return wrap(torch.Tensor.detach(self))
 
     def detach_(self) -> "Tensor":
         """Leave the gradient graph."""

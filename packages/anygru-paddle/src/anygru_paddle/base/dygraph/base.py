@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ...framework.recording import refuse_own_gradients
 from ...tensor.creation import to_tensor
 from ...tensor.gradients import is_reached, reached, run_engine
 from ...tensor.operation import wrap
@@ -29,6 +30,10 @@ class _KeepsSignature:
 
 class no_grad(_KeepsSignature, torch.no_grad):  # type: ignore[misc]
     """Within the block, or the decorated function, results have `stop_gradient`."""
+
+    def __enter__(self) -> None:
+        refuse_own_gradients("no_grad")
+        super().__enter__()
 
 
 class enable_grad(_KeepsSignature, torch.enable_grad):  # type: ignore[misc]

@@ -46,7 +46,7 @@ def _core_activation(function: Activation | None, default: str) -> Any:
         raise TypeError(f"GRUCell: an activation must be a function of a tensor, got {type(function).__name__}")
 
     def call(value: torch.Tensor) -> torch.Tensor:
-        return plain(function(value.as_subclass(Tensor)))
+        return plain(function(wrap(value.view_as(value))))
 
     return call
 

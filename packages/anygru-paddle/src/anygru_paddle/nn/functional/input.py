@@ -3,7 +3,7 @@
 import torch
 
 from ...base.errors import no_kernel, paddles
-from ...tensor.operation import need_tensor, operation
+from ...tensor.operation import need_tensor, operation, plain
 
 __all__ = ["embedding", "one_hot"]
 
@@ -60,5 +60,5 @@ def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> torch
         raise ValueError(
             f"(InvalidArgument) Illegal index value, Input(input) value should be at least 0 and less than {num_classes}"
         )
-    places = index.unsqueeze(-1).as_subclass(torch.Tensor)
+    places = plain(torch.Tensor.unsqueeze(index, -1))
     return torch.zeros([*index.shape, num_classes], dtype=torch.float32).scatter_(-1, places, 1.0)

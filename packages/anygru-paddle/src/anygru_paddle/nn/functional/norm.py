@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ...framework.dtype import single
-from ...tensor.operation import need_float, operation
+from ...tensor.operation import need_float, operation, plain
 from .window import CHANNELS_LAST, to_first, to_last
 
 __all__ = ["batch_norm", "instance_norm", "layer_norm", "local_response_norm"]
@@ -124,7 +124,7 @@ def local_response_norm(
     if x.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input, but got {x.ndim} dimensions")
     last = data_format in CHANNELS_LAST
-    inner = to_first(x.as_subclass(torch.Tensor), last)
+    inner = to_first(plain(x), last)
     # Paddle's window of an even size begins one channel earlier than torch's (recorded, 2.6.2).
     squares = torch.nn.functional.pad(inner.square().movedim(1, -1), (size // 2, (size - 1) // 2))
     mean = squares.unfold(-1, size, 1).mean(-1).movedim(-1, 1)

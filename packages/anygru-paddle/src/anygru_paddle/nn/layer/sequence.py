@@ -52,7 +52,7 @@ class RNNCellBase(Layer):
             init_value: the value.
             batch_dim_idx: the batch axis.
         """
-        batch = int(first_tensor(batch_ref).shape[batch_dim_idx])
+        batch = first_tensor(batch_ref).shape[batch_dim_idx]
         if dtype is None:
             try:
                 dtype = self.state_dtype
@@ -129,7 +129,7 @@ def rnn(
     need_tensor(first, "inputs", "rnn")
     axis, batch_axis = (0, 1) if time_major else (1, 0)
     steps = int(first.shape[axis])
-    lengths = checked_lengths(sequence_length, int(first.shape[batch_axis]))
+    lengths = checked_lengths(sequence_length, first.shape[batch_axis])
     if initial_states is None:
         initial_states = cell.get_initial_states(batch_ref=inputs, batch_dim_idx=batch_axis)  # type: ignore[operator]
     if not kwargs and isinstance(cell, RNNCellBase):

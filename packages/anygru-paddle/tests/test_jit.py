@@ -1,0 +1,240 @@
+"""`paddle.jit.save` and `load`: the loaded layer against the layer that was saved, at sizes that were not seen."""
+
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+import anygru_paddle as paddle
+from anygru_paddle import nn
+from anygru_paddle.nn import functional as F
+from anygru_paddle.static import InputSpec
+
+
+class Recurrent(nn.Layer):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 6)
+        self.rnn = kind(6, 5, **options)
+        self.head = nn.Linear(5 * self.rnn.num_directions, 2)
+
+    def forward(self, words):
+        output, last = self.rnn(self.embedding(words))
+        return self.head(output[:, -1]), output.mean(axis=1), last
+
+
+class Convolutional(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2D(3, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2, 2), nn.AdaptiveAvgPool2D(2)
+        )
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, images):
+        return F.softmax(self.head(paddle.flatten(self.features(images), 1)))
+
+
+class Shapes(nn.Layer):
+    """Reads lengths, indexes, and makes tensors of the lengths that it read."""
+
+    def forward(self, x):
+        batch, steps, wide = x.shape
+        scores = F.softmax(paddle.matmul(x, x.transpose([0, 2, 1])) / wide**0.5 + x.shape[0], axis=-1)
+        scores = paddle.where(scores > 0.1, scores, paddle.zeros_like(scores))
+        longer = paddle.concat([x, paddle.ones([batch, 1, wide])], axis=1)
+        turned = longer.transpose([0, 2, 1]).reshape([batch * wide, -1]).unsqueeze(1)
+        backwards = x[:, ::-1] * paddle.to_tensor([1.0, 2.0, 3.0, 4.0])
+        return (
+            scores,
+            turned,
+            backwards,
+            x[:, : steps - 1],
+            paddle.argmax(x, axis=-1),
+            x.expand([2, *x.shape]),
+            x.size * x,
+        )
+
+
+class Cell(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(4, 6)
+
+    def forward(self, x):
+        state = paddle.zeros([x.shape[0], 6])
+        for step in range(x.shape[1]):
+            _, state = self.cell(x[:, step], state)
+        return state
+
+
+def _flat(value):
+    return [value] if isinstance(value, torch.Tensor) else [leaf for each in value for leaf in _flat(each)]
+
+
+def _same(found, expected):
+    for ours, theirs in zip(_flat(found), _flat(expected), strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6)
+
+
+LAYERS = {
+    "gru": (lambda: Recurrent(nn.GRU, direction="bidirect", num_layers=2), [None, None], "int64"),
+    "lstm": (lambda: Recurrent(nn.LSTM), [None, None], "int64"),
+    "simple rnn": (lambda: Recurrent(nn.SimpleRNN), [None, 12], "int64"),
+    "images of any size": (Convolutional, [None, 3, None, None], "float32"),
+    "shapes": (Shapes, [None, 6, 4], "float32"),
+    "cell": (Cell, [None, 5, 4], "float32"),
+    "transformer": (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 1), [None, None, 8], "float32"),
+}
+
+
+@pytest.mark.parametrize("case", LAYERS)
+def test_a_loaded_layer_computes_what_the_layer_did(case, tmp_path):
+    make, shape, dtype = LAYERS[case]
+    layer = make()
+    layer.eval()
+    paddle.jit.save(layer, str(tmp_path / "net"), [InputSpec(shape, dtype, "x")])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    assert not loaded.training
+    for batch, other in ((1, 9), (7, 12)):
+        lengths = [batch if axis == 0 and each is None else each or other for axis, each in enumerate(shape)]
+        x = paddle.randint(0, 9, lengths) if dtype == "int64" else paddle.randn(lengths)
+        found = loaded(x)
+        _same(found, layer(x))
+        assert all(each.stop_gradient for each in _flat(found))  # in evaluation, as Paddle 2.6.2 (recorded)
+
+
+@pytest.mark.filterwarnings("ignore:When training, we now always track")
+def test_a_loaded_layer_trains_as_the_layer_does(tmp_path):
+    layer = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1D(6), nn.Tanh(), nn.Linear(6, 1))
+    paddle.jit.save(layer, str(tmp_path / "net"), [InputSpec([None, 4])])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    assert list(loaded.state_dict()) == [f"param_{number}" for number in range(8)]  # recorded, 2.6.2
+    losses = []
+    for net in (layer, loaded):
+        net.train()
+        paddle.seed(3)
+        optimizer = paddle.optimizer.Adam(0.1, parameters=net.parameters())
+        losses.append([])
+        for _ in range(5):
+            x = paddle.randn([8, 4])
+            loss = ((net(x) - x.sum(1, keepdim=True)) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            losses[-1].append(float(loss))
+        net.eval()
+        losses[-1].append(float(net(x).sum()))
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
+    assert losses[0][-2] < losses[0][0]
+
+
+def test_dropout_acts_in_training_only(tmp_path):
+    paddle.jit.save(nn.Dropout(0.5), str(tmp_path / "net"), [InputSpec([None, 1000])])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    x = paddle.ones([3, 1000])
+    assert (loaded(x) == x).all()
+    loaded.train()
+    first, second = loaded(x).numpy(), loaded(x).numpy()
+    assert set(np.unique(first)) == {0.0, 2.0}
+    assert 0.4 < (first == 0).mean() < 0.6
+    assert (first != second).any()
+
+
+def test_another_process_needs_no_class(tmp_path):
+    net = Cell()
+    x = paddle.randn([3, 5, 4])
+    paddle.jit.save(net, str(tmp_path / "net"), [InputSpec([None, 5, 4])])
+    code = (
+        "import sys, numpy, anygru_paddle as paddle; loaded = paddle.jit.load(sys.argv[1])\n"
+        "numpy.save(sys.argv[1], loaded(paddle.to_tensor(numpy.load(sys.argv[2]))).numpy())"
+    )
+    np.save(tmp_path / "x.npy", x.numpy())
+    subprocess.run([sys.executable, "-c", code, tmp_path / "net", tmp_path / "x.npy"], check=True)
+    np.testing.assert_allclose(np.load(tmp_path / "net.npy"), net(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_to_static_remembers_the_inputs(tmp_path):
+    class Net(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 2)
+
+        @paddle.jit.to_static
+        def forward(self, x):
+            return self.linear(x)
+
+    net, other = Net(), paddle.jit.to_static(nn.Linear(4, 2), input_spec=[InputSpec([None, 4])])
+    with pytest.raises(ValueError, match="No valid transformed program"):
+        paddle.jit.save(net, str(tmp_path / "net"))
+    net(paddle.ones([16, 4]))
+    function = paddle.jit.to_static(lambda x: paddle.tanh(x))
+    function(paddle.ones([3, 6]))
+    for each, lengths in ((net, [1, 4]), (other, [5, 4]), (function, [2, 6])):
+        paddle.jit.save(each, str(tmp_path / "net"))
+        x = paddle.randn(lengths)
+        _same(paddle.jit.load(str(tmp_path / "net"))(x), each(x))
+
+
+class Branches(nn.Layer):
+    def forward(self, x):
+        return x * 2 if x.sum() > 0 else x
+
+
+class ReadsValues(nn.Layer):
+    def forward(self, x):
+        return paddle.to_tensor(x.numpy() * 2)
+
+
+class Draws(nn.Layer):
+    def forward(self, x):
+        return x + paddle.randn([4])
+
+
+@pytest.mark.parametrize("kind", [Branches, ReadsValues, Draws])
+def test_what_no_program_can_hold_is_refused(kind, tmp_path):
+    with pytest.raises(NotImplementedError, match=r"paddle\.jit\.save.*state_dict"):
+        paddle.jit.save(kind(), str(tmp_path / "net"), [InputSpec([3, 4])])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_length_that_the_layer_fixes_cannot_be_open(tmp_path):
+    with pytest.raises(ValueError, match="axis 1 of input 0 is None"):
+        paddle.jit.save(Cell(), str(tmp_path / "net"), [InputSpec([2, None, 4])])
+
+
+def test_gradients_of_a_layers_own_are_not_saved(tmp_path):
+    class Frozen(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 2)
+
+        def forward(self, x):
+            with paddle.no_grad():
+                return self.linear(x)
+
+    net, x = Frozen(), paddle.ones([2, 4])
+    paddle.jit.save(net, str(tmp_path / "net"), [x])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    _same(loaded(x), net(x))
+    loaded.train()
+    with pytest.raises(NotImplementedError, match="no_grad"):
+        loaded(x)
+
+
+def test_inputs_that_do_not_fit_and_files_of_paddles_own(tmp_path):
+    paddle.jit.save(nn.Linear(4, 2), str(tmp_path / "net"), [InputSpec([None, 4])])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    for wrong in ([], [paddle.ones([2, 5])], [paddle.ones([2, 4], "float64")], [paddle.ones([2, 4])] * 2):
+        with pytest.raises(ValueError, match="the saved layer takes"):
+            loaded(*wrong)
+    (tmp_path / "other.pdmodel").write_bytes(b"\x0a\x02\x10\x01")
+    with pytest.raises(NotImplementedError, match="a program of Paddle's own"):
+        paddle.jit.load(str(tmp_path / "other"))
+    with pytest.raises(ValueError, match="not exists"):
+        paddle.jit.load(str(tmp_path / "nothing"))
+    with zipfile.ZipFile(tmp_path / "net.pdmodel") as archive:
+        assert b"anygru's own file" in archive.read("anygru.json")
