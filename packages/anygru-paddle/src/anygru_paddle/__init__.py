@@ -59,8 +59,8 @@ from .framework.dtype import bool_ as bool
 from .framework.framework import *
 from .framework.io import *
 from .framework.random import *
-from .hapi.model import *
 from .hapi.dynamic_flops import *
+from .hapi.model import *
 from .hapi.model_summary import *
 from .tensor.attribute import *
 from .tensor.creation import *

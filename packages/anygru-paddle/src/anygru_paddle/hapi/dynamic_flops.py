@@ -113,5 +113,7 @@ def _print_table(rows: list[list[Any]]) -> None:
     lines = [("Layer Name", "Input Shape", "Output Shape", "Params", "Flops"), *(tuple(map(str, row)) for row in rows)]
     widths = [2 + max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = "".join("+" + "-" * width for width in widths) + "+"
-    texts = ["".join("|" + text.center(width) for text, width in zip(line, widths, strict=True)) + "|" for line in lines]
+    texts = [
+        "".join("|" + text.center(width) for text, width in zip(line, widths, strict=True)) + "|" for line in lines
+    ]
     print("\n".join([rule, texts[0], rule, *texts[1:], rule]))
