@@ -50,6 +50,14 @@ def is_compiled_with_custom_device(device_type: str) -> bool:
     return False
 
 
+def get_available_custom_device() -> list[str]:
+    """None: custom devices are not covered."""
+    return []
+
+
+get_all_custom_device_type = get_available_custom_device
+
+
 def get_cudnn_version() -> int | None:
     """cuDNN's version, None without it."""
     return torch.backends.cudnn.version() if is_compiled_with_cuda() else None

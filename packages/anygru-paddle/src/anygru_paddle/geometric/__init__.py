@@ -7,7 +7,10 @@ import torch
 
 from ..tensor.operation import operation, plain, row
 
-__all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum", "send_u_recv", "send_ue_recv", "send_uv"]
+__all__ = [
+    "reindex_graph", "reindex_heter_graph", "sample_neighbors", "segment_max", "segment_mean", "segment_min", "segment_sum",
+    "send_u_recv", "send_ue_recv", "send_uv",
+]  # fmt: skip
 
 _TORCHS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 _MESSAGES: dict[str, Callable[..., torch.Tensor]] = {
@@ -79,3 +82,68 @@ def send_uv(
 ) -> torch.Tensor:  # fmt: skip
     """The rows x[src_index], each joined with y[dst_index]."""
     return _message(plain(x)[plain(src_index).long()], plain(y)[plain(dst_index).long()], message_op)
+
+
+@operation
+def reindex_heter_graph(
+    x: torch.Tensor, neighbors: Any, count: Any, value_buffer: Any = None, index_buffer: Any = None, name: str | None = None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Nodes numbered anew: those of `x` first, then their neighbours in the order in which they come.
+
+    Args:
+        x: nodes.
+        neighbors, count: for each kind of edge the neighbours of all nodes one after the other, and how many each node has.
+        value_buffer, index_buffer: memory for Paddle's GPU kernel; not used.
+
+    Returns:
+        The new numbers of the neighbours, those of the nodes that they belong to, and the nodes by new number.
+    """
+    places = [torch.repeat_interleave(torch.arange(len(x)), plain(each).long()) for each in count]
+    beside = torch.cat([plain(each) for each in neighbors])
+    nodes = list(dict.fromkeys([*plain(x).tolist(), *beside.tolist()]))
+    numbers = {node: number for number, node in enumerate(nodes)}
+    found = torch.tensor([numbers[node] for node in beside.tolist()], dtype=beside.dtype)
+    return found, torch.cat(places).to(beside.dtype), torch.tensor(nodes, dtype=beside.dtype)
+
+
+def reindex_graph(
+    x: torch.Tensor, neighbors: torch.Tensor, count: torch.Tensor, value_buffer: Any = None, index_buffer: Any = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """As `reindex_heter_graph`, with one kind of edge."""
+    return reindex_heter_graph(x, [neighbors], [count])
+
+
+@operation
+def sample_neighbors(
+    row: torch.Tensor, colptr: torch.Tensor, input_nodes: torch.Tensor, sample_size: int = -1, eids: Any = None,
+    return_eids: bool = False, perm_buffer: Any = None, name: str | None = None,
+) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    """Neighbours of nodes: all of them, or `sample_size` drawn without a seed, as Paddle's draws have none (read, 2.6.2).
+
+    Args:
+        row, colptr: the neighbours of node n are row[colptr[n] : colptr[n + 1]].
+        input_nodes: the nodes.
+        sample_size: how many to draw where there are more; -1 for all.
+        eids: a number for each element of `row`.
+        return_eids: give the numbers of what was drawn, too.
+        perm_buffer: memory for Paddle's GPU kernel; not used.
+
+    Returns:
+        The neighbours one after the other, how many each node has, and perhaps their `eids`.
+
+    Raises:
+        ValueError: for `return_eids` without `eids`.
+    """
+    if return_eids and eids is None:
+        raise ValueError("`eids` should not be None if `return_eids` is True.")
+    limits = plain(colptr).flatten().tolist()
+    drawn = []
+    for node in plain(input_nodes).flatten().tolist():
+        places = torch.arange(limits[node], limits[node + 1])
+        few = sample_size < 0 or len(places) <= sample_size
+        drawn.append(places if few else places[torch.randperm(len(places))[:sample_size]])
+    counts = torch.tensor([len(each) for each in drawn], dtype=torch.int32)
+    chosen = torch.cat(drawn) if drawn else torch.zeros(0, dtype=torch.int64)
+    results = plain(row).flatten()[chosen], counts
+    return (*results, plain(eids).flatten()[chosen]) if return_eids else results

@@ -57,7 +57,7 @@ def flops(
     if not isinstance(net, Layer):
         warnings.warn("Your model must be an instance of paddle.nn.Layer or paddle.static.Program.", stacklevel=2)
         return -1
-    rows: dict[Layer, list[Any]] = {}
+    rows: dict[Any, list[Any]] = {}
     training = net.training
     net.eval()
     leaves = [layer for layer in net.sublayers() if not list(layer.children())]

@@ -2,4 +2,5 @@
 
 from ..geometric import segment_max, segment_mean, segment_min, segment_sum
 from . import optimizer as optimizer
+from .operators import *
 from .optimizer import *
