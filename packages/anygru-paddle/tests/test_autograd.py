@@ -178,3 +178,12 @@ def test_hooks_on_what_the_graph_keeps():
     y.sum().backward()
     assert values([a.grad, b.grad]) == [[3.0, 4.0], [1.0, 2.0]]
     assert kept == [[2], [2]]
+
+
+def test_an_empty_tensor_takes_over_the_flag_of_what_is_copied_into_it():
+    """As in Paddle 2.6.2 (recorded); one with elements keeps its own."""
+    for length, expected in ((0, True), (2, False)):
+        target = paddle.zeros([length])
+        target.stop_gradient = False
+        target.copy_(paddle.ones([2]), True)
+        assert (target.tolist(), target.stop_gradient) == ([1, 1], expected)

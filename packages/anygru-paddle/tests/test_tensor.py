@@ -385,3 +385,13 @@ def test_nll_loss_of_no_label_is_zero():
     loss.backward()
     assert loss.item() == 0.0
     assert scores.grad.tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("data", [np.array([1, 16256], "uint16"), [np.uint16(1), np.uint16(16256)]])
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_numbers_of_uint16_are_the_bits_of_bfloat16(data, dtype):
+    """As in Paddle 2.6.2 (recorded): 16256 are the bits of 1."""
+    made = paddle.to_tensor(data, dtype=dtype)
+    assert made.dtype == paddle.bfloat16
+    assert made.numpy().tolist() == [1, 16256]
+    assert made.astype("float32").tolist()[1] == 1

@@ -69,8 +69,6 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
             message = f"(InvalidArgument) to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}"
             raise ValueError(message) if wanted is None else TypeError(message)
         value = torch.from_numpy(np.array(data, copy=True, ndmin=data.ndim))
-        if value.dtype == torch.uint16 and wanted is None:  # the bits of bfloat16, as Paddle hands them out
-            value = value.view(torch.bfloat16)
     elif isinstance(data, (bool, int, float, _Complex, list, tuple)):
         value = _from_python(data, rounded=wanted is None)
     else:
@@ -78,6 +76,8 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
             f"Can't constructs a 'paddle.Tensor' with data type {type(data)}, "
             "data type must be scalar|list|tuple|np.ndarray|paddle.Tensor"
         )
+    if value.dtype == torch.uint16 and wanted in (None, torch.bfloat16):  # its bits, as Paddle hands them out
+        value = value.view(torch.bfloat16)
     tensor = wrap(plain((value if wanted is None else _in_dtype(value, wanted, data)).to(device).detach()))
     tensor.stop_gradient = bool(stop_gradient)
     tensor.name = unique_name.generate("generated_tensor")
