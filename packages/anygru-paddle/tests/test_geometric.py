@@ -20,6 +20,8 @@ def test_reindexed_nodes_come_in_the_order_of_their_first_use():
     found, places, nodes = paddle.geometric.reindex_heter_graph(x, [neighbors, other], [count, other_count])
     assert nodes.tolist() == [0, 1, 2, 8, 9, 4, 7, 6, 3, 5]
     assert (found.tolist()[7:], places.tolist()[7:]) == ([0, 2, 8, 9, 1], [0, 1, 1, 1, 2])
+    joined = paddle.concat([neighbors, other]), paddle.concat([count, other_count])
+    assert _numbers(paddle.incubate.graph_reindex(x, *joined)) == _numbers([found, places, nodes])
 
 
 def test_neighbours_are_all_or_drawn_without_repetition():

@@ -98,7 +98,8 @@ def reindex_heter_graph(
     Returns:
         The new numbers of the neighbours, those of the nodes that they belong to, and the nodes by new number.
     """
-    places = [torch.repeat_interleave(torch.arange(len(x)), plain(each).long()) for each in count]
+    # Counts of several kinds of edge may stand in one tensor, those of all nodes after one another.
+    places = [torch.repeat_interleave(torch.arange(len(each)) % len(x), plain(each).long()) for each in count]
     beside = torch.cat([plain(each) for each in neighbors])
     nodes = list(dict.fromkeys([*plain(x).tolist(), *beside.tolist()]))
     numbers = {node: number for number, node in enumerate(nodes)}
