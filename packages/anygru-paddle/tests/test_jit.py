@@ -107,6 +107,22 @@ def test_a_loaded_layer_computes_what_the_layer_did(case, tmp_path):
         assert all(each.stop_gradient for each in _flat(found))  # in evaluation, as Paddle 2.6.2 (recorded)
 
 
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
+def test_a_loaded_recurrent_layer_has_the_layers_gradients(kind, tmp_path):
+    layer = kind(3, 4, num_layers=2, direction="bidirectional")
+    paddle.jit.save(layer, str(tmp_path / "net"), [InputSpec([None, None, 3])])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    x = paddle.randn([2, 5, 3])
+    for net in (layer, loaded):
+        net.train()
+        (net(x)[0] ** 2).sum().backward()
+    expected = {each.name: each.grad.numpy() for each in layer.parameters()}
+    for name, own in loaded._persistable_var_name_dict.items():
+        if name in expected:
+            np.testing.assert_allclose(getattr(loaded, own).grad.numpy(), expected.pop(name), rtol=1e-4, atol=1e-6)
+    assert not expected
+
+
 @pytest.mark.filterwarnings("ignore:When training, we now always track")
 def test_a_loaded_layer_trains_as_the_layer_does(tmp_path):
     layer = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1D(6), nn.Tanh(), nn.Linear(6, 1))

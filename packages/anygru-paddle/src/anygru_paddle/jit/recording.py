@@ -127,7 +127,7 @@ def record(
             each.__class__ = FakeTensor
         return result
 
-    with mode, enable_python_dispatcher(), torch.no_grad(), _recording(of_training):
+    with mode, enable_python_dispatcher(), torch.set_grad_enabled(of_training), _recording(of_training):
         graph = make_fx(run)(fakes, inputs)
     for place, (each, axes) in enumerate(zip(inputs, open_axes, strict=True)):
         for axis in axes:
