@@ -224,7 +224,7 @@ def test_a_script_that_calls_a_layer_is_watched(watched):
     (x,), options = example(model["inference"])
     assert x.shape in ((9, 2, 8), (5, 2, 8))
     assert options == {}
-    assert torch.load(model["state"])["weight_hh_l0"].shape == (48, 16)
+    assert torch.load(model["state"], weights_only=True)["weight_hh_l0"].shape == (48, 16)
 
 
 def test_the_outermost_module_of_a_script_is_watched_with_its_keywords(watched):
@@ -240,7 +240,7 @@ def test_a_script_that_trains_is_watched_in_training_and_its_values_are_the_last
     assert model["training"] == model["inference"] != ""
     torch.manual_seed(0)
     first = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.GRU(8, 16)).state_dict()
-    assert not torch.equal(torch.load(model["state"])["1.weight_hh_l0"], first["1.weight_hh_l0"])
+    assert not torch.equal(torch.load(model["state"], weights_only=True)["1.weight_hh_l0"], first["1.weight_hh_l0"])
 
 
 @pytest.mark.long

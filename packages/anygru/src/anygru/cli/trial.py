@@ -238,7 +238,7 @@ class Trial:
         """Measure the script's model and end the process, so that the script goes no further."""
         torch.set_num_threads(self.request["threads"])
         try:
-            module.load_state_dict(torch.load(self.request["state"]))
+            module.load_state_dict(torch.load(self.request["state"], weights_only=True))
             # The file is our own, of this run; the script's classes may be in it.
             self._measure(module, *torch.load(self.request["inputs"], weights_only=False))
         except BaseException as error:
