@@ -287,6 +287,7 @@ def test_a_script_without_grus_stays_as_it_is(anygru, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["layer", "class"])
 def test_the_model_of_a_script_is_measured_in_every_variant(anygru, tmp_path, name):
+    pytest.importorskip("matplotlib")
     (tmp_path / "script.py").write_text(SCRIPTS[name])
     result = anygru("try", tmp_path / "script.py", *QUICK, "--arguments", "4", "--plot", tmp_path / "times.png")
     assert result.status == 0, result.error
