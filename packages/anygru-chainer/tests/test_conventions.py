@@ -41,6 +41,20 @@ def test_labels_that_do_not_fit_into_their_steps_have_a_finite_loss():
     np.testing.assert_allclose([x.grad for x in xs], [first, second], rtol=1e-4, atol=1e-5)
 
 
+def test_a_probability_without_a_logarithm_leaves_the_loss_of_other_sequences_finite():
+    draws = np.random.RandomState(3)
+    scores = draws.uniform(-2, 2, (3, 2, 3)).astype(np.float32)
+    scores[1, 0, 2] = np.nan
+    xs = [chainer.Variable(x) for x in scores]
+    loss = F.connectionist_temporal_classification(xs, np.array([[1], [2]], np.int32), 0, reduce="no")
+    loss.grad = np.ones(2, np.float32)
+    loss.backward()  # Chainer 7.8.1 gives these numbers
+    np.testing.assert_allclose(loss.array, [1e10, 1.0018398], rtol=1e-5)
+    of_nan = [[-0.69041, -0.41906, 0.10947], [np.nan] * 3, [-0.57294, -0.90304, 0.47598]]
+    other = [[-0.07318, 0.44836, -0.37518], [0.11446, 0.08553, -0.2], [-0.12936, 0.05222, 0.07715]]
+    np.testing.assert_allclose(np.stack([x.grad for x in xs], 1), [of_nan, other], rtol=1e-4, atol=1e-5)
+
+
 def test_a_second_gradient_of_a_function_that_is_linear_in_pieces_is_none():
     for function in (F.relu, lambda x: F.max_pooling_1d(x, 2), lambda x: F.average_pooling_1d(x, 2), F.crelu):
         x = chainer.Variable(X[None].repeat(2, 2))

@@ -1,8 +1,8 @@
-"""The CTC loss of label sequences that do not fit into their steps, with Chainer's finite numbers.
+"""The CTC loss of label sequences that no path has, with Chainer's finite numbers.
 
-Where the labels need more steps than there are, no path has a probability above zero. torch's loss is infinite and its
-gradient NaN. Chainer 7.8.1 (`functions/loss/ctc.py`, read and recorded) computes with a logarithm of zero of -1e10, so
-that the loss is some 1e10 and the gradient finite. Both depend on the order of its sums, which is kept here.
+Where the labels need more steps than there are, or a score is NaN, torch's loss is infinite or NaN. Chainer 7.8.1
+(`functions/loss/ctc.py`, read and recorded) takes -1e10 for the logarithm of zero and of NaN (`numpy.ma.log`, filled), so
+that the loss is some 1e10 and most of the gradient finite. Both depend on the order of its sums, which is kept here.
 """
 
 from typing import Any
@@ -17,6 +17,11 @@ def fits(labels: Tensor, steps: Tensor, label_length: Tensor, n_steps: int) -> T
     inside = torch.arange(1, labels.shape[1], device=labels.device) < label_length[:, None]
     repeats = ((labels[:, 1:] == labels[:, :-1]) & inside).sum(1)
     return (steps >= label_length + repeats) & (steps <= n_steps)
+
+
+def has_logarithms(x: Tensor) -> Tensor:
+    """Whether all probabilities [B] of the scores [T, B, N] are above zero: no NaN, and none so small that it is 0."""
+    return (torch.softmax(x.detach(), 2) > 0).all(2).all(0)
 
 
 class CTC(torch.autograd.Function):

@@ -13,7 +13,7 @@ from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable, as_array
 from ._checks import Type, check_reduce, expect, one_dtype, real
-from ._ctc import CTC, fits
+from ._ctc import CTC, fits, has_logarithms
 from ._rows import Tensor, function
 from .activations import softplus
 from .arithmetic import exp
@@ -130,8 +130,9 @@ def _ctc(x: Tensor, t: Tensor, blank_symbol: int, input_length: Any, label_lengt
         as_tensor(input_length).long().to(t.device),
         as_tensor(label_length).long().to(t.device),
     )
-    possible = fits(labels, steps, counts, len(x))
-    log_p = torch.log_softmax(x.float() if x.dtype is torch.float16 else x, 2)
+    possible = fits(labels, steps, counts, len(x)) & has_logarithms(x)
+    scores = x.masked_fill(~possible[:, None], 0)  # torch's gradient of a NaN is NaN, even times 0
+    log_p = torch.log_softmax(scores.float() if x.dtype is torch.float16 else scores, 2)
     with_path = steps.clamp(max=len(x)), counts, blank_symbol
     loss = torch.nn.functional.ctc_loss(log_p, labels, *with_path, reduction="none", zero_infinity=True).to(x.dtype)
     if not bool(possible.all()):
