@@ -254,5 +254,8 @@ def test_cupy_is_imported_without_a_device():
         for call in (lambda: cupy.zeros(3), lambda: cupy.cuda.Device(0), cupy.cuda.runtime.getDeviceCount):
             with pytest.raises(RuntimeError, match="no CUDA device"):
                 call()
-    with pytest.raises(NotImplementedError, match="CUDA source"):
-        cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
+    assert issubclass(cupy.cuda.runtime.CUDARuntimeError, RuntimeError)
+    assert cupy.fuse()(abs) is abs
+    kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")  # modules do so when they are imported
+    with pytest.raises((RuntimeError, NotImplementedError), match="no CUDA device|CUDA source"):
+        kernel(np.ones(1, np.float32))

@@ -4,6 +4,8 @@ It can be imported without a GPU, as CuPy can; what needs a device then raises R
 `chainer.backends.cuda.cupy` is the same module where there is a device.
 """
 
+from typing import Any as _Any
+
 import numpy as _numpy
 import torch as _torch
 
@@ -13,10 +15,30 @@ from .backends import cuda as _chainers
 from .backends._cupy import *  # noqa: F403
 from .backends._cupy import __all__ as _functions
 
-__all__ = ["bool_", "cuda", "get_default_memory_pool", "is_available"]
+__all__ = [
+    "ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel", "bool_", "cuda", "fuse", "get_default_memory_pool",
+    "is_available",
+]  # fmt: skip
 __all__ += _functions
 
 bool_ = _numpy.bool_
+fuse = _chainers.fuse
+
+
+class _Kernel:
+    """CUDA source, which is kept: scripts make kernels when they are imported, on machines without a GPU as well."""
+
+    def __init__(self, *source: _Any, **options: _Any) -> None:
+        self.source = source
+
+    def __call__(self, *arguments: _Any, **options: _Any) -> _Any:
+        """A kernel does not run (RuntimeError without a device, NotImplementedError with one)."""
+        return _chainers.raw()
+
+    get_function = __call__
+
+
+ElementwiseKernel = RawKernel = RawModule = ReductionKernel = _Kernel
 
 
 def is_available() -> bool:
@@ -34,6 +56,8 @@ class cuda:
 
     class runtime:
         """The CUDA runtime."""
+
+        CUDARuntimeError = _torch.AcceleratorError
 
         @staticmethod
         def getDeviceCount() -> int:
