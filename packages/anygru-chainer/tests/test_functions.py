@@ -7,6 +7,7 @@ import pytest
 
 import anygru_chainer as chainer
 import anygru_chainer.functions as F
+import anygru_chainer.links as L
 from anygru_chainer import gradient_check
 from anygru_chainer.utils.type_check import InvalidType
 
@@ -275,3 +276,29 @@ def test_linear_algebra_and_checks_are_chainers():
         F.triplet(X, Y, P, margin=-1)
     with chainer.using_config("debug", True), pytest.raises(AssertionError, match="sizes of x"):
         F.bias(X, X[0], axis=0)
+
+
+def test_forget_calls_a_function_a_second_time_for_its_gradient():
+    link, calls = L.BatchNormalization(3), []
+    link_kept = link.copy("copy")
+    x = np.random.RandomState(0).randn(4, 3).astype(np.float32)
+
+    def body(v):
+        calls.append(chainer.config.in_recomputing)
+        return F.tanh(link(v)) * v, v * 2
+
+    a, b = chainer.Variable(x), chainer.Variable(x)
+    y, doubled = F.forget(body, a)
+    assert y.creator.label == "Forget"
+    assert doubled.creator is y.creator
+    F.sum(y * y + doubled).backward()
+    kept = F.tanh(link_kept(b)) * b
+    F.sum(kept * kept + b * 2).backward()
+    assert calls == [False, True]
+    np.testing.assert_allclose(a.grad, b.grad, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(link.avg_mean, link_kept.avg_mean, rtol=1e-6)  # counted once, as in Chainer
+    with pytest.raises(RuntimeError, match="2nd element of a returned tuple is not Variable, but is .*int"):
+        F.forget(lambda v: (v, 1), a)
+    z = F.sum(F.forget(F.tanh, chainer.Variable(x)))
+    with pytest.raises(RuntimeError, match="double backpropagation"):
+        z.backward(enable_double_backprop=True)

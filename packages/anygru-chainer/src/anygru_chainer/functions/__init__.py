@@ -5,6 +5,7 @@ from .arithmetic import *
 from .arrays import *
 from .convolutions import *
 from .evaluations import *
+from .forgetting import *
 from .joining import *
 from .losses import *
 from .lstms import *

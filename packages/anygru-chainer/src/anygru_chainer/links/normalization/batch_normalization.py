@@ -110,19 +110,15 @@ class BatchNormalization(Link):
         beta = self.xp.zeros_like(self.avg_mean) if self.beta is None else self.beta
         if not config.train:
             return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
-        decay = self.decay
-        if finetune:
+        running, decay = (self.avg_mean, self.avg_var), self.decay
+        if config.in_recomputing:  # the second call of F.forget counts for nothing
+            running = None, None
+        elif finetune:
             self.N += 1
             decay = 1.0 - 1.0 / self.N
+        mean, variance = running
         return batch_normalization(
-            x,
-            gamma,
-            beta,
-            eps=self.eps,
-            running_mean=self.avg_mean,
-            running_var=self.avg_var,
-            decay=decay,
-            axis=self.axis,
+            x, gamma, beta, eps=self.eps, running_mean=mean, running_var=variance, decay=decay, axis=self.axis
         )
 
     def start_finetuning(self) -> None:
