@@ -32,6 +32,8 @@ class _Shift(Extension):
     _signature: ClassVar[inspect.Signature]
     _not_negative: ClassVar[str] = ""
     """The option that must not be negative (ValueError)."""
+    _saved: ClassVar[tuple[str, ...]] = ("_t", "_last_value")
+    """The attributes in a snapshot."""
     _init: Any = None
 
     if TYPE_CHECKING:
@@ -58,8 +60,12 @@ class _Shift(Extension):
                 raise ValueError(f"{type(self).__name__} does not support negative {name}")
             setattr(self, f"_{name}", value)
 
+    def first(self) -> Any:
+        """The value before the first call."""
+        return self._init
+
     def value(self, t: int) -> Any:
-        """The value after `t` calls."""
+        """The value after `t` calls, from 1 on; None leaves the attribute as it is."""
         raise NotImplementedError
 
     def _optimizer_of(self, trainer: "Trainer") -> Any:
@@ -68,27 +74,31 @@ class _Shift(Extension):
     def initialize(self, trainer: "Trainer") -> None:
         if self._init is None:
             self._init = getattr(self._optimizer_of(trainer), self._attr)
-        self._set(trainer, self.value(self._t) if self._last_value is None else self._last_value)
+        self._set(trainer, self.first() if self._last_value is None else self._last_value)
 
     def __call__(self, trainer: "Trainer") -> None:
         self._t += 1
-        self._set(trainer, self.value(self._t))
+        value = self.value(self._t)
+        if value is not None:
+            self._set(trainer, value)
 
     def _set(self, trainer: "Trainer", value: Any) -> None:
         setattr(self._optimizer_of(trainer), self._attr, value)
         self._last_value = value
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        self._t = serializer("_t", self._t)
-        self._last_value = serializer("_last_value", self._last_value)
-        if isinstance(self._last_value, numpy.ndarray):
-            self._last_value = self._last_value.item()
+        for name in self._saved:
+            saved = serializer(name, getattr(self, name))
+            setattr(self, name, saved.item() if isinstance(saved, numpy.ndarray) else saved)
 
 
 def _not_beyond(value: Any, target: float | None, rising: bool) -> Any:
     if target is None:
         return value
-    return target if (value / target > 1 if rising else value / target < 1) else value
+    # The quotient decides, so that negative values approach a target as well (Chainer 7.8.1, `exponential_shift.py`, recorded).
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        share = numpy.divide(value, target)
+    return target if (share > 1 if rising else share < 1) else value
 
 
 class ExponentialShift(_Shift, rate=..., init=None, target=None):
@@ -97,19 +107,19 @@ class ExponentialShift(_Shift, rate=..., init=None, target=None):
     _not_negative = "rate"
 
     def value(self, t: int) -> Any:
-        if t == 0:
-            return self._init
         return _not_beyond(self._init * self._rate**t, self._target, self._rate > 1)
 
 
 class LinearShift(_Shift, value_range=..., time_range=...):
     """From the first to the second of `value_range` between the two calls of `time_range`, in equal steps."""
 
+    def first(self) -> Any:
+        return self.value(self._t)
+
     def value(self, t: int) -> Any:
         start, stop = self._time_range
         first, last = self._value_range
-        rate = min(max((t - start) / (stop - start), 0.0), 1.0)
-        return first if rate == 0 else last if rate == 1 else first + rate * (last - first)
+        return first if t <= start else last if t >= stop else first + (t - start) / (stop - start) * (last - first)
 
 
 class InverseShift(_Shift, gamma=..., power=..., init=None, target=None):
@@ -118,8 +128,6 @@ class InverseShift(_Shift, gamma=..., power=..., init=None, target=None):
     _not_negative = "gamma"
 
     def value(self, t: int) -> Any:
-        if t == 0:
-            return self._init
         return _not_beyond(self._init * (1 + self._gamma * t) ** -self._power, self._target, self._power < 0)
 
 
@@ -127,10 +135,13 @@ class PolynomialShift(_Shift, rate=..., max_count=..., init=None, target=None):
     """`init * (1 - t / max_count)^rate`, not beyond `target`; 0 after `max_count` calls. It rises for a negative rate."""
 
     def value(self, t: int) -> Any:
-        if t == 0:
-            return self._init
-        decay = max(1 - t / self._max_count, 0)
-        return _not_beyond(self._init * decay**self._rate, self._target, self._rate < 0)
+        value = self._init * max(1 - t / self._max_count, 0) ** self._rate
+        if self._target is None:
+            return value
+        # Here the quotient is the other way round, which tells a negative target apart (Chainer 7.8.1, recorded). Where
+        # nothing is left of the value Chainer divides by zero.
+        share = self._target / value if value else numpy.inf
+        return self._target if (share > 1 if self._rate > 0 else share < 1) else value
 
 
 class StepShift(_Shift, gamma=..., step=..., init=None, target=None):
@@ -145,14 +156,34 @@ class StepShift(_Shift, gamma=..., step=..., init=None, target=None):
 class MultistepShift(_Shift, gamma=..., step_value=..., init=...):
     """`init * gamma^n` after n of the calls listed in `step_value`."""
 
+    _saved = ("_t", "_current_step")
+    _current_step = 0
+
     def value(self, t: int) -> Any:
-        return self._init * self._gamma ** sum(t >= step for step in self._step_value)
+        # One call takes one step, of steps that are listed for the same call or out of order as well; a snapshot is resumed
+        # with `init` until the next call (Chainer 7.8.1, `multistep_shift.py`, recorded).
+        if self._current_step < len(self._step_value) and t >= self._step_value[self._current_step]:
+            self._current_step += 1
+        return self._init * self._gamma**self._current_step
 
 
 class WarmupShift(_Shift, warmup_start=..., warmup_iter=..., init=...):
-    """From `warmup_start` to `init` over the first `warmup_iter` calls, in equal steps."""
+    """From `warmup_start` (None: the present value) to `init` over the first `warmup_iter` calls, in equal steps."""
+
+    _saved = ("_t",)
+    _warmup_start: Any = None
+
+    def first(self) -> Any:
+        return self._warmup_start
+
+    def initialize(self, trainer: "Trainer") -> None:
+        if self._warmup_start is None:
+            self._warmup_start = getattr(self._optimizer_of(trainer), self._attr)
+        super().initialize(trainer)
 
     def value(self, t: int) -> Any:
-        if t >= self._warmup_iter:
-            return self._init
-        return self._warmup_start + t * (self._init - self._warmup_start) / self._warmup_iter
+        if (
+            t > self._warmup_iter
+        ):  # other extensions may change the attribute from here on, as in Chainer 7.8.1 (recorded)
+            return None
+        return (t * self._init + (self._warmup_iter - t) * self._warmup_start) / self._warmup_iter
