@@ -36,7 +36,7 @@ def accuracy(y: Tensor, t: Tensor, ignore_label: int | None = None) -> Tensor:
     if ignore_label is None:
         return right.to(y.dtype).mean()
     counted = t != ignore_label
-    total = int(counted.sum())
+    total = int(counted.sum())  # without a row that counts the share is 0 (Chainer 7.8.1, `Accuracy`, recorded)
     return torch.tensor(int((right & counted).sum()) / total if total else 0.0, dtype=y.dtype, device=y.device)
 
 
@@ -72,6 +72,7 @@ def r2_score(pred: Tensor, true: Tensor, sample_weight: None = None, multioutput
     pred, true = pred.detach(), true.detach()
     residual = (pred - true).square().sum(0)
     total = (true - true.mean(0)).square().sum(0)
+    # Targets that never vary score 0, for a right prediction as well (Chainer 7.8.1, recorded); scikit-learn gives 1.
     score = torch.where(total != 0, 1 - residual / total, 0.0).to(pred.dtype)
     return score.mean() if multioutput == "uniform_average" else score
 
@@ -95,6 +96,7 @@ def classification_summary(
         torch.bincount(labels, minlength=n + 1)[:n]
         for labels in (torch.where(predicted == true, true, n), predicted, true)
     )
+    # A class without rows is 0 / 0, NaN, and the numbers are float64 whatever y is (Chainer 7.8.1, recorded).
     precision, recall = hits.double() / relevant, hits.double() / support
     score = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return precision, recall, score, support

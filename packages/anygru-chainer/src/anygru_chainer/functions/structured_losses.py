@@ -81,7 +81,7 @@ def hinge(x: Tensor, t: Tensor, norm: str = "L1", reduce: str = "mean") -> Tenso
         reduce: "mean" for the sum divided by B, or "no" for [B, N].
     """
     own = torch.nn.functional.one_hot(t.long(), x.shape[1]).bool()
-    loss = torch.relu(1 + torch.where(own, -x, x))  # clamp has a gradient at 0, Chainer none
+    loss = torch.relu(1 + torch.where(own, -x, x))  # clamp has a gradient at 0, Chainer 7.8.1 none (recorded)
     loss = loss if norm == "L1" else loss.square()
     return loss.sum() / len(x) if reduce == "mean" else loss
 

@@ -82,6 +82,7 @@ class NesterovAGRule(TorchRule, lr=0.01, momentum=0.9):
         lr, momentum = self.hyperparam.lr, self.hyperparam.momentum
         v = state["v"]
         v.mul_(momentum).sub_(grad * lr)
+        # v is the new velocity here, where Bengio et al. take the old one (Chainer 7.8.1, `nesterov_ag.py`, recorded).
         param.add_(v * (momentum * momentum)).sub_(grad * ((1 + momentum) * lr))
 
 
@@ -198,6 +199,7 @@ class MSVAGRule(TorchRule, lr=0.1, beta=0.9, eta=1.0, weight_decay_rate=0):
         mean, square = m / (1.0 - power), v / (1.0 - power)
         squared = mean * mean
         variance = (square - squared) / (1.0 - rho)
+        # An element whose gradients were all 0 is 0 / 0, and does not move (Chainer 7.8.1, `msvag.py`, recorded).
         factor = (squared / (squared + rho * variance)).clamp(0, 1).nan_to_num(nan=0.0)
         param.sub_((hyper.lr * mean * factor + hyper.weight_decay_rate * param) * hyper.eta)
         self.beta_power = power * hyper.beta
