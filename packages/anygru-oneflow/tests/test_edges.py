@@ -126,6 +126,21 @@ def test_a_part_from_the_end_of_a_dimension() -> None:
     for refused in (lambda: line.narrow(0, -2, 2), lambda: line.narrow(0, -6, 1), lambda: line.narrow(1, 0, 1)):
         with pytest.raises(IndexError):
             refused()
+    for behind in (lambda: flow.ones(4, 3, 1, 2).narrow(-2, -1, 1), lambda: flow.ones(1, 5, 1, 5).narrow(2, -1, 2)):
+        with pytest.raises(RuntimeError, match=r"start \(3\) \+ length"):
+            behind()
+
+
+def test_a_small_row_is_normalized_by_the_root_of_eps() -> None:
+    """Recorded in 0.9.0: of p = 2 the sum of squares is bounded by eps, of other norms the norm."""
+    x = flow.tensor([[0.02, 0.0], [0.5, 0.1], [0.0, 0.0]], dtype=flow.float64, requires_grad=True)
+    y = flow.nn.functional.normalize(x, eps=1e-3)
+    expected = [[0.6324555170136635, 0.0], [0.9805806756909201, 0.19611613513818402], [0.0, 0.0]]
+    np.testing.assert_allclose(y.numpy(), expected, rtol=1e-6)
+    (y * flow.tensor([1.0, 2.0]).to(flow.float64)).sum().backward()
+    slopes = [[31.622775850683176, 63.24555170136635], [-0.6788635447090983, 3.394317723545493]]
+    np.testing.assert_allclose(x.grad.numpy(), [*slopes, slopes[0]], rtol=1e-6)
+    np.testing.assert_allclose(flow.nn.functional.normalize(x, p=1.0, eps=1e-3).numpy()[0], [1.0, 0.0], rtol=1e-6)
 
 
 def test_ranges_that_end_before_they_begin() -> None:

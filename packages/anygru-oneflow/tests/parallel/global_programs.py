@@ -371,11 +371,21 @@ def _between(place: Any) -> dict[str, Any]:
     changed.mul_(3).add_(1)
     changed.square().sum().backward()
     weight = flow.nn.Parameter(flow.tensor([1.0, 2.0]).to_global(place, B))
-    ((start().detach() * weight).relu() * weight).sum().backward()
+    loss = lambda: ((start().detach() * weight).relu() * weight).sum()  # noqa: E731
+    (given,) = flow.autograd.grad(loss(), [weight])
+    used = {"given": (given.numpy().tolist(), weight.grad)}
+    (loss() + (weight * weight).sum()).backward()
+    used["also whole"], weight.grad = weight.grad.numpy().tolist(), None
+    loss().backward()
+    twice = weight.grad.numpy().tolist()
+    weight.register_hook(lambda gradient: used.update(hooked=gradient.numpy().tolist()))
+    loss().backward()
+    used["added"] = weight.grad.numpy().tolist()
     return {
         "between": np.abs(result.numpy() - expected).max(),
         "hooked": [gradient.tolist() for gradient in seen],
         "late": refused,
         "changed": z.grad.numpy().tolist(),
-        "twice": weight.grad.numpy().tolist(),
+        "twice": twice,
+        "used": used,
     }

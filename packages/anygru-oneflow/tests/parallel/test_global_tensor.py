@@ -139,6 +139,8 @@ def test_a_split_batch_trains_as_one_process_does() -> None:
         assert "before an operator takes the tensor" in found["late"]
         assert found["changed"] == [[84.0, 156.0], [228.0, 300.0]]
         assert found["twice"] == [8.0, 24.0]
+        by_both = {"hooked": [8.0, 24.0], "added": [16.0, 48.0]}
+        assert found["used"] == {"given": ([8.0, 24.0], None), "also whole": [10.0, 28.0], **by_both}
         whole = [[1.0, 2.0, 11.0, 12.0], [3.0, 4.0, 13.0, 14.0]]
         gradient = [[2 * value for value in row[2 * rank : 2 * rank + 2]] for row in whole]
         assert found["promised"][True] == (1, (2, 4), whole, gradient)

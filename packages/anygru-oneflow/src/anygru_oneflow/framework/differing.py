@@ -67,11 +67,14 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
 
     Raises:
         IndexError: the part begins before the dimension (0.9.0 reads the memory in front of the tensor there).
+        RuntimeError: it ends behind the dimension.
     """
     if -input.dim() <= dim < input.dim() and -input.size(dim) <= start < 0:
         start += input.dim()
         if start < 0:
             raise IndexError(f"narrow(): start {start - input.dim()} is before the first place of dimension {dim}")
+        if start + length > input.size(dim):
+            raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.size(dim)})")
     return torch.narrow(input, dim, start, length)
 
 

@@ -1,23 +1,29 @@
 """Gradients of global parameters: brought to the parameters' layouts once, at the end of a backward pass, in few messages."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Placement
 
 from ..facts import torch_private
-from .pieces import laid
+from .pieces import TAKES, described, laid
 
 _engine = torch.autograd.Variable._execution_engine
 
 
 class _Waiting:
-    """The parameters whose gradients of this backward pass are still open, and the gradients that they had before."""
+    """The parameters whose gradients of this backward pass are still open, and the gradients that they had before.
+
+    Attributes:
+        taken: the sum of the pieces' gradients that came without a global tensor around them, by the parameter's id.
+    """
 
     def __init__(self) -> None:
         self.earlier: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.taken: dict[int, Tensor] = {}
         self.passing = -1  # the backward pass
 
     def set_aside(self, parameter: Tensor) -> None:
@@ -32,30 +38,34 @@ class _Waiting:
             self.earlier[id(parameter)] = (parameter, parameter.grad)
             parameter.grad = None
 
+    def take(self, parameter: Tensor, gradient: Tensor) -> None:
+        """Add to what the parameter's pieces have brought."""
+        self.set_aside(parameter)
+        known = self.taken.get(id(parameter))
+        self.taken[id(parameter)] = gradient if known is None else known + gradient
+
     def restore(self) -> None:
         """Give back the earlier gradients of a pass that ended by an error."""
         for parameter, earlier in self.earlier.values():
             if parameter.grad is None:
                 parameter.grad = earlier
-        self.earlier = {}
+        self.earlier, self.taken = {}, {}
 
     def close(self) -> None:
         """Bring the gradients to their parameters' layouts."""
-        pairs, self.earlier, self.passing = list(self.earlier.values()), {}, -1
+        pairs, taken = list(self.earlier.values()), self.taken
+        self.earlier, self.taken, self.passing = {}, {}, -1
         with torch.no_grad(), torch_private.disable_torch_function():
-            open_sums = [parameter for parameter, _ in pairs if _is_open(parameter)]
-            for group in _alike(open_sums):
-                _close(group)
+            shares = [(parameter, _share(parameter, taken.get(id(parameter)))) for parameter, _ in pairs]
+            whole = {}
+            for group in _alike([(parameter, share) for parameter, share in shares if share is not None]):
+                whole.update(_closed(group))
             for parameter, earlier in pairs:
-                gradient = parameter.grad
-                assert isinstance(parameter, DTensor)
-                if isinstance(gradient, DTensor):
-                    parameter.grad = gradient = laid(gradient, parameter.placements)
-                if isinstance(earlier, DTensor) and isinstance(gradient, DTensor):
+                gradient = _settled(parameter, whole.get(id(parameter)))
+                if isinstance(earlier, DTensor) and gradient is not None:
                     earlier._local_tensor.add_(gradient._local_tensor)
-                    parameter.grad = earlier
-                elif gradient is None:
-                    parameter.grad = earlier
+                    gradient = earlier
+                parameter.grad = earlier if gradient is None else gradient
 
 
 _waiting = _Waiting()
@@ -63,16 +73,12 @@ _waiting = _Waiting()
 
 def keep_gradient_layout(parameter: Tensor) -> None:
     """Bring a parameter's gradient to the parameter's own layout in each backward pass."""
-    if not parameter.requires_grad or not isinstance(parameter, DTensor):
+    if not parameter.requires_grad or not isinstance(parameter, DTensor) or TAKES in vars(parameter):
         return
 
-    def begin(gradient: Tensor) -> None:
+    def begin(gradient: Tensor | None) -> None:
         # A gradient that will be differentiated itself is left as it comes.
-        earlier = parameter.grad
-        fits = earlier is None or (
-            isinstance(earlier, DTensor) and tuple(earlier.placements) == tuple(parameter.placements)
-        )
-        if isinstance(gradient, DTensor) and not torch.is_grad_enabled() and fits:
+        if isinstance(gradient, DTensor) and not torch.is_grad_enabled() and _fits(parameter):
             _waiting.set_aside(parameter)
 
     def relay(leaf: Tensor) -> None:
@@ -83,6 +89,64 @@ def keep_gradient_layout(parameter: Tensor) -> None:
     # By torch's own method: a dialect's may call the hook otherwise.
     torch.Tensor.register_hook(parameter, begin)  # type: ignore[no-untyped-call]
     parameter.register_post_accumulate_grad_hook(relay)
+    vars(parameter)[TAKES] = _take
+
+
+def _take(node: Any, gradient: Tensor, layout: Sequence[Placement]) -> bool:
+    """Take a share of the gradient of a parameter's piece, if nothing but the sum of all shares will be seen.
+
+    Args:
+        node: the end of the graph that adds to the parameter's gradient.
+    """
+    parameter = node.variable
+    hooks = len(parameter._backward_hooks or ()), len(parameter._post_accumulate_grad_hooks or ())
+    if (
+        hooks != (1, 1)
+        or len(layout) != 1
+        or not (layout[0].is_partial("sum") and parameter.placements[0].is_replicate())
+    ):
+        return False
+    if not _fits(parameter) or not _adds(node):
+        return False
+    _waiting.take(parameter, gradient)
+    return True
+
+
+def _adds(node: Any) -> bool:
+    """Whether the running backward pass adds to the gradient of the parameter at this end of the graph."""
+    if torch_private.will_execute is None:
+        return False
+    try:
+        return torch_private.will_execute(node)
+    except RuntimeError:  # in `torch.autograd.grad`, which gives the gradient away
+        return False
+
+
+def _fits(parameter: Tensor) -> bool:
+    """Whether a new gradient in the parameter's layout can be added to the one that it has."""
+    earlier = parameter.grad
+    return earlier is None or (isinstance(earlier, DTensor) and earlier.placements == parameter.placements)  # type: ignore[attr-defined]
+
+
+def _share(parameter: Tensor, taken: Tensor | None) -> Tensor | None:
+    """This process's share of a gradient that every process of one mesh is to have whole."""
+    gradient = parameter.grad
+    if not _is_open(parameter):
+        return taken
+    assert isinstance(gradient, DTensor)
+    return gradient._local_tensor if taken is None else gradient._local_tensor + taken
+
+
+def _settled(parameter: Tensor, whole: DTensor | None) -> DTensor | None:
+    """The gradient of this pass in the parameter's layout, of which `whole` is the sum of all shares."""
+    gradient = parameter.grad
+    assert isinstance(parameter, DTensor)
+    if not isinstance(gradient, DTensor) or (whole is not None and _is_open(parameter)):
+        return whole
+    gradient = laid(gradient, parameter.placements)
+    if whole is not None:
+        gradient._local_tensor.add_(whole._local_tensor)
+    return gradient
 
 
 def _is_open(parameter: Tensor) -> bool:
@@ -97,29 +161,31 @@ def _is_open(parameter: Tensor) -> bool:
     )
 
 
-def _alike(parameters: Sequence[Tensor]) -> list[list[Tensor]]:
-    """The parameters in groups of one mesh, type and device, of at most 128 MB."""
-    groups: dict[object, list[Tensor]] = {}
+_Shares = Sequence[tuple[Tensor, Tensor]]
+"""Parameters, and this process's share of the gradient of each."""
+
+
+def _alike(shares: _Shares) -> list[_Shares]:
+    """The shares in groups of one mesh, type and device, of at most 128 MB."""
+    groups: dict[object, list[tuple[Tensor, Tensor]]] = {}
     taken: dict[object, int] = {}
-    for parameter in parameters:
-        gradient = parameter.grad
-        assert isinstance(gradient, DTensor)
-        kind = (id(gradient.device_mesh), gradient.dtype, gradient.device)
-        taken[kind] = taken.get(kind, 0) + gradient.numel() * gradient.element_size()
-        groups.setdefault((kind, taken[kind] >> 27), []).append(parameter)
+    for parameter, share in shares:
+        assert isinstance(parameter, DTensor)
+        kind = (id(parameter.device_mesh), share.dtype, share.device)
+        taken[kind] = taken.get(kind, 0) + share.numel() * share.element_size()
+        groups.setdefault((kind, taken[kind] >> 27), []).append((parameter, share))
     return list(groups.values())
 
 
-def _close(parameters: Sequence[Tensor]) -> None:
-    """Sum the gradients over the processes in one message."""
-    gradients = [parameter.grad for parameter in parameters]
-    locals_ = [gradient._local_tensor for gradient in gradients if isinstance(gradient, DTensor)]
-    first = gradients[0]
+def _closed(shares: _Shares) -> dict[int, DTensor]:
+    """The sums of the shares over the processes, in one message, by the parameter's id."""
+    flat = torch.cat([share.reshape(-1) for _, share in shares])
+    first = shares[0][0]
     assert isinstance(first, DTensor)
-    flat = torch.cat([local.reshape(-1) for local in locals_])
     if first.device_mesh.size() > 1:
         dist.all_reduce(flat, group=first.device_mesh.get_group(0))
-    parts = torch.split(flat, [local.numel() for local in locals_])
-    for parameter, local, part in zip(parameters, locals_, parts, strict=True):
-        assert isinstance(parameter, DTensor)
-        parameter.grad = DTensor(part.view(local.shape), parameter._spec, requires_grad=False)
+    parts = torch.split(flat, [share.numel() for _, share in shares])
+    return {
+        id(parameter): described(part.view(share.shape), parameter._spec)  # type: ignore[attr-defined]
+        for (parameter, share), part in zip(shares, parts, strict=True)
+    }

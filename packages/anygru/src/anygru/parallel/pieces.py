@@ -5,7 +5,6 @@ needs no messages takes that piece again. Steps of data-parallel training then r
 global tensors beside them cost no more than their making.
 """
 
-import copy
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +18,8 @@ from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 Layout = Sequence[Placement]
 
 _MADE = "_anygru_made_of"  # the attribute of a tensor with the piece of which it was made
+TAKES = "_anygru_takes_gradient"
+"""The attribute of a parameter with a function that may take its piece's gradient, and tells whether it did."""
 
 
 class _Made:
@@ -105,7 +106,11 @@ def piece_of(tensor: DTensor, gradients: Layout) -> Tensor:
 def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
     """The global tensor of a known shape of which `local` is this process's piece; twice differentiable."""
     local = local.contiguous()
-    result: DTensor = _Assembled.apply(local, mesh, tuple(layout), shape)  # type: ignore[no-untyped-call]
+    result: DTensor
+    if local.requires_grad and torch.is_grad_enabled():
+        result = _Assembled.apply(local, mesh, tuple(layout), shape)  # type: ignore[no-untyped-call]
+    else:
+        result = _outside_graph(local.detach(), mesh, tuple(layout), shape)
     if mesh.ndim == 1 and not layout[0].is_replicate():
         vars(result)[_MADE] = _Made(local, result)
     return result
@@ -129,7 +134,19 @@ def _wrapped(local: Tensor, mesh: DeviceMesh, layout: tuple[Placement, ...], sha
     if known.mesh is not mesh:  # an equal mesh may be of process groups that have ended
         known = DTensorSpec(mesh, layout, tensor_meta=TensorMeta(size, strides(size), local.dtype))
     # Torch may change a description in place, so each tensor has its own; a copy is several times cheaper than a new one.
-    return DTensor(local, copy.copy(known), requires_grad=local.requires_grad)
+    own = DTensorSpec.__new__(DTensorSpec)
+    vars(own).update(vars(known))
+    return described(local, own, local.requires_grad)
+
+
+def described(local: Tensor, spec: DTensorSpec, requires_grad: bool = False) -> DTensor:
+    """The global tensor of a piece. `DTensor()` also enters torch's compiler, to run a constructor that does nothing."""
+    return DTensor.__new__(DTensor, local, spec, requires_grad=requires_grad)
+
+
+def _outside_graph(local: Tensor, mesh: DeviceMesh, layout: tuple[Placement, ...], shape: tuple[int, ...]) -> DTensor:
+    """The global tensor of a piece that has no other tensor object; a process outside of the mesh holds nothing."""
+    return _wrapped(local if mesh.get_coordinate() is not None else local.new_empty(0), mesh, layout, shape)
 
 
 class _Piece(torch.autograd.Function):
@@ -147,6 +164,11 @@ class _Piece(torch.autograd.Function):
             return None, None
         if torch.is_grad_enabled():
             return assembled(gradients[0], ctx.mesh, ctx.gradients, ctx.shape), None
+        node = ctx.next_functions[0][0]
+        leaf = getattr(node, "variable", None)
+        takes = None if leaf is None else vars(leaf).get(TAKES)
+        if takes is not None and takes(node, gradients[0], ctx.gradients):
+            return None, None
         return _wrapped(gradients[0].contiguous(), ctx.mesh, ctx.gradients, ctx.shape), None
 
 
@@ -158,14 +180,14 @@ class _Assembled(torch.autograd.Function):
         ctx: Any, local: Tensor, mesh: DeviceMesh, layout: tuple[Placement, ...], shape: tuple[int, ...]
     ) -> DTensor:
         ctx.layout = layout
-        if mesh.get_coordinate() is None:  # a process outside of the mesh holds nothing
-            local = local.new_empty(0)
-        return _wrapped(local.view_as(local), mesh, layout, shape)
+        return _outside_graph(local.view_as(local), mesh, layout, shape)
 
     @staticmethod
     def backward(ctx: Any, *gradients: DTensor) -> tuple[Tensor, None, None, None]:
         # Of a sum, each process's piece has the whole gradient, and the gradients of these add up.
         back = [Replicate() if kind.is_partial() else kind for kind in ctx.layout]
+        if list(gradients[0].placements) == back and not torch.is_grad_enabled():
+            return gradients[0]._local_tensor, None, None, None
         twice = [Partial() if kind.is_partial() else kind for kind in ctx.layout]
         return (
             DTensor.to_local(gradients[0].redistribute(placements=back), grad_placements=twice),

@@ -19,7 +19,7 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "cross_entropy",
     "ctc_greedy_decoder", "dropout", "elu", "embedding", "grid_sample", "hardsigmoid", "hardtanh",
     "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
-    "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "one_hot", "relu", "smooth_l1_loss",
+    "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
@@ -146,6 +146,16 @@ avg_pool1d, avg_pool2d, avg_pool3d = (
 )
 interpolate = or_empty(_torch.interpolate, interpolated)
 unfold = or_empty(_torch.unfold, unfolded)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """The tensor over its norm along a dimension.
+
+    Of p = 2, OneFlow 0.9.0 bounds the sum of squares by `eps`, and of others the norm, as torch does of all (recorded).
+    """
+    if p != 2 or not input.is_floating_point():
+        return _torch.normalize(input, p, dim, eps, out)
+    return torch.div(input, (input * input).sum(dim, keepdim=True).clamp(min=eps).sqrt(), out=out)
 
 
 def cross_entropy(
