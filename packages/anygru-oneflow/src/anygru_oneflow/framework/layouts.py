@@ -35,6 +35,8 @@ _POINTWISE = {
     "__rtruediv__", "__rdiv__", "rsub", "__rsub__", "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__",
     "__le__", "__gt__", "__ge__", "squeeze", "norm", "cosine_similarity", "linalg_matrix_norm",
 }  # fmt: skip
+# What asks a tensor about itself: no layout bears on it.
+_ASKING = {"__get__", "dim", "size", "is_floating_point", "numel", "stride", "detach"}
 # Linear in one operand: an open sum beside a split tensor is closed.
 _PRODUCTS = {"mul", "__mul__", "__rmul__", "multiply", "div", "__truediv__", "true_divide"}
 # Linear of two open sums, but not of an open sum and a number.
@@ -44,6 +46,8 @@ _WITH_NUMBER = {"add", "__add__", "__radd__", "sub", "__sub__"}
 def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """The result of the function for arguments in OneFlow's layouts. Call it where torch's functions are torch's own."""
     name = "im2col" if function is torch.nn.functional.unfold else getattr(function, "__name__", "")
+    if name in _ASKING:
+        return function(*arguments, **keywords)
     result = split.call(function, name, arguments, keywords)
     if result is not None:
         return result
