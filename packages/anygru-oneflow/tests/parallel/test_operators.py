@@ -77,6 +77,13 @@ def test_a_part_of_an_open_sum_over_a_mesh() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("text", "layout"), [("x.view(2, 8)", 10), ("nn.PixelShuffle(2)(i)", 15)])
+def test_views_of_what_both_dimensions_of_a_mesh_split(text: str, layout: int) -> None:
+    """Layouts (split(0), split(0)) and (split(1), split(1)), of which the view has too short a dimension."""
+    assert differences([text], [[0, 1], [2, 3]], (layout, 16)) == []
+
+
+@pytest.mark.slow
 def test_every_operator_over_two_processes() -> None:
     assert differences(global_operators.expressions(), [0, 1]) == []
 

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
+from anygru.extend import global_tensor
+
 from . import split
 from .parts import LOSSES_OF_PAIRS, compute, is_weighted_mean, laid, loss_of_labels, loss_of_pairs, moved, takes
 
@@ -23,7 +25,9 @@ _WHOLE: dict[str, tuple[int, Any]] = {
     "linalg_vector_norm": (2, None),
 }  # fmt: skip
 # The same for functions that take an open sum as it is.
-_WHOLE_LINEAR: dict[str, tuple[int, Any]] = {"cat": (1, 0), "chunk": (2, 0), "split": (2, 0), "roll": (2, None)}
+_WHOLE_LINEAR: dict[str, tuple[int, Any]] = {
+    "cat": (1, 0), "chunk": (2, 0), "split": (2, 0), "roll": (2, None), "pixel_shuffle": (2, -3),
+}  # fmt: skip
 _NAMED = _WHOLE | _WHOLE_LINEAR
 _VIEWS = {"view", "reshape", "flatten"}
 # Functions of each number that are not linear, and so need an open sum closed.
@@ -60,6 +64,8 @@ def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[
         return loss_of_pairs(function, arguments, keywords)
     if is_weighted_mean(name, arguments, keywords):
         return loss_of_labels(function, arguments, keywords)
+    if name in _VIEWS and isinstance(first, DTensor) and _is_split_twice(first):
+        return _view_of_pieces(function, first, arguments, keywords)
     if takes(name, arguments, keywords):
         return compute(function, name, arguments, keywords)
     if name == "fill_" and isinstance(first, DTensor) and any(kind.is_partial() for kind in first.placements):
@@ -138,6 +144,32 @@ def _along(name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any
     if isinstance(tensors, (list, tuple)):
         return [moved(tensor, dims) for tensor in tensors]
     return moved(tensors, dims, closes=name in _WHOLE, exchanged=last_first)
+
+
+def _is_split_twice(tensor: DTensor) -> bool:
+    """Whether two axes of the mesh split one dimension."""
+    dims = [kind.dim for kind in tensor.placements if isinstance(kind, Shard)]
+    return len(dims) > len(set(dims))
+
+
+def _view_of_pieces(
+    function: Callable[..., Any], tensor: DTensor, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> DTensor:
+    """A view of each process's piece. Torch looks at each axis of the mesh alone, and so splits a dimension too often."""
+    shape = list(function(torch.empty(tensor.shape, device="meta"), *arguments[1:], **keywords).shape)
+    tensor = _viewed(tensor, shape)
+    begins = [math.prod(shape[:dim]) for dim in range(len(shape))]
+    layout: list[Placement] = list(tensor.placements)
+    of_piece = list(shape)
+    for axis, kind in enumerate(layout):
+        if isinstance(kind, Shard):
+            dim = begins.index(math.prod(tensor.shape[: kind.dim]))
+            layout[axis] = Shard(dim)
+            of_piece[dim] //= tensor.device_mesh.size(axis)
+    piece = global_tensor.piece_of(tensor, [Replicate() if kind.is_partial() else kind for kind in tensor.placements])
+    if tensor.device_mesh.get_coordinate() is not None:  # a process outside of the mesh holds nothing
+        piece = piece.reshape(of_piece)
+    return global_tensor.assembled(piece, tensor.device_mesh, layout, tuple(shape))
 
 
 def _viewed(tensor: DTensor, shape: Sequence[int]) -> DTensor:
