@@ -25,6 +25,7 @@ from anygru_lab.forecasting.problem import HIGH, LOW, MIDDLE, QUANTILES
 
 HOUR, DAY = 3_600_000_000, 86_400_000_000
 HOURLY, DAILY, MONTHLY = Clock("time", HOUR), Clock("date", DAY), Clock("date", 1, "months")
+WEEKLY = Clock("date", 7 * DAY)
 NUMBERS = Clock("number", 1)
 NO_CALENDAR = calendar.Calendar()
 
@@ -74,7 +75,7 @@ def noise(steps, seed=0):
         (HOURLY, [24, 168, 8760]),
         (Clock("time", HOUR // 2), [48, 336, 17520]),
         (DAILY, [7, 365]),
-        (Clock("date", 7 * DAY), [52]),
+        (WEEKLY, [13, 26, 52]),
         (MONTHLY, [12]),
         (Clock("date", 3, "months"), [4]),
         (Clock("date", 1, "weekdays"), [5, 261]),
@@ -109,6 +110,23 @@ def test_short_series_have_the_seasons_of_their_times():
     weekly = np.array([0, 0, 0, 0, 1, 3, 2])[days % 7]
     assert found(10 + weekly + 0.5 * noise(30), DAILY) == [7]
     assert found(10 + 0.1 * months + 3 * np.sin(2 * np.pi * months / 12) + 0.7 * noise(48), MONTHLY) == [12]
+
+
+@pytest.mark.parametrize(("season", "steps"), [(13, 156), (26, 156), (52, 260)])
+def test_weeks_may_have_a_course_of_a_quarter_or_half_a_year(season, steps):
+    assert found(2 * np.sin(2 * np.pi * np.arange(steps) / season) + noise(steps), WEEKLY) == [season]
+
+
+def test_harmonics_of_a_year_are_no_quarter():
+    weeks = np.arange(520)
+    assert found(3.0 * (weeks % 52 == 50) + 0.3 * noise(520), WEEKLY) == [52]
+    two = 3 * np.sin(2 * np.pi * weeks / 52) + np.sin(2 * np.pi * weeks / 26)
+    assert found(two + 0.3 * noise(520), WEEKLY) == [52]
+
+
+def test_a_season_that_noise_hides_once_is_still_the_short_one():
+    right = sum(found(waves(100, 8, seed)[:, 0] + 0.7 * noise(100, seed + 9), NUMBERS) == [8] for seed in range(10))
+    assert right >= 9
 
 
 def test_without_times_the_season_is_found_by_autocorrelation():

@@ -2,7 +2,8 @@
 
 The test compares the power of the series at the harmonics of a season with that at the frequencies around them, so neither a
 trend nor noise that lasts is taken for a season. A longer season counts only harmonics that no shorter one has (the divisor
-rule): a daily course repeats every week, too, and is no weekly one.
+rule): a daily course repeats every week, too, and is no weekly one. In turn a course of the year has harmonics of a quarter,
+which count as a quarter's own only if the year's other harmonics are much weaker.
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from .clock import Clock
 from .table import Series
 
-SURE = 5e-3  # of chance, for all harmonics of a candidate together
+SURE = 1e-2  # of chance, for all harmonics of a candidate together
 SHARE = 0.02  # of the variance, at least
 CYCLES = 2  # that a series must show
 MOST_SERIES = 200  # that the test reads
@@ -23,6 +24,7 @@ NEARLY = 0.8  # multiples of a season are often as high as the season itself
 LONGEST = 1000  # steps of a season that is looked for without the help of the times
 
 _SECONDS = {"hour": 3600, "day": 86_400, "week": 604_800, "year": 31_536_000}
+_WEEKS = [(13, "quarter"), (26, "half year"), (52, "year")]
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,12 @@ def candidates(clock: Clock) -> list[tuple[int, str]]:
         step = round(clock.step)
         return [(12 // step, "year")] if step < 12 and 12 % step == 0 else []
     length = clock.step / 1e6
+    if length == _SECONDS["week"]:
+        return _WEEKS
     found = []
     for name, seconds in _SECONDS.items():
         wide = (name == "hour" and length > 60) or (name == "year" and length < _SECONDS["day"])
         number = seconds / length
-        if length == _SECONDS["week"] and name == "year":
-            number = 52.0
         if not wide and number >= 2 and number == int(number):
             found.append((int(number), name))
     return found
@@ -63,8 +65,9 @@ def find(series: Sequence[Series], clock: Clock) -> list[Finding]:
     known = candidates(clock)
     findings: list[Finding] = []
     seasons: list[int] = []
+    year = next((season for season, name in known if name == "year"), 0)
     for season, name in known:
-        findings.append(_tested(values, season, seasons, name, 1))
+        findings.append(_tested(values, season, seasons, name, 1, year))
         seasons += [season] if findings[-1].found else []
     if not known:
         peaks = _peaks(values)
@@ -77,12 +80,14 @@ def find(series: Sequence[Series], clock: Clock) -> list[Finding]:
 
 
 def _repeats(season: int, shorter: int) -> bool:
-    """Whether a season is a shorter one several times, of which the true length is a fraction of a step off."""
+    """Whether a season is a shorter one (several times), whose true length is a fraction of a step off, or more if it is long."""
     times = round(season / shorter)
-    return abs(season - times * shorter) <= 0.5 * times
+    return abs(season - times * shorter) <= max(0.5 * times, season / 12)
 
 
-def _tested(values: Sequence[np.ndarray], season: int, shorter: Sequence[int], name: str, looks: int) -> Finding:
+def _tested(
+    values: Sequence[np.ndarray], season: int, shorter: Sequence[int], name: str, looks: int, year: int = 0
+) -> Finding:
     label = f"{season} ({name})"
     long = [each for each in values if len(each) >= CYCLES * season]
     if not long:
@@ -90,7 +95,7 @@ def _tested(values: Sequence[np.ndarray], season: int, shorter: Sequence[int], n
         return Finding(
             season, False, f"{label}: no, {CYCLES * season} steps are needed to see it, and {longest} are there"
         )
-    chance, share = chance_of(long, season, shorter)
+    chance, share = chance_of(long, season, shorter, year)
     chance = min(1.0, chance * looks)
     words = f"chance below {max(chance, 1e-9):.0e}" if chance < SURE else f"chance {chance:.2g}"
     if chance < SURE and share >= SHARE:
@@ -100,13 +105,16 @@ def _tested(values: Sequence[np.ndarray], season: int, shorter: Sequence[int], n
     return Finding(season, False, f"{label}: no, {nothing} ({share:.1%} of the variance, {words})")
 
 
-def chance_of(values: Sequence[np.ndarray], season: int, shorter: Sequence[int] = ()) -> tuple[float, float]:
+def chance_of(
+    values: Sequence[np.ndarray], season: int, shorter: Sequence[int] = (), year: int = 0
+) -> tuple[float, float]:
     """Return the chance that series without the season show so much of it, and its share of their variance.
 
     Args:
         values: series of at least two seasons each.
         season: steps.
         shorter: seasons that the series have already; harmonics of theirs do not count.
+        year: a longer season that may have these harmonics, too; 0 without one.
     """
     harmonics = [j for j in range(1, season // 2 + 1) if not any(j * each % season == 0 for each in shorter)]
     if not harmonics:
@@ -121,6 +129,7 @@ def chance_of(values: Sequence[np.ndarray], season: int, shorter: Sequence[int] 
         index = np.clip(places[:, None] + beside, 1, len(spectrum) - 1)
         there = (index % cycles != 0) | (cycles == 1)
         background = np.where(there, spectrum[index], 0).sum(1) / np.maximum(there.sum(1), 1)
+        background = np.maximum(background, _others(each, season, year))
         power += spectrum[places]
         around += background
         width = max(width, int(there.sum(1).max()))
@@ -129,6 +138,15 @@ def chance_of(values: Sequence[np.ndarray], season: int, shorter: Sequence[int] 
     independent = min(len(values), INDEPENDENT)
     one = min(_exceeds(float(ratio.max()), independent, width * independent) * len(harmonics), 1.0)
     return one, float(np.mean(shares))
+
+
+def _others(values: np.ndarray, season: int, year: int) -> float:
+    """The power (root mean square: one strong harmonic counts) of those harmonics of a year that a part of it does not have."""
+    if year <= season or year % season or len(values) < CYCLES * year:
+        return 0.0
+    cycles = len(values) // year
+    power = _spectrum(values[len(values) - cycles * year :])[cycles : cycles * (year // 2 + 1) : cycles]
+    return float(np.sqrt(np.mean(power[np.arange(1, len(power) + 1) % (year // season) > 0] ** 2)))
 
 
 def _spectrum(values: np.ndarray) -> np.ndarray:
@@ -173,4 +191,6 @@ def _peaks(values: Sequence[np.ndarray]) -> list[int]:
     inner = correlation[1:-1]
     peaks = np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:]) & (inner > 0)) + 1
     high = peaks[correlation[peaks] >= NEARLY * correlation[peaks].max()] if len(peaks) else peaks
-    return [int(each) for each in high if each > 1][:5]
+    # Noise may hide the first peak, and show its multiples.
+    parts = {int(each) // part for each in high[:5] for part in (1, 2, 3) if each % part == 0}
+    return sorted(parts - {1})
