@@ -187,7 +187,7 @@ def measured(name: str, minutes: float, seed: int) -> dict[str, float | str]:
     earlier = pipeline.run(cut(scored, FOLDS * result.problem.horizon), usual)
     chosen = earlier.model.chosen
     raw = [each.raw for each in result.tested if each.name in chosen]
-    default = backtest.of_quantiles("default", np.mean(raw, axis=0), result.places).scores.error
+    default = backtest.of_quantiles("default", backtest.middle(raw), result.places).scores.error
     best = min(errors[model] for model in MODELS if model in errors)
     coverage = next(each.scores.coverage for each in result.tested if each.name == GRU)
     return {**errors, "default": default, "by": " + ".join(chosen), "best of statsforecast": best,

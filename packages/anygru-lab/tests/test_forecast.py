@@ -87,7 +87,7 @@ def test_the_command_learns_and_writes_its_results(command, sales, tmp_path):
     assert levels == sorted(levels)
     scores = json.loads((out / "scores.json").read_text())
     errors = {name: each["error"] for name, each in scores["scores"].items()}
-    assert scores["used"] == ("average of the best" if "average of the best" in errors else min(errors, key=errors.get))
+    assert scores["used"] == ("median of the best" if "median of the best" in errors else min(errors, key=errors.get))
     page = (out / "forecast.html").read_text()
     pictures = [base64.b64decode(each) for each in re.findall(r"data:image/png;base64,([^\"]+)", page)]
     assert pictures == [(out / name).read_bytes() for name in ("forecast.png", "scores.png")]
@@ -117,7 +117,7 @@ def test_the_best_is_used_and_the_command_says_whether_it_is_the_gru(command, tm
     path.write_text("t,x\n" + "".join(f"{t},{x}\n" for t, x in zip(days(200), walk, strict=True)))
     said = command(path, *FAST, "--best", "--out", tmp_path / "best")
     best = json.loads((tmp_path / "best/scores.json").read_text())
-    alone = {name: each["error"] for name, each in best["scores"].items() if name != "average of the best"}
+    alone = {name: each["error"] for name, each in best["scores"].items() if name != "median of the best"}
     first = min(alone, key=alone.get)
     assert best["used"] == first
     if first == "GRU":
@@ -125,7 +125,7 @@ def test_the_best_is_used_and_the_command_says_whether_it_is_the_gru(command, tm
     else:
         assert f"the GRU is not the best here: {first} is, and the GRU's error is " in said
     assert "by: GRU\n" in command(path, *FAST, "--use", "gru", "--out", tmp_path / "gru")
-    assert "by: average of the best of " in command(path, *FAST, "--out", tmp_path / "average")
+    assert "by: median of the best of " in command(path, *FAST, "--out", tmp_path / "average")
 
 
 def test_a_model_forecasts_new_rows_and_goes_on_learning(command, tmp_path):

@@ -222,7 +222,8 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
             "column 'city' of .* cannot be forecast: it holds 'a', which is no number",
         ),
         ([[1, "a", "", 3], [2, "a", "", 3]], {}, "column 'power' of .* has no values at all"),
-        ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {}, "column 'power' of .* lacks 1 value"),
+        ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {}, r"column 'power' of .* holds 1e\+200, and 1e\+100 is the most"),
+        ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {"gaps": "fill"}, r"holds 1e\+200, and 1e\+100 is the most"),
         ([[1, "a", 2, 3], [1, "a", 2, 3]], {"by": "city"}, "the time '1' occurs twice in a$"),
         ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' occurs twice in .*with --by"),
         ([[1, "a", 2, 3], ["", "a", 2, 3]], {}, "column 'day' of .* lacks 1 value, the first in row 2"),
@@ -398,3 +399,12 @@ def test_frames_of_pandas_become_those_of_polars():
     assert type(back) is pandas.DataFrame
     with pytest.raises(UsageError, match="frame must be a DataFrame of polars or pandas, got list"):
         files.of_any_frame([1])
+
+
+def test_empty_lines_are_no_rows(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("day,sold\n2024-01-01,1\n\n2024-01-02,2\n\n\n")
+    assert read(path).series[0].values.ravel().tolist() == [1, 2]
+    path.write_text("day,sold\n\n")
+    with pytest.raises(UsageError, match="has no rows"):
+        read(path)

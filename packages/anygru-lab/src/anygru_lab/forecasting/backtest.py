@@ -9,12 +9,12 @@ from . import conformal
 from .problem import HIGH, LOW, MIDDLE, QUANTILES, Problem
 from .rivals import Method
 
-AVERAGED = 6  # methods at most, whose mean is one more
+AVERAGED = 6  # methods at most, whose median is one more
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Standard errors that a mean of 2, 3, ... differences exceeds by chance in one of 20 cases (t distribution, two-sided)."""
 LARGE = 1.96  # the same for more differences
 FAR = 2.0  # times the least error: such a method does not help the others, however few folds there are
-AVERAGE = "average of the best"
+AVERAGE = "median of the best"
 
 
 @dataclass(frozen=True)
@@ -137,16 +137,21 @@ def _coverage(quantiles: np.ndarray, places: Places) -> float:
 
 
 def averaged(tested: Sequence[Tested], places: Places) -> tuple[Tested, tuple[str, ...]]:
-    """The mean of the quantiles of the methods that the folds cannot tell from the best, as one more, and their names.
+    """The median, quantile by quantile, of the methods that the folds cannot tell from the best, as one more, and their names.
 
-    The least error of a few folds is often luck, and a mean of methods that are about as good is rarely worse than they are.
+    The least error of a few folds is often luck, and the median of methods that are about as good is rarely worse than they
+    are; a mean would follow a single one that goes astray.
     Errors are compared in pairs, fold by fold; with one fold nothing tells them apart but a distance of `FAR`.
     """
     first = best(tested)
     alike = [each for each in tested if each is first or _alike(each, first, places)]
     chosen = sorted(alike, key=lambda each: each.scores.error)[:AVERAGED]
-    raw = np.mean([each.raw for each in chosen], axis=0)
-    return of_quantiles(AVERAGE, raw, places), tuple(each.name for each in chosen)
+    return of_quantiles(AVERAGE, middle([each.raw for each in chosen]), places), tuple(each.name for each in chosen)
+
+
+def middle(raw: Sequence[np.ndarray]) -> np.ndarray:
+    """The forecast of several methods together."""
+    return np.asarray(np.median(raw, axis=0))
 
 
 def _alike(one: Tested, first: Tested, places: Places) -> bool:

@@ -84,8 +84,8 @@ def _methods(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--use",
         choices=("average", "best", "gru"),
-        help="the method that forecasts: the mean of those that the back-test cannot tell from the best, the best alone, or "
-        "the GRU (default: average)",
+        help="the method that forecasts: the median of those that the back-test cannot tell from the best, the best alone, "
+        "or the GRU (default: average)",
     )
     group.add_argument("--best", action="store_const", const="best", dest="use", help="the same as --use best")
     group.add_argument(

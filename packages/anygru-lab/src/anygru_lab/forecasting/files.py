@@ -79,7 +79,8 @@ def _csv(path: str, file: BinaryIO) -> "tuple[polars.DataFrame, bool]":
             raise
         file.seek(0)  # a later row does not have the type of the first ones, such as NA after numbers
         frame = polars.read_csv(file, infer_schema=False, separator=separator.decode())
-    return frame, separator == b";"
+    blank = frame.select(polars.all_horizontal(polars.all().is_null())).to_series()
+    return frame.filter(~blank), separator == b";"
 
 
 def of_any_frame(frame: Any) -> "polars.DataFrame":

@@ -42,7 +42,7 @@ class Options:
 class Model:
     """A trained network with all that a forecast of other rows needs.
 
-    chosen: the methods whose mean is the forecast: one of them, or those of the average.
+    chosen: the methods whose median is the forecast: one of them, or those of the average.
     factors: of the bands, by the name of the method.
     """
 
@@ -206,7 +206,7 @@ def following(model: Model, problem: Problem, store: Store) -> dict[str, np.ndar
     origins = np.array([len(each) for each in problem.table.series])
     found = {name: _method(name, model, problem, store).forecast(numbers, origins) for name in {GRU, *model.chosen}}
     if len(model.chosen) > 1:
-        found[AVERAGE] = np.mean([found[name] for name in model.chosen], axis=0)
+        found[AVERAGE] = backtest.middle([found[name] for name in model.chosen])
     wanted = [AVERAGE if len(model.chosen) > 1 else model.chosen[0], GRU]
     return {name: conformal.applied(found[name], model.factors[name]) for name in dict.fromkeys(wanted)}
 

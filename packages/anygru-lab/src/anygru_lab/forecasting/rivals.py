@@ -12,7 +12,7 @@ from .problem import MIDDLE, QUANTILES, Problem
 from .store import Store
 
 MOST_ERRORS = 400  # past forecasts that give a band
-RIDGE = 1.0  # the weight of the penalty
+RIDGE = 20.0  # the weight of the penalty
 MOST_LAGS = 64  # of two seasons; a longer season is seen once
 MOST_FEATURES = 400  # lags of all channels
 MOST_ROWS = 20_000  # that the linear model learns from

@@ -21,6 +21,7 @@ CYCLES = 2  # that a series must show
 MOST_SERIES = 200  # that the test reads
 INDEPENDENT = 20  # series whose noise is taken as independent, at most
 NEARLY = 0.8  # multiples of a season are often as high as the season itself
+ROUNDING = 1e-12  # of the span of the values; what is left of a straight line is no season
 LONGEST = 1000  # steps of a season that is looked for without the help of the times
 
 _SECONDS = {"hour": 3600, "day": 86_400, "week": 604_800, "year": 31_536_000}
@@ -61,7 +62,7 @@ def find(series: Sequence[Series], clock: Clock) -> list[Finding]:
     """Test the candidates, the shortest first; without any from the times, the peaks of the autocorrelation."""
     chosen = series[:: max(1, len(series) // MOST_SERIES)]
     values = [each.values[:, c] for each in chosen for c in range(each.values.shape[1])]
-    values = [each for each in values if len(each) > 3 and np.ptp(each) > 0]
+    values = [each / np.ptp(each) for each in values if len(each) > 3 and np.ptp(each) > 0]
     known = candidates(clock)
     findings: list[Finding] = []
     seasons: list[int] = []
@@ -89,9 +90,11 @@ def _tested(
     values: Sequence[np.ndarray], season: int, shorter: Sequence[int], name: str, looks: int, year: int = 0
 ) -> Finding:
     label = f"{season} ({name})"
+    if not values:
+        return Finding(season, False, f"{label}: no, the values are all equal, or fewer than 4")
     long = [each for each in values if len(each) >= CYCLES * season]
     if not long:
-        longest = max(map(len, values), default=0)
+        longest = max(map(len, values))
         return Finding(
             season, False, f"{label}: no, {CYCLES * season} steps are needed to see it, and {longest} are there"
         )
@@ -154,6 +157,7 @@ def _spectrum(values: np.ndarray) -> np.ndarray:
     time = np.arange(len(values)) - (len(values) - 1) / 2
     slope = (time @ values) / (time @ time)
     rest = values - values.mean() - slope * time
+    rest[np.abs(rest) < ROUNDING * np.ptp(values)] = 0
     power = np.abs(np.fft.rfft(rest)) ** 2
     power[1:-1] *= 2
     total = power[1:].sum()

@@ -275,7 +275,14 @@ class _Reader:
         if not steps or not np.isfinite(values).any(0).all():
             first = self.channels[0 if not steps else int((~np.isfinite(values).any(0)).argmax())]
             raise UsageError(f"column {first!r} of {where} has no values at all")
-        missing = ~np.isfinite(values) | (np.abs(values) > MOST)
+        missing = ~np.isfinite(values)
+        far = np.abs(np.where(missing, 0, values)) > MOST
+        if far.any():
+            row, channel = np.argwhere(far)[0]
+            raise UsageError(
+                f"column {self.channels[channel]!r} of {where} holds {values[row, channel]:g}, and {MOST:g} is the most; "
+                "divide the column by a power of ten"
+            )
         if missing.any() and self.columns.gaps != "fill":
             channel = int(missing.any(0).argmax())
             raise UsageError(
