@@ -1,5 +1,7 @@
 """The parts of a forecast: seasons, the calendar, the network, rivals, calibration, and the scores of the back-test."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -314,9 +316,29 @@ def test_mstl_forecasts_a_series_that_is_too_short_for_a_season(capfd):
     task = made(waves(120), waves(60), found=(40,), horizon=3, folds=1)
     model = statistical.Statistical("MSTL", task)
     growing = np.arange(60.0)[:, None]
-    assert model._channel(growing[:, 0])[:, MIDDLE] == pytest.approx([60, 61, 62], abs=0.5)
+    assert model.fitted(growing[:, 0])[:, MIDDLE] == pytest.approx([60, 61, 62], abs=0.5)
     assert model.failures == 0
     assert "supersmoother" not in "".join(capfd.readouterr())
+
+
+def test_a_model_that_is_too_slow_is_not_fitted_to_a_long_series(monkeypatch):
+    """The longest series decides, and the fit of its end tells that the whole would take too long."""
+    pytest.importorskip("statsforecast")
+    fitted = []
+
+    def slow(self, values):
+        fitted.append(len(values))
+        time.sleep(1e-5 * len(values))
+        return np.zeros((self.horizon, len(QUANTILES)))
+
+    monkeypatch.setattr(statistical.Statistical, "fitted", slow)
+    task = made(waves(60), waves(2900), found=(12,), horizon=6, folds=4)
+    told = []
+    assert statistical.rivals(task, 0.05, False, told.append) == []
+    assert [line.split()[0] for line in told] == ["AutoETS", "AutoTheta", "MSTL", "AutoARIMA"]
+    assert max(fitted) == statistical.PROBE
+    assert [each.name for each in statistical.rivals(task, 60, False, told.append)] == ["AutoETS", "AutoTheta", "MSTL"]
+    assert max(fitted) == 2900 - 4 * 6
 
 
 def test_arima_is_a_rival_without_a_season():

@@ -13,6 +13,8 @@ from .problem import MIDDLE, QUANTILES, Problem
 
 MOST_STEPS = 3000  # of the past that a model reads; more take minutes and change little
 SLOWEST = {"AutoETS": 60, "AutoTheta": 60, "AutoARIMA": 12}  # steps of a season that they can take in seconds
+WARM = 30  # steps of a fit that is not timed: the first one loads code
+PROBE = 200  # steps of the first that is; one of thousands may take minutes
 LEVELS = (90, 80, 60, 40, 20)  # of the bands between quantiles that are as far from the median
 MODELS = ("AutoETS", "AutoTheta", "MSTL")
 SLOW_MODELS = ("AutoARIMA",)  # where there is a season: one fit takes seconds
@@ -35,10 +37,10 @@ class Statistical:
 
     def _one(self, number: int, origin: int) -> np.ndarray:
         values = self.problem.table.series[number].values[max(0, origin - MOST_STEPS) : origin]
-        return np.stack([self._channel(values[:, c]) for c in range(values.shape[1])], axis=1)
+        return np.stack([self.fitted(values[:, c]) for c in range(values.shape[1])], axis=1)
 
-    def _channel(self, values: np.ndarray) -> np.ndarray:
-        """Quantiles [horizon, quantiles]."""
+    def fitted(self, values: np.ndarray) -> np.ndarray:
+        """Quantiles [horizon, quantiles] of what follows the values of a channel."""
         if np.ptp(values) == 0:
             return np.full((self.horizon, len(QUANTILES)), values[-1])
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -68,7 +70,7 @@ class Statistical:
 
 
 def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], None]) -> list[Statistical]:
-    """Return the models whose back-test fits into the time, by one fit of each; say which are left out.
+    """Return the models whose back-test fits into the time, by a fit or two of each; say which are left out.
 
     Args:
         problem: what to forecast.
@@ -80,7 +82,6 @@ def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], N
         return []
     importlib.import_module("statsforecast.models")  # takes seconds, which are none of the first model's
     found = []
-    fits = len(problem.tested) * problem.folds * len(problem.table.channels)
     for name in MODELS + SLOW_MODELS:
         if name == "MSTL" and not problem.seasons:
             continue
@@ -91,13 +92,28 @@ def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], N
         if problem.season > SLOWEST.get(name, problem.season):
             tell(f"{name} is left out: a season of {problem.season} steps takes it too long")
             continue
-        number = problem.tested[0]
-        origin = problem.first_origin(number)
-        begin = time.monotonic()
-        model.forecast(np.array([number]), np.array([origin]))
-        expected = (time.monotonic() - begin) / len(problem.table.channels) * fits
+        expected = _expected(model, seconds)
         if expected > seconds:
             tell(f"{name} is left out: its back-test would take about {expected:,.0f} s (--rival-seconds)")
             continue
         found.append(model)
     return found
+
+
+def _expected(model: Statistical, seconds: float) -> float:
+    """Estimate the seconds of a back-test by fits of the longest series, of its end first; above `seconds` it may be rough."""
+    problem = model.problem
+    lengths = {number: min(problem.first_origin(number), MOST_STEPS) for number in problem.tested}
+    total = sum(lengths.values()) * problem.folds * len(problem.table.channels)
+    number = max(lengths, key=lengths.__getitem__)
+    values = problem.table.series[number].values[: problem.first_origin(number), 0]
+    expected = 0.0
+    model.fitted(values[-WARM:])
+    for steps in sorted({min(PROBE, lengths[number]), lengths[number]}):
+        begin = time.monotonic()
+        model.fitted(values[-steps:])
+        expected = (time.monotonic() - begin) / steps * total
+        if expected > seconds:
+            break
+    model.failures = 0
+    return expected
