@@ -16,8 +16,9 @@ from .context import Context, cpu
 from .executor import Executor
 from .initializer import Initializer, Uniform
 from .io import DataBatch, DataDesc, DataIter, NDArrayIter
-from .module import BucketingModule, Module
 from .module.base_module import BaseModule, Callbacks, call_back
+from .module.bucketing_module import BucketingModule
+from .module.module import Module
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import zeros
 from .symbol.symbol import Symbol

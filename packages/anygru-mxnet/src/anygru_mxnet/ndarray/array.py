@@ -176,6 +176,8 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
         own, (given, *more) = arguments[: operator.places], arguments[operator.places :]
         if len(more) > 1 or (out is not None and given is not None):
             raise TypeError(f"{operator.name} takes {operator.places + 2} arguments, got {len(values)}")
+        if not isinstance(given, (Array, list, tuple, type(None))):
+            raise TypeError(f"{operator.name}: out must be an NDArray or a list of them, got {given!r}")
         return call(operator, own, attributes, out if given is None else given)
     if ctx is None:
         ctx = as_context(named.get("ctx"))
