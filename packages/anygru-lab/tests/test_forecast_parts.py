@@ -428,7 +428,7 @@ def test_the_average_is_of_those_that_the_folds_cannot_tell_from_the_best():
         tested.append(backtest.of_quantiles(name, raw, places))
     average, names = backtest.averaged(tested, places)
     assert names == ("best", "as good", "astray once")
-    # The median of 1, -0.4 and 0.2, and so on: a mean would follow the one that goes astray.
+    # The median of 1, -0.4 and 0.2, and so on: a mean would follow a method that goes astray.
     assert average.scores.error == pytest.approx(tested[0].scores.error * np.mean([0.2, 1.0, 0.3, 0.2]))
     assert backtest.best(tested).name == "best"
 

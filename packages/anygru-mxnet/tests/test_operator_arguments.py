@@ -66,6 +66,7 @@ def test_names_and_results_by_place():
     assert mx.sym.flatten(v, "flat").list_outputs() == ["flat_output"]
     assert mx.sym.dot(v, mx.sym.var("w"), False, False, None, "z").list_outputs() == ["z_output"]
     assert mx.sym.relu(v, "r", {"__x__": "1"}, None).attr("__x__") == "1"
+    assert mx.sym.relu(v, "r", None, 3).attr_dict() == mx.sym.relu(v, name="r", out=3).attr_dict() == {}
     assert mx.nd.relu(x, out) is out
     assert mx.nd.broadcast_add(x, x, out).asnumpy().tolist() == [[2, -4]]
     assert mx.nd.relu(x, None, "name").asnumpy().tolist() == [[1, 0]]

@@ -1,6 +1,7 @@
 """Graphs in `paddle.geometric` and `paddle.incubate`."""
 
 import pytest
+import torch
 
 import anygru_paddle as paddle
 
@@ -35,6 +36,13 @@ def test_neighbours_are_all_or_drawn_without_repetition():
     )
     assert count.tolist() == [1, 1, 1, 1]
     assert one.tolist() == row[number].tolist()
+    paddle.seed(3)
+    expected = paddle.randn([4])
+    paddle.seed(3)
+    state = torch.get_rng_state()
+    paddle.geometric.sample_neighbors(row, columns, nodes, sample_size=1)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert paddle.randn([4]).tolist() == expected.tolist()
     with pytest.raises(ValueError, match="should not be None"):
         paddle.geometric.sample_neighbors(row, columns, nodes, return_eids=True)
 

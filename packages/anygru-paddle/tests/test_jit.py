@@ -248,7 +248,14 @@ def test_inputs_that_do_not_fit_and_files_of_paddles_own(tmp_path):
         with pytest.raises(ValueError, match="the saved layer takes"):
             loaded(*wrong)
     (tmp_path / "other.pdmodel").write_bytes(b"\x0a\x02\x10\x01")
-    with pytest.raises(NotImplementedError, match="a program of Paddle's own"):
+    with pytest.raises(NotImplementedError, match="no program that anygru wrote"):
+        paddle.jit.load(str(tmp_path / "other"))
+    torch.save({"a": torch.ones(2)}, tmp_path / "other.pdmodel")  # an archive, of torch's
+    with pytest.raises(NotImplementedError, match="no program that anygru wrote"):
+        paddle.jit.load(str(tmp_path / "other"))
+    with zipfile.ZipFile(tmp_path / "other.pdmodel", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("anygru.json", " " * (17 << 20))
+    with pytest.raises(ValueError, match="or damaged"):
         paddle.jit.load(str(tmp_path / "other"))
     with pytest.raises(ValueError, match="not exists"):
         paddle.jit.load(str(tmp_path / "nothing"))

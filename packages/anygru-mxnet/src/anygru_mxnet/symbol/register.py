@@ -41,6 +41,7 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
     if name is not None and "name" in named:
         raise TypeError(f"{operator.name} got multiple values for argument 'name'")
     name = named.pop("name", name)
+    named.pop("out", None)  # a symbol has no results to write yet; MXNet 1.9.1 takes it and does not look (recorded)
     kept = {key: value for key, value in named.items() if key not in operator.inputs or operator.variadic}
     return apply(operator, inputs, kept, name, hint)
 

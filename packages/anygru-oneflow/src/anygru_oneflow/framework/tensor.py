@@ -162,9 +162,8 @@ class Tensor(OverProcesses):
         step: Any = self.grad_fn
         if step is not None and _SPENT in step.metadata:
             raise _released()
-        if (
-            gradient is None and isinstance(self, DTensor) and self.dim() == 0
-        ):  # torch would make it by a dispatch of its own
+        if gradient is None and isinstance(self, DTensor) and self.dim() == 0:
+            # Torch would make it by a dispatch of its own.
             gradient = global_tensor.gradient_of(self, self._local_tensor.new_ones(()))
         try:
             super().backward(gradient, retain_graph or create_graph, create_graph)

@@ -12,6 +12,9 @@ __all__ = [
     "send_u_recv", "send_ue_recv", "send_uv",
 ]  # fmt: skip
 
+_DRAWS = torch.Generator()
+_DRAWS.seed()  # from the system
+
 _TORCHS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 _MESSAGES: dict[str, Callable[..., torch.Tensor]] = {
     "add": torch.add,
@@ -88,7 +91,7 @@ def send_uv(
 def reindex_heter_graph(
     x: torch.Tensor, neighbors: Any, count: Any, value_buffer: Any = None, index_buffer: Any = None, name: str | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Nodes numbered anew: those of `x` first, then their neighbours in the order in which they come.
+    """New numbers for nodes: those of `x` first, then their neighbours in the order in which they come.
 
     Args:
         x: nodes.
@@ -98,7 +101,7 @@ def reindex_heter_graph(
     Returns:
         The new numbers of the neighbours, those of the nodes that they belong to, and the nodes by new number.
     """
-    # Counts of several kinds of edge may stand in one tensor, those of all nodes after one another.
+    # Counts of several kinds of edge may be in one tensor, those of all nodes one kind after the other.
     places = [torch.repeat_interleave(torch.arange(len(each)) % len(x), plain(each).long()) for each in count]
     beside = torch.cat([plain(each) for each in neighbors])
     nodes = list(dict.fromkeys([*plain(x).tolist(), *beside.tolist()]))
@@ -120,7 +123,9 @@ def sample_neighbors(
     row: torch.Tensor, colptr: torch.Tensor, input_nodes: torch.Tensor, sample_size: int = -1, eids: Any = None,
     return_eids: bool = False, perm_buffer: Any = None, name: str | None = None,
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
-    """Neighbours of nodes: all of them, or `sample_size` drawn without a seed, as Paddle's draws have none (read, 2.6.2).
+    """Neighbours of nodes: all of them, or `sample_size` drawn at random.
+
+    `paddle.seed` does not bear on the draws and they do not move its numbers, as in Paddle 2.6.2 (read).
 
     Args:
         row, colptr: the neighbours of node n are row[colptr[n] : colptr[n + 1]].
@@ -143,7 +148,7 @@ def sample_neighbors(
     for node in plain(input_nodes).flatten().tolist():
         places = torch.arange(limits[node], limits[node + 1])
         few = sample_size < 0 or len(places) <= sample_size
-        drawn.append(places if few else places[torch.randperm(len(places))[:sample_size]])
+        drawn.append(places if few else places[torch.randperm(len(places), generator=_DRAWS)[:sample_size]])
     counts = torch.tensor([len(each) for each in drawn], dtype=torch.int32)
     chosen = torch.cat(drawn) if drawn else torch.zeros(0, dtype=torch.int64)
     results = plain(row).flatten()[chosen], counts

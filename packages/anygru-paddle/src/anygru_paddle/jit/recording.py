@@ -2,8 +2,8 @@
 
 torch.export cannot read the forward pass of a dialect's layer: the tensors in it answer in Paddle's words. So the pass runs
 once on tensors without values (`FakeTensor`), whose results get the class `Recorded`, which answers in Paddle's words, too.
-Two modes give the arguments of every function and operator of torch's its own class while it runs. What they saw is a graph that
-torch.export reads. Whatever depends on values in Python has none here, and raises.
+Two modes give the arguments of every function and operator of torch's its own class while it runs. The graph of all that they
+saw is one that torch.export reads. Whatever depends on values in Python has none here, and raises.
 """
 
 import contextlib

@@ -28,6 +28,7 @@ __all__ = ["INFER_MODEL_SUFFIX", "INFER_PARAMS_SUFFIX", "TranslatedLayer"]
 INFER_MODEL_SUFFIX = ".pdmodel"
 INFER_PARAMS_SUFFIX = ".pdiparams"
 _FACTS = "anygru.json"
+_MOST_FACTS = 16 << 20  # bytes
 _MARK = {"format": "anygru's own file of paddle.jit.save", "version": 1}
 Program = Callable[[list[torch.Tensor], list[torch.Tensor]], Any]
 
@@ -119,20 +120,20 @@ def read(path: str) -> TranslatedLayer:
 
     Raises:
         ValueError: if there are no such files.
-        NotCoveredError: for a program that Paddle itself wrote.
+        NotCoveredError: for a program that Paddle or anybody else wrote.
     """
     model = path + INFER_MODEL_SUFFIX
     if not os.path.isfile(model):
         raise ValueError(f"The ``path`` ({path}) to load model not exists.")
-    if not zipfile.is_zipfile(model):
+    if not _is_own(model):
         raise not_covered(
-            f"paddle.jit.load of {model}, a program of Paddle's own",
+            f"paddle.jit.load of {model}, no program that anygru wrote",
             "paddle.save of layer.state_dict() where it was made",
         )
     with zipfile.ZipFile(model) as archive:
-        facts = json.loads(archive.read(_FACTS))
+        facts = json.loads(archive.read(_FACTS)) if archive.getinfo(_FACTS).file_size <= _MOST_FACTS else {}
         if {key: facts.get(key) for key in _MARK} != _MARK:
-            raise ValueError(f"{model} is of another version of anygru: {facts.get('version')}")
+            raise ValueError(f"{model} is of another version of anygru, or damaged: version {facts.get('version')}")
         programs: dict[str, Any] = dict(facts["reasons"])
         for mode in {"eval", "train"} - set(programs):
             programs[mode] = torch.export.load(io.BytesIO(archive.read(f"{mode}.pt2"))).module()
@@ -140,6 +141,13 @@ def read(path: str) -> TranslatedLayer:
     weights = {name: _weight(name, state[name], facts) for name in facts["weights"]}
     specs = [InputSpec(each["shape"], each["dtype"], each["name"]) for each in facts["input_spec"]]
     return TranslatedLayer(programs, weights, specs)
+
+
+def _is_own(model: str) -> bool:
+    if not zipfile.is_zipfile(model):
+        return False
+    with zipfile.ZipFile(model) as archive:
+        return _FACTS in archive.namelist()
 
 
 def _weight(name: str, value: Any, facts: dict[str, Any]) -> Any:

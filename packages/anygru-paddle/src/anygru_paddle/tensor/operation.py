@@ -32,9 +32,8 @@ _LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are no
 NUMBERS = (torch.int32, torch.int64, torch.float32, torch.float64)
 _ZEROS = {kind: torch.zeros((), dtype=kind) for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 _array: type[torch.Tensor] = torch.Tensor
-_recorded: dict[
-    type[torch.Tensor], type[torch.Tensor]
-] = {}  # the class of results, by torch's class of recorded tensors
+# The class of results, by torch's class of recorded tensors.
+_recorded: dict[type[torch.Tensor], type[torch.Tensor]] = {}
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 

@@ -148,12 +148,8 @@ def grus(path: Path) -> tuple[list[Found], str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the source's own escapes and comparisons
             named = _names_by_syntax(ast.parse(text))
-    except (
-        SyntaxError,
-        ValueError,
-        RecursionError,
-        MemoryError,
-    ) as error:  # Python 2, a template, or too deep for the parser
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        # Python 2, a template, or too deep for the parser.
         named = _names_by_text(text)
         line = getattr(error, "lineno", None)
         why = f"line {line}: {error.args[0]}" if line else str(error)

@@ -200,7 +200,7 @@ class Trial:
         self.answers = os.fdopen(os.dup(1), "w")
         self.requests = os.fdopen(os.dup(0))
         os.dup2(2, 1)  # a model's own prints go to standard error, ...
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # ... and what a script reads is not what the parent writes
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # ... and a script that reads its input finds nothing
         self.request = json.loads(self.requests.readline())
 
     def answer(self, words: dict[str, Any]) -> None:

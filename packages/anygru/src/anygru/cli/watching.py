@@ -163,9 +163,8 @@ class Watch:
         yield
         kind.seconds += time.perf_counter() - start
         kind.calls += 1
-        if (
-            recorded and kind not in self._before_backward
-        ):  # not before: torch's compiler differentiates while it traces
+        # After the call: torch's compiler differentiates while it traces.
+        if recorded and kind not in self._before_backward:
             self._before_backward.append(kind)
 
     def _example(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> Kind:

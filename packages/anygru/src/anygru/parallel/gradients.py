@@ -123,7 +123,7 @@ def _adds(node: Any) -> bool:
 
 
 def _fits(parameter: Tensor) -> bool:
-    """Whether a new gradient in the parameter's layout can be added to the one that it has."""
+    """Whether a new gradient in the parameter's layout can be added to its present gradient."""
     earlier = parameter.grad
     return earlier is None or (isinstance(earlier, DTensor) and earlier.placements == parameter.placements)  # type: ignore[attr-defined]
 

@@ -182,8 +182,6 @@ class WarmupShift(_Shift, warmup_start=..., warmup_iter=..., init=...):
         super().initialize(trainer)
 
     def value(self, t: int) -> Any:
-        if (
-            t > self._warmup_iter
-        ):  # other extensions may change the attribute from here on, as in Chainer 7.8.1 (recorded)
-            return None
+        if t > self._warmup_iter:
+            return None  # other extensions may change the attribute from here on, as in Chainer 7.8.1 (recorded)
         return (t * self._init + (self._warmup_iter - t) * self._warmup_start) / self._warmup_iter
