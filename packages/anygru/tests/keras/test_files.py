@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import torch
+from helpers import mostly_long
 
 import anygru
 from anygru.checkpoints import load_checkpoint
@@ -260,7 +261,7 @@ IN_OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "expected"), IN_OTHERS.values(), ids=IN_OTHERS)
+@pytest.mark.parametrize(("make", "expected"), mostly_long(IN_OTHERS.values(), 3), ids=list(IN_OTHERS))
 def test_a_gru_in_something_else_is_computed_or_refused(make, expected, tmp_path):
     checkpoint = load_checkpoint(save(make(), tmp_path / "m.keras"))
     loaded = []
@@ -276,7 +277,7 @@ def test_a_gru_in_something_else_is_computed_or_refused(make, expected, tmp_path
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("make", "expected"), IN_OTHERS.values(), ids=IN_OTHERS)
+@pytest.mark.parametrize(("make", "expected"), mostly_long(IN_OTHERS.values(), 3), ids=list(IN_OTHERS))
 def test_the_older_files_never_give_a_tanh_for_a_relu(make, expected, tmp_path):
     keras.utils.set_random_seed(5)
     made = make()
