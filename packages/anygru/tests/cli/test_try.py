@@ -298,7 +298,7 @@ def test_the_model_of_a_script_is_measured_in_every_variant(anygru, tmp_path, na
     assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_script_that_trains_has_both_tables(anygru, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPTS["training"])
     out = anygru("try", tmp_path / "script.py", *QUICK).out
