@@ -34,6 +34,7 @@ import torch
 import anygru
 from anygru.checkpoints import Checkpoint, format_module, save_checkpoint
 from anygru.checkpoints.reading.budget import Budget
+from anygru.checkpoints.writing.optimizer import adam_state
 from anygru.errors import AnygruError
 
 #: Bytes that a reader may take beyond what the process has: the budget of a small file and as much again for what lives
@@ -88,7 +89,13 @@ def _hdf5(folder: Path) -> list[bytes]:
         file.create_dataset("a/b", data=np.arange(100.0), chunks=(30,), compression=4, shuffle=True, fletcher32=True)
         file.create_dataset("text", data=np.array([b"ab", b"c"]))
         file.create_dataset("none", data=h5py.Empty("f"))
-    return [*_saved(".h5")(folder), (folder / "more.h5").read_bytes()]
+    with h5py.File(folder / "keras.h5", "w") as file:  # a whole model of Keras: its configuration beside its weights
+        layer = {"class_name": "GRU", "config": {"name": "g", "activation": "relu", "units": 1}}
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}})
+        file.attrs["keras_version"] = "2.12.0"
+        for name, shape in {"kernel:0": (1, 3), "recurrent_kernel:0": (1, 3), "bias:0": (2, 3)}.items():
+            file.create_dataset(f"model_weights/g/g/gru_cell/{name}", data=np.ones(shape, np.float32))
+    return [*_saved(".h5")(folder), *((folder / name).read_bytes() for name in ("more.h5", "keras.h5"))]
 
 
 def _mxnet(folder: Path) -> list[bytes]:
@@ -106,6 +113,29 @@ def _oneflow(folder: Path) -> list[bytes]:
 
 def _oneflow_meta(folder: Path) -> list[bytes]:
     return [_META]
+
+
+def _oneflow_out(folder: Path) -> list[bytes]:
+    return [bytes(24)]
+
+
+def _optimizer(folder: Path) -> list[bytes]:
+    """What `paddle.save` writes of Adam after a step, and the parameters that it belongs to in `_optimizer_model`."""
+    moments = {f"{name}_moment{which}_0": np.ones(shape, np.float32) for name, shape in _OPTIMIZED for which in (1, 2)}
+    powers = {f"{name}_beta{n}_pow_acc_0": np.float32([b]) for name, _ in _OPTIMIZED for n, b in ((1, 0.9), (2, 0.999))}
+    schedule = {"LR_Scheduler": {"last_epoch": 1, "last_lr": 0.01}}
+    return [pickle.dumps({**moments, **powers, **schedule}, protocol) for protocol in (2, 4)]
+
+
+#: Parameters of a linear layer by Paddle's own names.
+_OPTIMIZED = [("linear_0.w_0", (2, 3)), ("linear_0.b_0", (3,))]
+
+
+def _optimizer_model(path: Path) -> Path:
+    names = dict(zip(("weight", "bias"), (name for name, _ in _OPTIMIZED), strict=True))
+    arrays = {key: np.zeros(shape, np.float32) for key, (_, shape) in zip(names, _OPTIMIZED, strict=True)}
+    path.write_bytes(pickle.dumps({**arrays, "StructuredToParameterName@@": names}, 2))
+    return path
 
 
 def _onnx(folder: Path) -> list[bytes]:
@@ -203,6 +233,8 @@ SEEDS: dict[str, Callable[[Path], list[bytes]]] = {
     "hdf5": _hdf5,
     "oneflow": _oneflow,
     "oneflow-meta": _oneflow_meta,
+    "oneflow-out": _oneflow_out,
+    "optimizer": _optimizer,
     "torch": _torch,
     "safetensors": _saved(".safetensors"),
     "onnx": _onnx,
@@ -248,6 +280,9 @@ def read(format: str, path: Path, data: bytes) -> None:
         net = mx.gluon.nn.Dense(2, in_units=3)
         net.initialize()
         mx.gluon.Trainer(net.collect_params(), "adam").load_states(str(path))
+    elif format == "optimizer":
+        path.write_bytes(data)
+        adam_state(path, _optimizer_model(path.with_suffix(".pdparams")))
     else:
         format = format.partition("-")[0]
         budget = Budget(path)
@@ -261,11 +296,11 @@ def _placed(format: str, path: Path, data: bytes) -> Path:
         path.write_bytes(data)
         return path
     path.mkdir(exist_ok=True)
-    if path.name.endswith("meta"):
+    if path.name.endswith(("meta", "out")):
         (path / "snapshot_done").touch()
         (path / "a").mkdir(exist_ok=True)
-        (path / "a" / "out").write_bytes(bytes(24))
-        (path / "a" / "meta").write_bytes(data)
+        for name, good in (("meta", _META), ("out", bytes(24))):
+            (path / "a" / name).write_bytes(data if path.name.endswith(name) else good)
         return path
     (path / "pickled_data").write_bytes(data)
     for name in re.findall(rb"tensor_[0-9]{1,18}", data)[:5]:
