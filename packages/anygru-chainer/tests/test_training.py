@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import os
 import pickle
 
 import numpy as np
@@ -13,6 +14,7 @@ import anygru_chainer.links as L
 from anygru_chainer import dataset, datasets, functions, iterators, serializers, training
 from anygru_chainer.training import extensions, triggers
 from anygru_chainer.training.extensions import snapshot_writers
+from anygru_chainer.training.extensions.figures import new_figure, save_figure
 from anygru_chainer.training.updaters import multiprocess_parallel_updater
 
 X = np.random.RandomState(0).randn(12, 3).astype("f")
@@ -335,6 +337,18 @@ def test_statistics_are_plotted(tmp_path):
     assert (tmp_path / "statistics.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="Nothing to plot"):
         extensions.VariableStatisticsPlot(model, plot_mean=False, plot_std=False, percentile_sigmas=())
+
+
+def test_a_figure_is_written_whole_or_not_at_all(tmp_path):
+    figure = new_figure()
+    save_figure(figure, str(tmp_path / "plot"))  # Matplotlib's rule for a name without an ending
+    written = (tmp_path / "plot.png").read_bytes()
+    with pytest.raises(ValueError, match="dpi must be positive"):
+        save_figure(figure, str(tmp_path / "plot.png"), dpi=-1)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"plot.png": written}
+    os.mkfifo(tmp_path / "fifo.png")
+    with pytest.raises(ValueError, match="not a regular file"):
+        save_figure(figure, str(tmp_path / "fifo.png"))
 
 
 def test_kept_graphs_are_let_go(tmp_path):

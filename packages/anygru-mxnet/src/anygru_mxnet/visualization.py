@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from anygru.extend import open_for_replace
+
 from .operators.registry import truth, value_of
 from .symbol.node import Entry, Node
 from .symbol.symbol import Symbol
@@ -30,7 +32,8 @@ class _Drawing:
         """Write the text to a file and return its path."""
         path = Path(directory or "", filename or self.filename)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.source, encoding="utf-8")
+        with open_for_replace(path, "w") as file:
+            file.write(self.source)
         return str(path)
 
     def render(

@@ -494,7 +494,8 @@ def _with_other_values(data: bytes, draw: random.Random) -> bytes | None:
         elif what == 1 and isinstance(inner, list):
             inner += inner[:1] * draw.choice((1, 100))
         else:
-            inner[key] = draw.choice(_VALUES) if what == 2 else json.loads(json.dumps(other[place]))
+            value = draw.choice(_VALUES) if what == 2 else other[place]
+            inner[key] = json.loads(json.dumps(value))  # a copy: one that is changed later may not get into itself
     return json.dumps(root).encode()
 
 

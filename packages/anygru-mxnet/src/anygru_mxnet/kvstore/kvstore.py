@@ -10,6 +10,7 @@ import torch
 from torch import distributed
 
 from anygru import parallel
+from anygru.extend import open_for_replace
 
 from ..base import MXNetError
 from ..ndarray.array import wrap
@@ -139,7 +140,7 @@ class KVStore:
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the updater's states to a file."""
         assert isinstance(self._updater, Updater), "Cannot save states for distributed training"
-        with open(fname, "wb") as file:
+        with open_for_replace(fname) as file:
             file.write(self._updater.get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:

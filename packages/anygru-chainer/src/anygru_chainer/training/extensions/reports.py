@@ -14,6 +14,7 @@ from ...serializer import AbstractSerializer, Serializer
 from ...utils import argument
 from ..extension import Extension
 from ..triggers.triggers import TriggerSpec, get_trigger
+from .figures import new_figure, save_figure
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -191,11 +192,7 @@ class PlotReport(Extension):
         self._summary = DictSummary()
 
     def _plot(self, path: str) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        figure = Figure()
-        FigureCanvasAgg(figure)
+        figure = new_figure()
         axes = figure.add_subplot(111)
         axes.set_xlabel(self._x_key)
         if self._grid:
@@ -207,7 +204,7 @@ class PlotReport(Extension):
             if self._postprocess is not None:
                 self._postprocess(figure, axes, self._summary)
             legend = axes.legend(bbox_to_anchor=(1.05, 1), loc=2, borderaxespad=0.0)
-            figure.savefig(path, bbox_extra_artists=(legend,), bbox_inches="tight")
+            save_figure(figure, path, bbox_extra_artists=(legend,), bbox_inches="tight")
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         name = f"_plot_{self._file_name}"

@@ -15,6 +15,7 @@ from ...utils import argument
 from ...variable import Variable
 from ..extension import PRIORITY_WRITER, Extension
 from ..triggers.triggers import TriggerSpec, get_trigger
+from .figures import new_figure, save_figure
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -193,12 +194,8 @@ class VariableStatisticsPlot(Extension):
             self._plot(os.path.join(trainer.out, self._filename))
 
     def _plot(self, path: str) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         rows = bool(self._moments) + bool(self._sigmas)
-        figure = Figure(figsize=self._style["figsize"])
-        FigureCanvasAgg(figure)
+        figure = new_figure(figsize=self._style["figsize"])
         grid = figure.subplots(rows, len(self._keys), sharex=True, squeeze=False)
         idxs, data = self._samples.get_data()
         for column, key in enumerate(self._keys):
@@ -210,7 +207,7 @@ class VariableStatisticsPlot(Extension):
         for axes in grid.ravel():
             axes.legend()
             axes.grid(bool(self._style["grid"]))
-        figure.savefig(path)
+        save_figure(figure, path)
 
     def _plot_moments(self, axes: Any, idxs: numpy.ndarray, data: numpy.ndarray) -> None:
         deviation = data[:, 1] if len(self._moments) == 2 else None

@@ -1,0 +1,26 @@
+"""Figures of Matplotlib, drawn without a screen and written whole or not at all."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from anygru.extend import open_for_replace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def new_figure(**options: Any) -> "Figure":
+    """Give an empty figure that is drawn into files."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(**options)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: "Figure", path: str, **options: Any) -> None:
+    """Write a figure in the format that the file's ending names; as `savefig`, without an ending as `path`.png."""
+    ending = os.path.splitext(path)[1]
+    with open_for_replace(path if ending else f"{path}.png") as file:
+        figure.savefig(file, format=ending[1:] or "png", **options)
