@@ -3,9 +3,12 @@
     python benchmarks/forecasting.py                    # all tables, one after another
     python benchmarks/forecasting.py hourly monthly     # some of them
 
+    python benchmarks/forecasting.py --write            # renew the table of docs/forecasting.md from the committed results
+
 Each method forecasts the same three origins of the same series (the folds of the back-test); the error is the MASE of the
-median. `default` is what `anygru forecast` uses without options, chosen before the folds it is scored on: it is run on the
-table without them, with its own back-test there. Needs anygru[forecast].
+median. `default` is what `anygru forecast` writes without options: as the models of statsforecast, it is run on the table up
+to each origin, with its own back-test there. `chosen once` is what was chosen at the first origin, at all three. Needs
+anygru[forecast].
 """
 
 import argparse
@@ -13,6 +16,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +24,26 @@ import torch
 from anygru_lab.forecasting import backtest, pipeline
 from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.pipeline import GRU, Options
+from anygru_lab.forecasting.problem import MIDDLE
 from anygru_lab.forecasting.table import Series, Table
 from anygru_lab.forecasting.training import Plan
 
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, RESULTS = ROOT / "docs" / "forecasting.md", ROOT / "benchmarks" / "results" / "forecasting.json"
+BEGIN, END = "<!-- forecasts -->\n", "<!-- end of forecasts -->\n"
+TITLES = {
+    "hourly": "hours with a day and a week",
+    "retail": "daily retail with promotions and holidays",
+    "monthly": "months with growth",
+    "intermittent": "intermittent demand",
+    "broken": "a trend that breaks",
+    "short": "1,000 short series",
+    "air": "AirPassengers",
+    "sunspots": "sunspots",
+    "nile": "the Nile",
+    "co2": "CO2 by the week",
+    "macrodata": "US gross domestic product",
+}
 HOUR, DAY = 3_600_000_000, 86_400_000_000
 FOLDS = 3
 MODELS = ("AutoETS", "AutoTheta", "AutoARIMA", "MSTL")
@@ -184,14 +205,44 @@ def measured(name: str, minutes: float, seed: int) -> dict[str, float | str]:
     seconds = time.monotonic() - begin
     errors = {each.name: each.scores.error for each in result.tested}
     usual = Options(horizon=result.problem.horizon, plan=options.plan)
-    earlier = pipeline.run(cut(scored, FOLDS * result.problem.horizon), usual)
-    chosen = earlier.model.chosen
-    raw = [each.raw for each in result.tested if each.name in chosen]
-    default = backtest.of_quantiles("default", backtest.middle(raw), result.places).scores.error
+    runs = [pipeline.run(cut(scored, (FOLDS - fold) * result.problem.horizon), usual) for fold in range(FOLDS)]
+    raw = [each.raw for each in result.tested if each.name in runs[0].model.chosen]
+    once = backtest.of_quantiles("once", backtest.middle(raw), result.places).scores.error
+    default = at_each_origin(result, runs)
     best = min(errors[model] for model in MODELS if model in errors)
     coverage = next(each.scores.coverage for each in result.tested if each.name == GRU)
-    return {**errors, "default": default, "by": " + ".join(chosen), "best of statsforecast": best,
+    return {**errors, "default": default, "by": "; ".join(" + ".join(each.model.chosen) for each in runs),
+            "chosen once": once, "best of statsforecast": best,
             "default / best": default / best, "GRU in band": coverage, "seconds": seconds}  # fmt: skip
+
+
+def at_each_origin(result: pipeline.Result, runs: list[pipeline.Result]) -> float:
+    """The error of what each run forecasts after the end of its table, in the places and units of the back-test."""
+    errors = []
+    for fold, run in enumerate(runs):
+        mine = result.places.folds == fold
+        found = run.future[run.used][result.places.numbers[mine], ..., MIDDLE]
+        errors.append(np.abs(found - result.places.actual[mine]) / result.places.units[mine])
+    return float(np.concatenate(errors).mean())
+
+
+def table_of(results: dict[str, dict[str, Any]]) -> str:
+    """The table of docs/forecasting.md."""
+    lines = [
+        "| data | default | chosen once | GRU | best of AutoETS, AutoTheta, AutoARIMA, MSTL | default / best |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, row in results.items():
+        least = min((model for model in MODELS if model in row), key=lambda model: row[model])
+        errors = f"{row['default']:.3f} | {row['chosen once']:.3f} | {row['GRU']:.3f} | {row[least]:.3f} ({least})"
+        lines.append(f"| {TITLES[name]} | {errors} | {row['default / best']:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """docs/forecasting.md with the table of the committed results."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    return f"{before}{BEGIN}\n{table_of(json.loads(RESULTS.read_text()))}\n{END}{rest.partition(END)[2]}"
 
 
 def main() -> None:
@@ -200,13 +251,19 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1.0, help="of training, for each table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
+    parser.add_argument(
+        "--write", action="store_true", help="renew the table of docs/forecasting.md, and measure nothing"
+    )
     args = parser.parse_args()
+    if args.write:
+        PAGE.write_text(page())
+        return
     torch.set_num_threads(1)
     found = {}
     for name in args.tables or TABLES:
         found[name] = measured(name, args.minutes, args.seed)
         row = found[name]
-        print(f"{name:12}  GRU {row['GRU']:.3f}  default {row['default']:.3f} ({row['by']})  "
+        print(f"{name:12}  GRU {row['GRU']:.3f}  default {row['default']:.3f} ({row['by']}), once {row['chosen once']:.3f}  "
               f"{'  '.join(f'{model} {row[model]:.3f}' for model in MODELS if model in row)}  "
               f"default / best {row['default / best']:.3f}  in band {row['GRU in band']:.0%}  {row['seconds']:.0f} s",
               flush=True)  # fmt: skip

@@ -16,6 +16,7 @@ from anygru_lab.forecasting import (
     generated,
     model,
     problem,
+    results,
     rivals,
     seasons,
     statistical,
@@ -368,6 +369,12 @@ def test_conformal_bands_hold_what_they_promise():
     assert conformal.factors(np.zeros((3, len(levels))), np.zeros(3)).tolist() == [1.0] * MIDDLE
 
 
+def test_quantiles_have_the_digits_that_tell_them_apart():
+    assert results._texts(np.array([1e9 + 1.25, 1e9 + 2.5])) == ["1000000001.25", "1000000002.5"]
+    assert results._texts(np.array([1 / 3, 2 / 3])) == ["0.333333", "0.666667"]
+    assert results._texts(np.array([5.0, 5.0])) == ["5", "5"]
+
+
 def test_calibrated_quantiles_rise():
     quantiles = np.sort(noise(50 * len(QUANTILES)).reshape(50, -1), axis=-1)
     factor = np.array([0.1, 3.0, 0.2, 1.0, 5.0])
@@ -412,33 +419,56 @@ def test_a_fold_is_not_calibrated_on_itself():
     assert len(seen) == 1  # all places between two folds reach into one of them
 
 
-def test_the_average_is_of_those_that_the_folds_cannot_tell_from_the_best():
-    task = made(waves(200), horizon=6, folds=4)
-    offs = {
-        "best": [1.0, 1.0, 1.0, 1.0],
-        "as good": [-0.4, -1.8, -0.5, -1.6],
-        "a little worse on every fold": [1.3, 1.31, 1.29, 1.3],
-        "far": [9.0, 0.1, 0.1, 0.1],
-        "astray once": [0.2, 5.0, 0.3, 0.2],
-    }
-    places = backtest.Places.of(task)
-    tested = []
+def off_by(places, **offs):
+    """Methods that are off by so much at each origin."""
+    found = []
     for name, off in offs.items():
         raw = np.repeat((places.actual + np.array(off)[:, None, None])[..., None], len(QUANTILES), -1)
-        tested.append(backtest.of_quantiles(name, raw, places))
+        found.append(backtest.of_quantiles(name.replace("_", " "), raw, places))
+    return found
+
+
+def test_the_average_is_of_those_that_the_folds_cannot_tell_from_the_best():
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=4))
+    tested = off_by(
+        places,
+        best=[1.0, 1.0, 1.0, 1.0],
+        as_good=[-0.4, -1.8, -0.5, -1.6],
+        a_little_worse_on_every_fold=[1.2, 1.21, 1.19, 1.2],
+        usually_worse=[1.4, 1.5, 1.4, 0.9],
+        lucky_with_a_disaster=[9.0, 0.1, 0.1, 0.1],
+    )
     average, names = backtest.averaged(tested, places)
-    assert names == ("best", "as good", "astray once")
-    # The median of 1, -0.4 and 0.2, and so on: a mean would follow a method that goes astray.
-    assert average.scores.error == pytest.approx(tested[0].scores.error * np.mean([0.2, 1.0, 0.3, 0.2]))
+    assert names == ("as good", "best")
+    assert average.scores.error == pytest.approx(tested[0].scores.error * np.mean([0.3, 0.4, 0.25, 0.3]))
     assert backtest.best(tested).name == "best"
 
 
-def test_a_fold_alone_tells_only_methods_that_are_far_from_the_best():
-    task = made(waves(200), horizon=6, folds=1)
-    places = backtest.Places.of(task)
-    tested = [backtest.tried(Perfect(task, off), places) for off in (1.0, 1.9, 2.1)]
-    _, names = backtest.averaged(tested, places)
-    assert len(names) == 2
+def test_an_origin_before_a_break_does_not_choose_the_method():
+    """Where all fail, luck makes the largest differences: the naive one of these has the least mean error."""
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=4))
+    tested = off_by(places, model=[1.0, 20.0, 1.0, 1.0], other=[3.0, 11.0, 3.0, 3.0])
+    assert backtest.best(tested).name == "other"
+    assert backtest.averaged(tested, places)[1] == ("model",)
+
+
+def test_rules_forecast_only_where_they_are_far_better_than_the_models():
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=2))
+    for error, chosen in ((0.6, "model"), (0.4, "rule")):
+        tested = off_by(places, model=[1.0, 1.0], rule=[error, error])
+        assert backtest.averaged(tested, places, ["rule"])[1] == (chosen,)
+
+
+def test_few_short_series_are_compared_from_origins_between_the_folds():
+    task = made(waves(200), horizon=8, folds=3)
+    nearby = backtest.quarters(task)
+    assert (nearby.origins - task.first_origin(0)).tolist() == [14, 12, 10, 6, 4, 2]
+    method = rivals.SeasonalNaive(task, 12)
+    found = backtest.tried(method, backtest.Places.of(task), nearby=nearby)
+    there = np.abs(method.forecast(nearby.numbers, nearby.origins)[..., MIDDLE] - nearby.actual) / task.unit(0)
+    assert found.errors[3:] == pytest.approx(there.mean((1, 2))[::-1])
+    assert backtest.quarters(made(*[waves(200)] * 5, horizon=8, folds=3)) is None
+    assert backtest.quarters(made(waves(200), horizon=8, folds=1)) is None
 
 
 def test_no_model_sees_what_it_is_tested_on():

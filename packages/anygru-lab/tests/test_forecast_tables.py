@@ -69,6 +69,8 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
         ("Fri, 05 Jan 2024 07:30:00", datetime.datetime(2024, 1, 5, 7, 30)),
         ("5-Jan-24", datetime.datetime(2024, 1, 5)),
         ("Jan-24", datetime.datetime(2024, 1, 1)),
+        ("Jan '24", datetime.datetime(2024, 1, 1)),
+        ("Sept 2024", datetime.datetime(2024, 9, 1)),
         ("Mar 2024", datetime.datetime(2024, 3, 1)),
         ("2024-03", datetime.datetime(2024, 3, 1)),
         ("20230131", datetime.datetime(2023, 1, 31)),
@@ -355,6 +357,104 @@ def test_a_small_file_of_a_huge_table_is_refused(tmp_path, monkeypatch):
     polars.select(polars.repeat(0, 4_000_000, dtype=polars.Int8).alias("a")).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(UsageError, match="holds 4,000,000 numbers, more than fit into"):
         files.read(str(tmp_path / "t.parquet"))
+
+
+def dated(rows, head="day,sold", number=12, join=","):
+    """A file's text: a row of each day of 2024, with what `rows` makes of its number."""
+    lines = [join.join([f"2024-01-{n + 1:02}", *map(str, rows(n))]) for n in range(number)]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def sold(n):
+    return (5 + n * n % 7,)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (dated(sold, "Tag,Stück").encode("latin-1"), "it is not UTF-8, and perhaps Latin-1 or Windows-1252"),
+        (dated(lambda n: ("Köln", n)).encode("cp1252"), "it is not UTF-8, and perhaps Latin-1"),
+        (dated(sold).encode("utf-16"), "it is UTF-16; write it as UTF-8"),
+        (dated(sold).encode("utf-16-le"), "it is UTF-16; write it as UTF-8"),
+        (dated(sold).replace("\n", "\r").encode(), "its lines end with a carriage return alone"),
+        (
+            b"Sales of 2024\n\n" + dated(sold).encode(),
+            "more fields than the first one, .* remove what is above the names",
+        ),
+        (dated(sold).encode() + b"2024-01-13,4,5\n", "more fields than the first one"),
+        (dated(sold).partition("\n")[2].encode(), r"holds values and no names \(2024-01-01, 5\)"),
+        (dated(lambda n: (n, n), "day,sold,sold").encode(), "has several columns 'sold'; give each a name of its own"),
+        (b"shop,2021,2022,2023,2024\na,1,2,3,4\nb,2,3,4,5\n", "are named by times .*in long form"),
+        (b"shop,2024-01-01,2024-01-02,2024-01-03\na,1,2,3\n", "are named by times .*'2024-01-01'.*in long form"),
+        (dated(sold).encode() + b"Total,99\n", "holds 'Total', which does not fit .*; remove its row"),
+        (b"month,sold\nJan 2024,5\nFeb 2024,6\nMrz 2024,7\n", "holds 'Mrz 2024', which does not fit"),
+        (dated(lambda n: (str(n % 2 > 0).lower(),), "day,open").encode(), "--target open takes them as 1 and 0"),
+        (dated(lambda n: (f"1.{n:03}",), "day;sold", join=";").encode(), r"'1.000' .* --decimal-comma or --no-decimal"),
+        (b"day,hour,x\n" + b"".join(b"2024-01-01,%d,%d\n" % (n, n) for n in range(9)), "join both into one column"),
+        (b"t,x\n" + b"2024-10-27 02:00,1\n" * 2, "clocks were set back there, .* in UTC"),
+    ],
+)
+def test_what_is_no_table_yet_is_one_line_with_the_way_out(tmp_path, data, words):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        dated(sold),
+        "\ufeff" + dated(sold),
+        "sep=;\n" + dated(sold, "day;sold", join=";"),
+        dated(sold, "day , sold "),
+        dated(lambda n: (*sold(n), ""), "day,sold,"),
+        dated(lambda n: (7 + n, *sold(n)), "day,id,sold"),
+        "\n".join(f"{n or 'row'},{line}" for n, line in enumerate(dated(sold).splitlines())),
+        dated(lambda n: (f"{sold(n)[0]},0",), "day;sold", join=";"),
+        dated(lambda n: (f"{sold(n)[0]}.0",), '"day";"sold"', join=";"),
+        "\n".join([(lines := dated(sold).splitlines())[0], *reversed(lines[1:])]),
+    ],
+    ids=["plain", "mark", "sep", "spaces", "comma", "keys", "rows", "commas", "quoted", "descending"],
+)
+def test_one_table_in_many_forms(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    found = read(tmp_path / "t.csv")
+    assert found.channels == ("sold",)
+    assert found.series[0].values[:, 0].tolist() == [sold(n)[0] for n in range(12)]
+    assert str(found.series[0].times[-1])[:10] == "2024-01-12"
+
+
+def test_what_counts_rows_is_told_and_can_be_forecast(tmp_path):
+    (tmp_path / "t.csv").write_text(dated(lambda n: (7 + n, *sold(n)), "day,id,sold"))
+    assert "not forecast, since they count the rows: 'id'" in read(tmp_path / "t.csv").remarks
+    assert read(tmp_path / "t.csv", target=("id",)).channels == ("id",)
+    (tmp_path / "t.csv").write_text(dated(lambda n: (7 + n,)))
+    assert read(tmp_path / "t.csv").channels == ("sold",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "comma", "expected"),
+    [
+        (["1.100", "900"], True, [1100, 900]),
+        (["1.100", "900"], False, [1.1, 900]),
+        (["1.100", "900,5"], None, [1100, 900.5]),
+        (["1.100", "0.5"], None, [1.1, 0.5]),
+        (["1,100", "12,5"], False, [1.1, 12.5]),
+        (["1,100", "2.25"], True, [1100, 2.25]),
+    ],
+)
+def test_the_decimal_mark_is_the_one_that_some_number_shows(texts, comma, expected):
+    assert numerals.read(polars.Series("x", texts), comma).values.to_list() == expected
+
+
+def test_thousands_with_points_beside_decimal_commas_are_whole(tmp_path):
+    text = dated(lambda n: (f"1.{n:03}", f"{n * n},5"), "day;sold;price", join=";")
+    (tmp_path / "t.csv").write_text(text)
+    assert read(tmp_path / "t.csv").series[0].values[2].tolist() == [1002, 4.5]
+    (tmp_path / "t.csv").write_text(text.replace(",5", ""))
+    assert read(tmp_path / "t.csv", decimal_comma=True).series[0].values[2].tolist() == [1002, 4]
+    covered = read(tmp_path / "t.csv", target=("price",), past=("sold",), decimal_comma=True)
+    assert covered.series[0].past[2].tolist() == [1002]
 
 
 # The clock

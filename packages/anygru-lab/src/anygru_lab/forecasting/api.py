@@ -59,6 +59,7 @@ class Forecaster:
     folds: of the back-test; None: as many as a quarter of the series holds, up to 8.
     gaps: "error", "fill" or "ignore": what to do about missing rows and values.
     time_format, day_first: how times that are texts are read, where that is not plain.
+    decimal_comma: how numbers that are texts are read, where that is not plain.
     use: "average", "best" or "gru": the method that forecasts; see --use of the command.
     rivals: "auto", "slow" (AutoARIMA with a season, too) or "simple" (nothing of statsforecast).
     steps: of training; None: until validation no longer improves, or `minutes` are over.
@@ -78,6 +79,7 @@ class Forecaster:
     gaps: str = "error"
     time_format: str | None = None
     day_first: bool | None = None
+    decimal_comma: bool | None = None
     use: str = "average"
     rivals: str = "auto"
     steps: int | None = None
@@ -160,7 +162,9 @@ class Forecaster:
             raise UsageError("known and past are lists of columns, and got a str")
         target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
         known, past = tuple(self.known), tuple(self.past)
-        return Columns(self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first)
+        return Columns(
+            self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first, self.decimal_comma
+        )
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)

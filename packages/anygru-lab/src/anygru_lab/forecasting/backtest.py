@@ -1,19 +1,23 @@
 """The back-test: forecasts from several origins at the end of each series, scored by what came; and the choice by them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import conformal
-from .problem import HIGH, LOW, MIDDLE, QUANTILES, Problem
+from .problem import FOLDS, HIGH, LOW, MIDDLE, QUANTILES, Problem
 from .rivals import Method
 
-AVERAGED = 6  # methods at most, whose median is one more
+AVERAGED = 3  # methods at most, whose median is one more
+NEAR = 1.3  # times the error of the best, usually: other methods do not help it
+FAR = 2.0  # times the least error: such a method is out; and a rule this much better than all models takes their place
+FEW = 4  # series that are tested from more origins than those of the folds
+QUARTERS = 4  # origins to a horizon then
+TINY = 1e-3  # of the seasonal naive error: less is no difference
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Standard errors that a mean of 2, 3, ... differences exceeds by chance in one of 20 cases (t distribution, two-sided)."""
 LARGE = 1.96  # the same for more differences
-FAR = 2.0  # times the least error: such a method does not help the others, however few folds there are
 AVERAGE = "median of the best"
 
 
@@ -41,6 +45,8 @@ class Tested:
     quantiles: [origins, horizon, C, quantiles], calibrated on the other folds.
     factor: of its bands after the end of the data, calibrated on all folds.
     raw: as quantiles, before calibration.
+    errors: the mean error of the median from each origin: those of the folds, and those between them where `quarters` has
+        some.
     """
 
     name: str
@@ -48,6 +54,7 @@ class Tested:
     raw: np.ndarray
     factor: np.ndarray
     scores: Scores
+    errors: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,21 @@ class Places:
 
     @classmethod
     def of(cls, problem: Problem) -> "Places":
-        places = [(n, o, f) for n in problem.tested for f, o in enumerate(problem.origins(n))]
+        """The origins of the folds."""
+        return cls.at(problem, [(n, o, f) for n in problem.tested for f, o in enumerate(problem.origins(n))])
+
+    @classmethod
+    def at(cls, problem: Problem, places: Sequence[tuple[int, int, int]]) -> "Places":
+        """The numbers of series, origins and folds."""
         numbers, origins, folds = np.array(places).T
         actual = np.stack([problem.actual(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
-        units = {n: problem.unit(n) for n in problem.tested}
+        units = {n: problem.unit(n) for n in set(numbers.tolist())}
         return cls(numbers, origins, folds, actual, np.stack([units[int(n)] for n in numbers])[:, None])
 
 
-def tried(method: Method, places: Places, more: tuple[Places, np.ndarray] | None = None) -> Tested:
+def tried(
+    method: Method, places: Places, more: tuple[Places, np.ndarray] | None = None, nearby: Places | None = None
+) -> Tested:
     """Score a method.
 
     Args:
@@ -77,8 +91,13 @@ def tried(method: Method, places: Places, more: tuple[Places, np.ndarray] | None
         places: of the back-test.
         more: other places with forecasts of the method there, that help to calibrate its bands: those that share no step
             with a fold.
+        nearby: other places whose errors help to compare methods.
     """
-    return of_quantiles(method.name, method.forecast(places.numbers, places.origins), places, more)
+    found = of_quantiles(method.name, method.forecast(places.numbers, places.origins), places, more)
+    if nearby is None:
+        return found
+    errors = _by_origin(method.forecast(nearby.numbers, nearby.origins), nearby)
+    return replace(found, errors=np.concatenate([found.errors, errors]))
 
 
 def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places, np.ndarray] | None = None) -> Tested:
@@ -89,7 +108,7 @@ def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places,
         quantiles, actual = _without(fold, raw, places, more)
         calibrated[mine] = conformal.applied(raw[mine], conformal.factors(quantiles, actual))
     factor = conformal.factors(*_without(None, raw, places, more))
-    return Tested(name, calibrated, raw, factor, _scores(calibrated, raw, places))
+    return Tested(name, calibrated, raw, factor, _scores(calibrated, raw, places), _by_origin(raw, places))
 
 
 def _without(
@@ -117,9 +136,17 @@ def between(problem: Problem, most: int) -> Places | None:
     if not places:
         return None
     chosen = np.unique(np.linspace(0, len(places) - 1, min(len(places), most)).astype(int))
-    numbers, origins, steps = np.array(places)[chosen].T
-    actual = np.stack([problem.actual(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
-    return Places(numbers, origins, steps, actual, np.ones(1))
+    return Places.at(problem, [places[each] for each in chosen])
+
+
+def quarters(problem: Problem) -> Places | None:
+    """Places between the folds, a quarter of the horizon apart, where few and short series have few folds."""
+    span = (problem.folds - 1) * problem.horizon
+    apart = max(1, problem.horizon // QUARTERS)
+    steps = [step for step in range(span, 0, -apart) if step % problem.horizon]
+    if not steps or problem.folds >= FOLDS or len(problem.tested) > FEW:
+        return None
+    return Places.at(problem, [(n, problem.first_origin(n) + step, step) for n in problem.tested for step in steps])
 
 
 def _scores(calibrated: np.ndarray, raw: np.ndarray, places: Places) -> Scores:
@@ -136,17 +163,37 @@ def _coverage(quantiles: np.ndarray, places: Places) -> float:
     return float(((quantiles[..., LOW] <= places.actual) & (places.actual <= quantiles[..., HIGH])).mean())
 
 
-def averaged(tested: Sequence[Tested], places: Places) -> tuple[Tested, tuple[str, ...]]:
-    """The median, quantile by quantile, of the methods that the folds cannot tell from the best, as one more, and their names.
+def averaged(tested: Sequence[Tested], places: Places, rules: Sequence[str] = ()) -> tuple[Tested, tuple[str, ...]]:
+    """The median, quantile by quantile, of the methods that are about as good as the best, as one more, and their names.
 
     The least error of a few folds is often luck, and the median of methods that are about as good is rarely worse than they
     are; a mean would follow a single one that goes astray.
-    Errors are compared in pairs, fold by fold; with one fold nothing tells them apart but a distance of `FAR`.
+    The best is the one whose error is usually the least in relation to the others: the mean of the logarithms of the errors
+    from each origin. So an origin that no method could forecast from, as that before a break, counts as any other, and does
+    not decide for the method that had luck there; but those with `FAR` times the least mean error are out. Of those within
+    `NEAR` the folds must not tell that they are worse:
+    errors are compared in pairs, fold by fold.
+
+    Args:
+        tested: the methods.
+        places: of the folds.
+        rules: names of methods that models have as special cases: they forecast only where they are `FAR` better than these.
     """
-    first = best(tested)
-    alike = [each for each in tested if each is first or _alike(each, first, places)]
-    chosen = sorted(alike, key=lambda each: each.scores.error)[:AVERAGED]
+    models = [each for each in tested if each.name not in rules]
+    if models and min(map(_usual, models)) <= min(map(_usual, tested)) + np.log(FAR):
+        tested = models
+    least = min(each.scores.error for each in tested)
+    tested = [each for each in tested if each.scores.error <= FAR * least]
+    ordered = sorted(tested, key=_usual)
+    first = ordered[0]
+    near = [each for each in ordered if _usual(each) <= _usual(first) + np.log(NEAR)]
+    chosen = [each for each in near if each is first or _alike(each, first, places)][:AVERAGED]
     return of_quantiles(AVERAGE, middle([each.raw for each in chosen]), places), tuple(each.name for each in chosen)
+
+
+def _usual(tested: Tested) -> float:
+    """The logarithm of the usual error: the mean over the origins."""
+    return float(np.log(tested.errors + TINY).mean())
 
 
 def middle(raw: Sequence[np.ndarray]) -> np.ndarray:
@@ -155,8 +202,6 @@ def middle(raw: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _alike(one: Tested, first: Tested, places: Places) -> bool:
-    if one.scores.error > FAR * first.scores.error:
-        return False
     more = _errors(one.raw, places) - _errors(first.raw, places)
     if len(more) == 1:
         return True
@@ -168,6 +213,12 @@ def _errors(raw: np.ndarray, places: Places) -> np.ndarray:
     """The mean error of the median at each place."""
     distance = np.abs(raw[..., MIDDLE] - places.actual) / places.units
     return np.asarray(distance.reshape(len(raw), -1).mean(1))
+
+
+def _by_origin(raw: np.ndarray, places: Places) -> np.ndarray:
+    """The mean error of the median over the series, for each origin."""
+    errors = _errors(raw, places)
+    return np.array([errors[places.folds == fold].mean() for fold in np.unique(places.folds)])
 
 
 def best(tested: Sequence[Tested]) -> Tested:

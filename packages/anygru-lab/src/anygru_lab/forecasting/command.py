@@ -54,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--day-first", action=argparse.BooleanOptionalAction, help="how to read 01/02/2024, where nothing else decides"
     )
     table.add_argument(
+        "--decimal-comma",
+        action=argparse.BooleanOptionalAction,
+        help="how to read 1.110 and 1,110, where no other number of the column decides",
+    )
+    table.add_argument(
         "--by", "--group", metavar="COLUMN", help="column that tells several series apart (default: there is one)"
     )
     _columns(table, "target", "to forecast (default: all numbers)")
@@ -185,6 +190,7 @@ def _options(args: argparse.Namespace) -> "tuple[Columns, Options]":
         args.gaps or "error",
         args.time_format,
         args.day_first,
+        args.decimal_comma,
     )
     options = Options(
         season,
@@ -263,7 +269,8 @@ def _again(args: argparse.Namespace) -> int:
 
     model, columns, clock = saved.load(args.model)
     columns = replace(columns, time_format=args.time_format or columns.time_format,
-                      day_first=columns.day_first if args.day_first is None else args.day_first)  # fmt: skip
+                      day_first=columns.day_first if args.day_first is None else args.day_first,
+                      decimal_comma=columns.decimal_comma if args.decimal_comma is None else args.decimal_comma)  # fmt: skip
     table = _read(args.file, columns)
     if (table.clock.unit, table.clock.step) != (clock.unit, clock.step) and table.clock.step:
         raise UsageError(f"the model's steps are {clock.name()}, and those of {args.file!r} are {table.clock.name()}")

@@ -3,18 +3,18 @@
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from anygru import extend
 from anygru.errors import CheckpointError
 from anygru.extend import STANDARD_INPUT, UsageError, open_regular
 
+from . import delimited
+
 if TYPE_CHECKING:
     import polars
 
-SEPARATORS = (b",", b";", b"\t", b"|")
 MOST_BYTES = 2 << 30  # of a file, and of the table in memory
-MOST_COLUMNS = 10_000
 
 
 def needed(package: str, purpose: str) -> Any:
@@ -22,8 +22,8 @@ def needed(package: str, purpose: str) -> Any:
     return extend.needed(package, purpose, "forecast")
 
 
-def read(path: str) -> "tuple[polars.DataFrame, bool]":
-    """Return the table of a file, and whether its numbers have decimal commas.
+def read(path: str) -> "tuple[polars.DataFrame, bool | None]":
+    """Return the table of a file, and whether its numbers have decimal commas; None if that does not show.
 
     Args:
         path: the file; Parquet if its name ends in .parquet, otherwise CSV (fields end with a comma, a semicolon, a tab or a
@@ -38,13 +38,13 @@ def read(path: str) -> "tuple[polars.DataFrame, bool]":
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
             if len(data) > MOST_BYTES:
                 raise UsageError(f"standard input has more than the {MOST_BYTES:,} bytes that are read")
-            return _csv(path, io.BytesIO(data))
+            return delimited.read(path, io.BytesIO(data))
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_BYTES:
                 raise UsageError(f"{path!r} has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
             if not path.endswith(".parquet"):
-                return _csv(path, file)
+                return delimited.read(path, file)
         lazy = polars.scan_parquet(path)
         cells = lazy.select(polars.len()).collect().item() * len(lazy.collect_schema())
         if 8 * cells > MOST_BYTES:  # a small file may hold a large table
@@ -55,32 +55,6 @@ def read(path: str) -> "tuple[polars.DataFrame, bool]":
     except (polars.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"cannot read {path!r}: {reason}") from None
-
-
-def _csv(path: str, file: BinaryIO) -> "tuple[polars.DataFrame, bool]":
-    import polars
-
-    head = file.readline(1 << 24)
-    file.seek(0)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UsageError(f"cannot read {path!r}: it is UTF-16; write it as UTF-8")
-    separator = max(SEPARATORS, key=head.count)
-    columns = head.count(separator) + 1
-    if columns > MOST_COLUMNS:
-        raise UsageError(
-            f"{path!r} has {columns:,} columns, and {MOST_COLUMNS:,} are the most; write the table in long form: "
-            "a row for each step of each series, with --by"
-        )
-    # Dates are read by times.py: polars takes 01/02/2024 for the first of February without a word.
-    try:
-        frame = polars.read_csv(file, infer_schema_length=10_000, separator=separator.decode())
-    except polars.exceptions.ComputeError as error:
-        if "could not parse" not in str(error):
-            raise
-        file.seek(0)  # a later row does not have the type of the first ones, such as NA after numbers
-        frame = polars.read_csv(file, infer_schema=False, separator=separator.decode())
-    blank = frame.select(polars.all_horizontal(polars.all().is_null())).to_series()
-    return frame.filter(~blank), separator == b";"
 
 
 def of_any_frame(frame: Any) -> "polars.DataFrame":

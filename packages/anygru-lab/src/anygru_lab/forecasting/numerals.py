@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from anygru.extend import UsageError
+
 if TYPE_CHECKING:
     import polars
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "?", "missing", "inf", "-inf")
+_POINTS = r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"
 _SIGNS = r"[$€£¥₹%\s\u00a0\u202f']|USD|EUR|GBP|CHF|JPY"
 
 
@@ -17,12 +20,36 @@ class Numbers(NamedTuple):
     remark: str = ""
 
 
-def read(column: "polars.Series", decimal_comma: bool = False) -> Numbers:
+class Marks(NamedTuple):
+    """What the texts of a column show: a decimal comma, a decimal point, or only points that may part thousands."""
+
+    comma: bool
+    point: bool
+    points: bool
+
+
+def marks(column: "polars.Series") -> Marks:
+    """Find the marks of numbers in texts. Three digits after a mark may be thousands or decimals."""
+    text = _plain(column)
+
+    def any_is(pattern: str) -> bool:
+        return bool(text.str.contains(pattern).any())
+
+    comma = any_is(r"^[-+]?(\d+,(\d{1,2}|\d{4,})|(0|\d{4,}),\d+|\d{1,3}(\.\d{3})+,\d+)$")
+    point = any_is(r"^[-+]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})?\.\d+|\d{1,3}(,\d{3})+\.\d+)$")
+    return Marks(comma, point, not point and any_is(_POINTS))
+
+
+def read(column: "polars.Series", decimal_comma: bool | None = False) -> Numbers:
     """Read a column as numbers; those that are not finite become missing.
 
     Args:
         column: numbers, booleans or texts.
-        decimal_comma: whether "1,110" is little more than one, as in files whose fields end with semicolons.
+        decimal_comma: how to read "1,110" and "1.110" where no other text of the column shows its decimal mark; None: the
+            comma is the decimal mark, and the point is in doubt.
+
+    Raises:
+        UsageError: "1.110" is in doubt.
     """
     import polars
 
@@ -34,29 +61,36 @@ def read(column: "polars.Series", decimal_comma: bool = False) -> Numbers:
     if column.dtype not in (polars.String, polars.Categorical, polars.Enum):
         return Numbers(None, str(column.dtype))
     raw = column.cast(polars.String)
-    text = raw.str.strip_chars()
-    missing = text.str.to_lowercase().is_in(MISSING) | text.is_null()
-    text = text.str.replace(r"^\((.*)\)$", "-${1}").str.replace_all(_SIGNS, "").str.replace("−", "-")
-    dots = text.str.contains(r"^[-+]?\d{1,3}(\.\d{3})+,\d+$").any()
-    commas = text.str.contains(r"^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$")
-    grouped = bool(commas.any()) and not dots and not decimal_comma
-    if dots or (decimal_comma and not text.str.contains(r"\.\d+$").any()):
-        plain = text.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    elif grouped:
-        plain = polars.select(
-            polars.when(commas).then(text.str.replace_all(",", "", literal=True)).otherwise(text)
+    missing = raw.str.strip_chars().str.to_lowercase().is_in(MISSING) | raw.is_null()
+    found = marks(raw)
+    if decimal_comma is None and found.points and not found.comma:
+        doubt = str(raw.filter(_plain(raw).str.contains(_POINTS))[0])
+        raise UsageError(f"{doubt!r} in column {name!r} can be read in two ways: with thousands, or with decimals after the "
+                         "point; say which with --decimal-comma or --no-decimal-comma")  # fmt: skip
+    comma = decimal_comma is not False if found.comma == found.point else found.comma
+    group, decimal = (r"\.", ",") if comma else (",", r"\.")
+    text = _plain(raw)
+    grouped = text.str.contains(rf"^[-+]?\d{{1,3}}({group}\d{{3}})+({decimal}\d+)?$")
+    text = polars.select(polars.when(grouped).then(text.str.replace_all(group, "")).otherwise(text)).to_series()
+    if comma:
+        text = polars.select(
+            polars.when(text.str.contains(r"^[^.]*$")).then(text.str.replace(",", ".", literal=True))
         ).to_series()
-    else:
-        plain = text
-    values = plain.cast(polars.Float64, strict=False)
+    values = text.cast(polars.Float64, strict=False)
     wrong = raw.filter(values.is_null() & ~missing)
     if len(wrong):
         return Numbers(None, str(wrong[0]))
-    remark = ""
-    if grouped or dots:
-        row = int((commas if grouped else text.str.contains(",", literal=True)).arg_max() or 0)
-        remark = f"{name!r} read as {raw[row]!r} = {values[row]:g}"
+    row = int(grouped.arg_max() or 0)
+    remark = f"{name!r} read as {raw[row]!r} = {values[row]:g}" if grouped.any() else ""
     return Numbers(_finite(values).alias(name), remark=remark)
+
+
+def _plain(column: "polars.Series") -> "polars.Series":
+    """The texts without spaces, currencies and signs of percent; numbers in parentheses are negative."""
+    import polars
+
+    text = column.cast(polars.String).str.strip_chars().str.replace(r"^\((.*)\)$", "-${1}")
+    return text.str.replace_all(_SIGNS, "").str.replace("−", "-")
 
 
 def _finite(values: "polars.Series") -> "polars.Series":

@@ -12,7 +12,7 @@ from .backtest import AVERAGE, Places, Tested
 from .calendar import Calendar
 from .model import Network, forecast
 from .problem import Problem, usual_folds, usual_horizon
-from .rivals import Linear, Method, simple
+from .rivals import Linear, Method, Rule, simple
 from .seasons import Finding
 from .store import Store, choose_logs
 from .table import Table
@@ -144,8 +144,13 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     network = training.make(store, ends, len(table.channels), options.plan)
     trained = training.train(network, store, ends, options.plan, show)
     places = Places.of(problem)
-    tested, notes = _tests(problem, options, Gru(network, store), places, ends, tell)
-    average, names = backtest.averaged(tested, places)
+    gru = Gru(network, store)
+    rivals, notes = _rivals(problem, options, gru, ends, tell)
+    tested = _tested(problem, gru, rivals, places)
+    notes += _failures(rivals, tell)
+    modelled = any(isinstance(each, statistical.Statistical) for each in rivals)
+    rules = [each.name for each in rivals if isinstance(each, Rule)] if modelled else []
+    average, names = backtest.averaged(tested, places, rules)
     first = backtest.best(tested).name
     tested += [average] if len(names) > 1 else []
     used = {"best": first, "average": AVERAGE if len(names) > 1 else first, "gru": GRU}[options.use]
@@ -163,30 +168,46 @@ def _too_short(problem: Problem) -> str:
     return f"{lacking:,} series of fewer than {problem.least} steps are not in the back-test"
 
 
-def _tests(
-    problem: Problem, options: Options, gru: Gru, places: Places, ends: list[int], tell: Tell
-) -> tuple[list[Tested], tuple[str, ...]]:
-    """Test the GRU and its rivals; return also what must be said about them."""
+def _rivals(
+    problem: Problem, options: Options, gru: Gru, ends: list[int], tell: Tell
+) -> tuple[list[Method], tuple[str, ...]]:
+    """Return the methods beside the GRU, and what must be said about them."""
     notes: list[str] = []
 
     def note(line: str) -> None:
         notes.append(line)
         tell(line)
 
-    other = backtest.between(problem, BETWEEN)
-    more = None if other is None else (other, gru.forecast(other.numbers, other.origins))
-    tested = [backtest.tried(gru, places, more)]
     rivals: list[Method] = simple(problem, [season for season, _ in seasons.candidates(problem.table.clock)])
     linear = Linear(problem, gru.store, ends)
     rivals += [linear] if linear.usable else []
     if options.rivals != "simple":
         rivals += statistical.rivals(problem, options.rival_seconds, options.rivals == "slow", note)
-    for rival in rivals:
-        tested.append(backtest.tried(rival, places))
-        failures = getattr(rival, "failures", 0)
-        if failures:
-            note(f"{rival.name} could not be fitted {count(failures, 'time')}, where the last value is its forecast")
-    return tested, tuple(notes)
+    return rivals, tuple(notes)
+
+
+def _tested(problem: Problem, gru: Gru, rivals: list[Method], places: Places) -> list[Tested]:
+    """Test the GRU and its rivals."""
+    other = backtest.between(problem, BETWEEN)
+    more = None if other is None else (other, gru.forecast(other.numbers, other.origins))
+    nearby = backtest.quarters(problem)
+    return [
+        backtest.tried(gru, places, more, nearby),
+        *(backtest.tried(each, places, nearby=nearby) for each in rivals),
+    ]
+
+
+def _failures(rivals: list[Method], tell: Tell) -> tuple[str, ...]:
+    """Tell which models could not be fitted to all series."""
+    found = [(each.name, getattr(each, "failures", 0)) for each in rivals]
+    lines = tuple(
+        f"{name} could not be fitted {count(failures, 'time')}, where the last value is its forecast"
+        for name, failures in found
+        if failures
+    )
+    for line in lines:
+        tell(line)
+    return lines
 
 
 def _future(model: Model, problem: Problem, plan: Plan) -> dict[str, np.ndarray]:

@@ -84,7 +84,14 @@ def rows(problem: Problem, parts: list[Part]) -> Iterator[list[object]]:
             for channel, name in enumerate(table.channels):
                 value = "" if ended else f"{series.values[origin + step, channel]:.10g}"
                 place = [series.name, texts[step], name, FORECAST if ended else BACKTEST, after, step + 1, value]
-                yield [*place, *(f"{each:.6g}" for each in quantiles[step, channel])]
+                yield [*place, *_texts(quantiles[step, channel])]
+
+
+def _texts(quantiles: np.ndarray) -> list[str]:
+    """Write quantiles with six digits, or with as many more as tell the band from its level."""
+    width, size = float(np.ptp(quantiles)), float(np.abs(quantiles).max())
+    more = int(np.log10(size / width)) if 0 < width < size else 0
+    return [f"{each:.{min(6 + more, 16)}g}" for each in quantiles]
 
 
 def write_rows(path: str, problem: Problem, parts: list[Part]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import backtest
 from .problem import MIDDLE, QUANTILES, Problem
 
 MOST_STEPS = 3000  # of the past that a model reads; more take minutes and change little
@@ -104,7 +105,9 @@ def _expected(model: Statistical, seconds: float) -> float:
     """Estimate the seconds of a back-test by fits of the longest series, of its end first; above `seconds` it may be rough."""
     problem = model.problem
     lengths = {number: min(problem.first_origin(number), MOST_STEPS) for number in problem.tested}
-    total = sum(lengths.values()) * problem.folds * len(problem.table.channels)
+    more = backtest.quarters(problem)
+    origins = problem.folds * len(lengths) + (0 if more is None else len(more.origins))
+    total = sum(lengths.values()) / len(lengths) * origins * len(problem.table.channels)
     number = max(lengths, key=lengths.__getitem__)
     values = problem.table.series[number].values[: problem.first_origin(number), 0]
     expected = 0.0

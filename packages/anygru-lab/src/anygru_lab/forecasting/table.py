@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST = 1e100  # of a value, so that squares of a series can be summed
 MOST_CHANNELS = 64  # forecast together; more are nearly always a mistake
+MANY = 10  # rows; numbers of fewer may rise by one without counting them
 MOST_WORDS = 20  # of a covariate that holds words, each of which becomes a number
 
 
@@ -52,6 +53,7 @@ class Columns:
     gaps: str = "error"
     time_format: str | None = None
     day_first: bool | None = None
+    decimal_comma: bool | None = None
     words: dict[str, list[str]] = field(default_factory=dict)
     """Words of covariates, from a table that was read before."""
 
@@ -78,14 +80,14 @@ class Table:
         return f"{number} of {least}{count(max(lengths), 'step')}{step}{many}{said}"
 
 
-def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool = False) -> Table:
+def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool | None = False) -> Table:
     """Make the series of a table in long form: a row for each step of each group.
 
     Args:
         frame: the table.
         columns: the parts of its columns; without `time`, the times are in the first one, or in the only one with dates.
         where: its name, for errors.
-        decimal_comma: how texts such as "1,110" are read, see `numerals.read`.
+        decimal_comma: how texts such as "1,110" are read unless `columns` says it, see `numerals.read`.
 
     Raises:
         UsageError: a column is missing, holds no numbers, or has missing values; a time occurs twice in a group; rows are
@@ -105,10 +107,11 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
         raise UsageError(
             f"column {columns.time!r} of {where} lacks {_count_missing(missing)}; every row needs its time"
         )
-    numbers, left_out, remarks = _targets(frame, columns, where, decimal_comma)
+    comma = columns.decimal_comma if columns.decimal_comma is not None else decimal_comma
+    numbers, left_out, remarks = _targets(frame, columns, where, comma)
     channels = tuple(numbers.columns)
-    known, words = _covariates(frame, columns.known, columns, where)
-    past, more = _covariates(frame, columns.past, columns, where)
+    known, words = _covariates(frame, columns.known, columns, where, comma)
+    past, more = _covariates(frame, columns.past, columns, where, comma)
     moments = times.read(
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
@@ -144,11 +147,12 @@ def _time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str
     return dated[0] if dated else first
 
 
-def _counts_rows(name: str, column: "polars.Series") -> bool:
-    """Whether a column without a name numbers the rows, as pandas writes its index."""
-    if name not in ("", "Unnamed: 0") or not column.dtype.is_integer() or column.null_count():
+def _counts_rows(column: "polars.Series") -> bool:
+    """Whether a column numbers the rows, as the index that pandas writes, or the keys of a database."""
+    enough = 2 if column.name in ("", "Unnamed: 0", "column 1") else MANY
+    if not column.dtype.is_integer() or column.null_count() or len(column) < enough:
         return False
-    return bool((np.diff(column.to_numpy()) == 1).all())
+    return bool((np.diff(column.to_numpy().astype(np.int64)) == 1).all())
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -160,27 +164,32 @@ def _count_missing(missing: np.ndarray) -> str:
 
 
 def _targets(
-    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool
+    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool | None
 ) -> "tuple[polars.DataFrame, list[str], list[str]]":
     """Return the columns to forecast as numbers, the names of those that hold none, and remarks."""
     import polars
 
     others = {columns.time, columns.by, *columns.known, *columns.past}
-    names = list(dict.fromkeys(columns.target)) or [
-        name for name in frame.columns if name not in others and not _counts_rows(name, frame[name])
-    ]
+    found, wrong, remarks = [], {}, []
+    names = list(dict.fromkeys(columns.target))
+    if not names:
+        names = [name for name in frame.columns if name not in others]
+        _not_times(names, where)
+        counting = [name for name in names if _counts_rows(frame[name])]
+        if len(counting) < len(names):
+            names = [name for name in names if name not in counting]
+            remarks = [f"not forecast, since they count the rows: {_listed(counting)}"] if counting else []
     if len(names) > MOST_CHANNELS:
         raise UsageError(
             f"{where} has {len(names):,} columns to forecast, and at most {MOST_CHANNELS} are forecast together; "
             "choose some with --target, or write the table in long form, with --by"
         )
-    found, wrong, remarks = [], {}, []
     for name in names:
         if name in others:
             raise UsageError(f"column {name!r} of {where} has another part already, and cannot be a --target")
         numbers = numerals.read(frame[name], decimal_comma)
         if numbers.values is None or (not columns.target and frame[name].dtype == polars.Boolean):
-            wrong[name] = numbers.wrong
+            wrong[name] = numbers.wrong or "true and false"
         else:
             found.append(numbers.values)
             remarks += [numbers.remark] if numbers.remark else []
@@ -188,20 +197,36 @@ def _targets(
         name, text = next(iter(wrong.items()))
         raise UsageError(f"column {name!r} of {where} cannot be forecast: it holds {text!r}, which is no number")
     if not found:
-        held = f": {next(iter(wrong))!r} holds {next(iter(wrong.values()))!r}" if wrong else ""
-        raise UsageError(f"{where} has no column of numbers to forecast{held}")
+        name, text = next(iter(wrong.items()), ("", ""))
+        held = f": {name!r} holds {text!r}" if wrong else ""
+        asked = f"; --target {name} takes them as 1 and 0" if wrong and frame[name].dtype == polars.Boolean else ""
+        raise UsageError(f"{where} has no column of numbers to forecast{held}{asked}")
     return polars.DataFrame(found), list(wrong), remarks
 
 
+def _not_times(names: Sequence[str], where: str) -> None:
+    """Refuse a table that has a column for each time."""
+    import polars
+
+    years = [int(name) for name in names if name.isdecimal() and 1500 <= int(name) <= 2200]
+    dates = [name for name in names if times.like_dates(polars.Series("", [name]))] if len(names) > 2 else []
+    counted = len(years) > 2 and (np.diff(years) == 1).all()
+    if len(dates) > max(2, len(names) // 2) or (counted and len(years) > len(names) // 2):
+        raise UsageError(
+            f"the columns of {where} are named by times ({_listed((dates or names)[:3])}); write the table in long form: a row "
+            "for each time of each series, with --by"
+        )
+
+
 def _covariates(
-    frame: "polars.DataFrame", names: Sequence[str], columns: Columns, where: str
+    frame: "polars.DataFrame", names: Sequence[str], columns: Columns, where: str, decimal_comma: bool | None
 ) -> tuple[np.ndarray, dict[str, list[str]]]:
     """Return covariates as numbers [rows, K], words as a 0 or 1 for each, and the words of each column."""
     parts, words = [np.empty((frame.height, 0))], {}
     for name in dict.fromkeys(names):
         if name in (columns.time, columns.by, *columns.target):
             raise UsageError(f"column {name!r} of {where} has another part already, and cannot be a covariate")
-        numbers = numerals.read(frame[name])
+        numbers = numerals.read(frame[name], decimal_comma)
         if numbers.values is not None and name not in columns.words:
             parts.append(numbers.values.to_numpy().astype(np.float64)[:, None])
             continue
@@ -243,6 +268,10 @@ def _once(moments: np.ndarray, kind: str, name: str, where: str, columns: Column
     if twice.any():
         one = Clock(kind).texts(ordered[:-1][twice][:1])[0]
         way_out = "" if columns.by else "; name the column that tells series apart with --by, if there is one"
+        if kind == "date":
+            way_out += "; if another column has the hour, join both into one column"
+        if kind == "time":
+            way_out += "; if clocks were set back there, write times with their offsets or in UTC"
         raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
 
 

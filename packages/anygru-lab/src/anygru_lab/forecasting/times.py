@@ -170,6 +170,7 @@ def _plain(column: "polars.Series") -> "tuple[polars.Series, str]":
 
     text = column.str.replace_all(r"[,\s]+", " ").str.strip_chars(" ")
     text = text.str.replace(r"(?i)^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.? ", "")
+    text = text.str.replace(r"(?i)\bsept\b", "Sep").str.replace(r"(?i)^([a-z]{3,9}\.?) ?['’](\d{2})$", "${1}-${2}")
     text = text.str.replace(r"(?i) ?([ap])\.?m\.?$", "${1}m").str.replace(r"(\d)([ap])m$", "${1}${2}M")
     text = text.str.replace(r"(?i)(\d)(am|pm)$", "${1}${2}").str.to_uppercase()
     text = text.str.replace(r"^(.*[ T]\d{1,2})([AP]M)$", "${1}:00${2}")
@@ -234,10 +235,13 @@ def _no_format(column: "polars.Series", text: "polars.Series", tried: list[str],
     import polars
 
     wrong = column[0]
+    whole = text.str.replace(r"(\d)T(\d)", "${1} ${2}")
     for form in tried:
-        parsed = text.str.replace(r"(\d)T(\d)", "${1} ${2}").str.strptime(polars.Datetime("us"), form, strict=False)
-        if parsed.null_count():
+        dated = "01 " + whole if form.startswith("%d ") and not text[0][:1].isdigit() else whole
+        parsed = dated.str.strptime(polars.Datetime("us"), form, strict=False)
+        if 0 < parsed.null_count() < len(parsed):
             wrong = _first(column, parsed)
     names = f"the format{'s' if len(tried) > 1 else ''} {', '.join(map(repr, tried))} of the first row" if tried else ""
     what = f"does not fit {names}" if tried else "is of no format that is known, such as '%Y-%m-%d %H:%M'"
-    return f"{where} holds {wrong!r}, which {what}; name the format with --time-format, as of Python's strptime"
+    remove = "remove its row, or " if tried else ""
+    return f"{where} holds {wrong!r}, which {what}; {remove}name the format with --time-format, as of Python's strptime"
