@@ -424,6 +424,16 @@ def test_one_table_in_many_forms(tmp_path, text):
     assert str(found.series[0].times[-1])[:10] == "2024-01-12"
 
 
+def test_times_that_many_series_share_are_read_once(tmp_path, monkeypatch):
+    seen = []
+    plain = times._plain
+    monkeypatch.setattr(times, "_plain", lambda column: (seen.append(len(column)), plain(column))[1])
+    rows = [(f"2024-01-{day + 1:02}", shop, day * day) for shop in "cab" for day in (3, 1, 2, 0)]
+    found = read(write(tmp_path / "t.csv", rows, "day,shop,sold"), by="shop", time="day")
+    assert seen == [4]
+    assert [(each.name, each.values[:, 0].tolist()) for each in found.series] == [(n, [0, 1, 4, 9]) for n in "abc"]
+
+
 def test_what_counts_rows_is_told_and_can_be_forecast(tmp_path):
     (tmp_path / "t.csv").write_text(dated(lambda n: (7 + n, *sold(n)), "day,id,sold"))
     assert "not forecast, since they count the rows: 'id'" in read(tmp_path / "t.csv").remarks

@@ -251,11 +251,14 @@ def known_names(words: dict[str, list[str]], names: Sequence[str]) -> list[str]:
 
 def _groups(frame: "polars.DataFrame", by: str | None, moments: times.Moments) -> list[tuple[str, np.ndarray]]:
     """Return the name and the rows of each group, sorted by time; words stay as the file has them."""
+    import polars
+
     if by is None:
         rows = np.arange(frame.height)
         return [("", rows if moments.kind == "word" else np.argsort(moments.values, kind="stable"))]
-    codes = frame[by].cast(str).fill_null("(none)").to_numpy()
-    names, inverse = np.unique(codes.astype(str), return_inverse=True)
+    text = frame[by].cast(polars.String).fill_null("(none)")
+    names = text.unique().sort()
+    inverse = text.cast(polars.Enum(names)).to_physical().to_numpy()
     order = np.arange(frame.height) if moments.kind == "word" else np.argsort(moments.values, kind="stable")
     order = order[np.argsort(inverse[order], kind="stable")]
     bounds = np.cumsum(np.bincount(inverse))[:-1]

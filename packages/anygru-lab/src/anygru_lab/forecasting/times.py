@@ -85,7 +85,12 @@ def read(column: "polars.Series", where: str, form: str | None = None, day_first
     if dtype.is_numeric() and form is None:
         return _of_numbers(column)
     if dtype in (polars.String, polars.Categorical, polars.Enum) or dtype.is_numeric():
-        return _of_text(column.cast(polars.String), where, form, day_first)
+        text = column.cast(polars.String)
+        different = text.unique(maintain_order=True)
+        if len(different) > len(text) // 2:
+            return _of_text(text, where, form, day_first)
+        found = _of_text(different, where, form, day_first)  # series at the same times share their texts
+        return found._replace(values=found.values[text.cast(polars.Enum(different)).to_physical().to_numpy()])
     raise UsageError(f"{where} holds no times but {dtype}; name the right column with --time")
 
 
