@@ -74,7 +74,7 @@ class Table:
         lengths = [len(each) for each in self.series]
         number = f"{len(lengths):,} series"
         least = "" if min(lengths) == max(lengths) else f"{min(lengths):,} to "
-        step = f" of {self.clock.name()}" if self.clock.step and self.clock.dated else ""
+        step = f" of {self.clock.name()}" if self.clock.step and self.clock.dated and max(lengths) > 1 else ""
         many = f", channels {', '.join(self.channels)}" if len(self.channels) > 1 else f", {self.channels[0]}"
         said = "".join(f"; {each}" for each in self.remarks)
         return f"{number} of {least}{count(max(lengths), 'step')}{step}{many}{said}"
