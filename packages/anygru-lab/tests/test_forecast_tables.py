@@ -518,3 +518,8 @@ def test_empty_lines_are_no_rows(tmp_path):
     path.write_text("day,sold\n\n")
     with pytest.raises(UsageError, match="has no rows"):
         read(path)
+
+
+def test_one_row_has_no_step(tmp_path):
+    (tmp_path / "t.csv").write_text("day,sold\n2024-01-01,3\n")
+    assert read(tmp_path / "t.csv").describe() == "1 series of 1 step, sold"
