@@ -124,6 +124,8 @@ class _Parts:
                 item = None
                 place += 1
             elif isinstance(item, torch.Tensor):
+                if item.dtype == torch.bool and item.ndim and axis < len(lengths) and item.shape[0] != lengths[axis]:
+                    raise IndexError(f"a mask of {item.shape[0]} for axis {axis} of {lengths[axis]}")
                 self.advanced.append((place, item))
                 self.basic += [_WHOLE] * (_axes_of(item) - 1)
                 axis += _axes_of(item) - 1

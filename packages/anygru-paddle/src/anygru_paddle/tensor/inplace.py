@@ -91,6 +91,16 @@ def _reformed(x: "Tensor", function: Callable[..., torch.Tensor], args: Any, kwa
     return x
 
 
+def _refuse_growth(x: "Tensor", others: list[torch.Tensor]) -> None:
+    """Raise Paddle's ValueError if the result would broadcast to another shape than that of `x`."""
+    for other in others:
+        if _shape(other) != _shape(x) and (grown := math.broadcast_shape(_shape(x), _shape(other))) != list(_shape(x)):
+            raise ValueError(
+                f"The shape of broadcast output {grown} is different from that of inplace tensor {list(_shape(x))} in the "
+                "Inplace operation."
+            )
+
+
 def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..., Tensor]":
     """The method `called` that puts what `function` computes into the place of its first argument."""
     name = function.__name__
@@ -99,12 +109,14 @@ def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..
     def method(x: "Tensor", *args: Any, **kwargs: Any) -> "Tensor":
         need_tensor(x, "x", called)
         x = wrap(x)
+        others = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+        if name in _OF_ONE_SHAPE:
+            _refuse_growth(x, others)
         if name not in _TRUTHS:  # those have no gradient, and Paddle 2.6.2 lets them overwrite a leaf (recorded)
             refuse_leaf(x)
         if name in _FORMS and (reformed := _reformed(x, function, args, kwargs)) is not None:
             return reformed
         before = x
-        others = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
         if any(map(_is_recorded, (x, *others))):
             before = wrap(torch.clone(x))  # the gradient may need the value that is overwritten
         if name in _ARITHMETIC and others and _dtype(others[0]) != _dtype(x):
@@ -128,6 +140,7 @@ _TRUTHS = {
 }  # fmt: skip
 _FORMS = {"flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"}
 _ARITHMETIC = {"add", "divide", "floor_divide", "multiply", "remainder", "subtract"}
+_OF_ONE_SHAPE = _TRUTHS | _ARITHMETIC | {"_lerp", "gcd", "hypot", "lcm", "ldexp", "masked_fill"}
 # Paddle 2.6.2 composes these of several operations in place, and counts each (recorded).
 _FURTHER_COUNTS = {"gcd": 2, "hypot": 2, "ldexp": 1, "masked_fill": 1, "nan_to_num": 2}
 _FUNCTIONS: dict[ModuleType, str] = {

@@ -78,11 +78,12 @@ def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Ten
 
 @operation
 def transpose(x: torch.Tensor, perm: Sequence[int], name: str | None = None) -> torch.Tensor:
-    """The axes of `x` in the order `perm`."""
+    """The axes of `x` in the order `perm`; those that a shorter `perm` leaves out keep their places."""
     need_tensor(x, "x", "transpose")
     if isinstance(perm, int):
         raise ValueError(f"(InvalidArgument) transpose(): perm must be a list of {x.ndim} axes, but got {perm}")
-    return torch.permute(x, as_sizes(perm))
+    axes = as_sizes(perm)
+    return torch.permute(x, [*axes, *range(len(axes), x.ndim)])
 
 
 @operation

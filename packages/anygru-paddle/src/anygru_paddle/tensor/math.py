@@ -251,9 +251,10 @@ def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | 
         raise ValueError(f"'mode' in 'take' should be 'raise', 'wrap', 'clip', but received {mode}.")
     count = torch.Tensor.numel(x)
     flat, index = torch.flatten(x), torch.Tensor.to(index, torch.int64)
+    if not count and torch.Tensor.numel(index):
+        kind = EnforceNotMet if mode == "wrap" and not x.shape[0] else ValueError  # (recorded, 2.6.2)
+        raise kind("(InvalidArgument) take(): nothing to take from a tensor without elements")
     if mode == "wrap":
-        if not count:
-            raise EnforceNotMet("(InvalidArgument) take(): nothing to take from a tensor without elements")
         index = torch.remainder(index, count)
     elif mode == "clip":
         index = torch.clamp(index, 0, count - 1)

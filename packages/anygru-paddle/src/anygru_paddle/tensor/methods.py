@@ -27,7 +27,6 @@ from . import (
     special,
     stat,
 )
-from .operation import plain
 from .operators import OPERATORS
 
 if TYPE_CHECKING:
@@ -62,8 +61,8 @@ def _dim(self: "Tensor") -> int:
 
 
 def _transposed(self: "Tensor") -> torch.Tensor:
-    """The axes in reverse order."""
-    return manipulation.transpose(self, list(range(self.ndim))[::-1])
+    """The axes in reverse order; a tensor of one axis is its own (recorded, 2.6.2)."""
+    return self if self.ndim == 1 else manipulation.transpose(self, list(range(self.ndim))[::-1])
 
 
 def _contiguous(self: "Tensor") -> torch.Tensor:
@@ -84,7 +83,7 @@ def _absolute(self: torch.Tensor) -> torch.Tensor:
 
 def _contains(self: "Tensor", value: Any) -> bool:
     """Whether any element equals `value`."""
-    return bool((plain(self) == value).any())
+    return bool((self == value).any())
 
 
 class _No(int):

@@ -233,7 +233,7 @@ class Tensor(Differentiable):
             RuntimeError: for a tensor of another dtype.
         """
         need_tensor(other, "other", "copy_")
-        if _torch_dtype(other) != _torch_dtype(self):
+        if _torch_dtype(other) != _torch_dtype(self) and torch.Tensor.numel(self):
             raise no_kernel(
                 f"(PreconditionNotMet) Tensor {self.name} has different data type with Tensor {getattr(other, 'name', '')}: "
                 f"{self.dtype} and {torch_dtype(other.dtype)}, Tensor Copy cannot be performed!".replace(

@@ -172,6 +172,8 @@ def glu(x: torch.Tensor, axis: int = -1, name: str | None = None) -> torch.Tenso
     need_tensor(x, "x", "glu")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"Expected value range of `axis` is [{-x.ndim}, {x.ndim}), but received axis: {axis}")
+    if x.shape[axis] % 2:
+        raise ValueError(f"(InvalidArgument) glu(): an axis of {x.shape[axis]} has no halves")
     need_float(x, "glu")
     return _nn.glu(x, axis)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ...base.errors import no_kernel
 from ...framework.dtype import torch_dtype
 from ...tensor.creation import diag_embed as diag_embed
 from ...tensor.operation import need_tensor, operation, plain
@@ -15,7 +16,11 @@ __all__ = ["diag_embed", "gather_tree", "sequence_mask"]
 def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
     """Ones for the first x steps of `maxlen` (the longest), zeros after, along a new last axis."""
     need_tensor(x, "x", "sequence_mask")
-    steps = int(maxlen) if maxlen is not None else int(x.max()) if torch.Tensor.numel(x) else 0
+    steps = -1 if maxlen is None else int(maxlen)
+    if steps < 0:
+        steps = int(x.max()) if torch.Tensor.numel(x) else 0
+    if steps < 0:
+        raise no_kernel(f"(PreconditionNotMet) sequence_mask(): no sequence is {steps} steps long")
     return torch.lt(torch.arange(steps), torch.unsqueeze(x, -1)).to(torch_dtype(dtype))
 
 
