@@ -1,5 +1,6 @@
 """Parameters, and the questions about mode and build that scripts ask."""
 
+import contextlib
 import copy
 from typing import Any
 
@@ -90,6 +91,7 @@ def in_pir_mode() -> bool:
 
 
 use_pir_api = in_pir_mode
+_stride_in_no_check_dy2st_diff = contextlib.nullcontext  # tells 2.6.2 what to check in a static graph; PaddleOCR calls it
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

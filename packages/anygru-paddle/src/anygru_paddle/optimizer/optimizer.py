@@ -93,10 +93,11 @@ class Optimizer:
     def _add_group(self, group: dict[str, Any]) -> None:
         params = group["params"]
         params = [params] if isinstance(params, torch.Tensor) else list(params)
+        known = {id(each) for each in self._parameter_list}
         for each in params:
             if not isinstance(each, torch.Tensor):
                 raise TypeError(f"optimizer: parameters must be Tensors, got {type(each).__name__}")
-            if any(each is known for known in self._parameter_list):
+            if id(each) in known:
                 raise ValueError("some parameters appear in more than one parameter group")
             self._parameter_list.append(cast(EagerParamBase, each))
         options = {key: value for key, value in group.items() if key != "params"}
@@ -158,12 +159,14 @@ class Optimizer:
             raise NotImplementedError(f"{type(self).__name__} has no update rule")
         rate = self.get_lr()
         alike: dict[Any, tuple[Group, list[tuple[torch.Tensor, ...]]]] = {}
+        turns: dict[int, int] = {}  # a parameter that is listed twice takes two steps, one after the other (recorded, 2.6.2)
         with torch.no_grad():
             for group, parameter, gradient in self._treated(params_grads):
                 options = self._options(parameter, group)
                 _, values = self._state(parameter, options)
                 options["lr"] = rate * self._rate_factor(parameter, group)
-                key = *options.values(), _torch_dtype(parameter), parameter.device
+                turn = turns[id(parameter)] = turns.get(id(parameter), 0) + 1
+                key = turn, *options.values(), _torch_dtype(parameter), parameter.device
                 alike.setdefault(key, (options, []))[1].append((plain(parameter), plain(gradient), *values))
             for options, rows in alike.values():
                 parameters, gradients, *state = (list(column) for column in zip(*rows, strict=True))
