@@ -107,6 +107,19 @@ def test_a_loaded_layer_computes_what_the_layer_did(case, tmp_path):
         assert all(each.stop_gradient for each in _flat(found))  # in evaluation, as Paddle 2.6.2 (recorded)
 
 
+def test_train_of_a_layer_saved_in_evaluation(tmp_path):
+    """Paddle 2.6.2 (recorded): the newer BatchNorm stays in evaluation, the older one and dropout train."""
+    layer = nn.Sequential(nn.BatchNorm1D(3), nn.BatchNorm(3), nn.Dropout(0.5))
+    layer.eval()
+    paddle.jit.save(layer, str(tmp_path / "net"), [InputSpec([None, 3])])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    loaded.train()
+    found = loaded(paddle.arange(120.0).reshape([40, 3]))
+    newer, older = (getattr(loaded, own) for name, own in loaded._persistable_var_name_dict.items() if "w_1" in name)
+    assert float(newer.abs().sum()) == 0 and float(older.min()) > 5
+    assert 0 < (found.numpy() == 0).sum() < 120
+
+
 @pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
 def test_a_loaded_recurrent_layer_has_the_layers_gradients(kind, tmp_path):
     layer = kind(3, 4, num_layers=2, direction="bidirectional")

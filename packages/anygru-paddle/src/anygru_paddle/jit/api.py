@@ -16,6 +16,7 @@ from anygru.extend import not_covered
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.recording import recording
 from ..nn.layer.layers import Layer
+from ..nn.layer.norm import BatchNorm, _BatchNormBase
 from ..static.input import InputSpec
 from ..tensor.tensor import Tensor
 from . import translated_layer
@@ -151,8 +152,8 @@ def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[st
     programs: dict[str, Any] = {}
     try:
         for mode in ("eval", "train"):
-            for each in layers:
-                each.training = mode == "train"
+            for each, training in zip(layers, modes, strict=True):
+                each.training = mode == "train" and (training or not _keeps_evaluation(each))
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the layer gives its warnings when it is called
@@ -165,6 +166,11 @@ def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[st
         for each, training in zip(layers, modes, strict=True):
             each.training = training
     return programs
+
+
+def _keeps_evaluation(layer: Layer) -> bool:
+    """Whether train() of the loaded layer leaves this one in evaluation: the newer BatchNorm alone (recorded, 2.6.2)."""
+    return isinstance(layer, _BatchNormBase) and not isinstance(layer, BatchNorm)
 
 
 def _unrecorded(error: Exception) -> Exception:
