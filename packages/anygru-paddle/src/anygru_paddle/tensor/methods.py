@@ -82,8 +82,8 @@ def _absolute(self: torch.Tensor) -> torch.Tensor:
 
 
 def _contains(self: "Tensor", value: Any) -> bool:
-    """Whether any element equals `value`."""
-    return bool((self == value).any())
+    """Whether any element equals `value`; never for a tensor without axes, over which Python cannot go (recorded, 2.6.2)."""
+    return self.ndim > 0 and bool((self == value).any())
 
 
 class _No(int):

@@ -240,9 +240,9 @@ class Tensor(Differentiable):
                     "torch.", "paddle."
                 )
             )
+        if not torch.Tensor.numel(self) and isinstance(other, Tensor):
+            self.stop_gradient = other.stop_gradient  # an empty tensor takes this over (recorded, 2.6.2)
         if _torch_shape(other) != _torch_shape(self):
-            if not torch.Tensor.numel(self) and isinstance(other, Tensor):
-                self.stop_gradient = other.stop_gradient  # an empty tensor takes this over (recorded, 2.6.2)
             self.data = torch.Tensor.clone(plain(other.detach()))
             return
         with torch.no_grad():
