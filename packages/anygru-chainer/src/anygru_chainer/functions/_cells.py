@@ -12,7 +12,7 @@ round: each step would work on stacked copies with negated update rows, which do
 must have the gates of the forward pass as well. And a first step leaves U out, biases included.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -27,24 +27,31 @@ from ._checks import expect
 
 Tensor = torch.Tensor
 Found = list[Tensor | tuple[Tensor, Tensor] | None]
+Entering = Callable[[Tensor], Tensor]
+linear = torch.nn.functional.linear
+sigmoid_gradient, tanh_gradient = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
+"""The gradient of an input from that of the output and the output."""
 
 
 class Step(TorchFunction):
-    """Subclass it and define `step` and `gradients`, and `compute` for gradients that are differentiated themselves."""
+    """Subclass it and define `arithmetic` and `gradients`."""
 
     _tensors: Sequence[Tensor] = ()
     """The inputs, in the memory of the arrays."""
     _saved: tuple[Tensor, ...] = ()
     """What `gradients` needs of the forward pass."""
-    _summed: Tensor | None = None
-    """The sums that enter the gates."""
+    _summed: Sequence[Tensor] = ()
+    """The sums that entered the gates in the forward pass."""
 
-    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The outputs for some inputs, none of which has a graph of torch; it sets `_saved` and `_summed`."""
+    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """The outputs for some inputs, differentiable by torch, and what `gradients` needs.
+
+        The sums that enter a gate go through `entering` first.
+        """
         raise NotImplementedError
 
-    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
-        """The gradients of the wanted inputs; None or anything for the others.
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
+        """The gradients of the wanted inputs, None or anything for the others, from those of the outputs, not all of them None.
 
         A pair of matrices means their product, and no gradient is part of another tensor.
         """
@@ -53,7 +60,18 @@ class Step(TorchFunction):
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
         self._in_arrays = arrays
         self._tensors = tensors = list(map(as_tensor, arrays))
-        return tuple(map(as_array, self.step(tensors)))
+        self._summed = summed = []
+
+        def keep(sums: Tensor) -> Tensor:
+            summed.append(sums)
+            return sums
+
+        outputs, self._saved = self.arithmetic(tensors, keep)
+        return tuple(map(as_array, outputs))
+
+    def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        values = iter(self._summed)
+        return self.arithmetic(inputs, lambda sums: _with_values(sums, next(values, None)))[0]
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return self.backward_accumulate(target_input_indexes, grad_outputs, (None,) * len(target_input_indexes))
@@ -62,8 +80,10 @@ class Step(TorchFunction):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """The gradients; those of parameters are added to what the later steps gave, in its place."""
+        outputs = [i for i, gy in enumerate(grad_outputs) if gy is not None]
+        if not outputs:
+            return grad_inputs
         if config.enable_backprop:
-            outputs = [i for i, gy in enumerate(grad_outputs) if gy is not None]
             gys = [grad_outputs[i] for i in outputs]
             found = self._differentiable_backward(list(target_input_indexes), outputs, gys)
             both = zip([found.get(i) for i in target_input_indexes], grad_inputs, strict=True)
@@ -71,9 +91,14 @@ class Step(TorchFunction):
         wanted = [False] * len(self._tensors)
         for i in target_input_indexes:
             wanted[i] = True
-        gys = [None if gy is None else as_tensor(gy._data[0]) for gy in grad_outputs]
-        grads = self.gradients(self._tensors, gys, wanted)
+        tensors = [None if gy is None else as_tensor(gy._data[0]) for gy in grad_outputs]
+        grads = self.gradients(self._tensors, tensors, wanted)
         return tuple(map(_added, map(grads.__getitem__, target_input_indexes), grad_inputs))
+
+
+def _with_values(computed: Tensor, values: Tensor | None) -> Tensor:
+    """`values` with the derivatives of `computed`: gates of the forward pass, though the parameters are others now."""
+    return computed if values is None else values + (computed - computed.detach())
 
 
 def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> Variable | None:
@@ -94,9 +119,9 @@ def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> 
     return found
 
 
-def _linear(x: Tensor, W: Tensor, b: Tensor | None, out: Tensor) -> Tensor:
-    """`x @ W.T + b` in `out`."""
-    return torch.mm(x, W.t(), out=out) if b is None else torch.addmm(b, x, W.t(), out=out)
+def _of_link(g: Tensor, x: Tensor) -> Found:
+    """The gradients of W and b of a link on x from that of its output."""
+    return [(g.t(), x), g.sum(0)]
 
 
 class GRUStep(Step):
@@ -119,53 +144,36 @@ class GRUStep(Step):
         expect(x.dtype.kind == "f", x.dtype == b_x.dtype, x.ndim == 2, x.shape[1] == w_x.shape[1])
         expect(h.dtype == b_h.dtype, h.ndim == 2, h.shape[1] == w_h.shape[1], h.shape[0] == x.shape[0])
 
-    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         h, x, w_r, b_r, w_z, b_z, w, b, u_r, c_r, u_z, c_z, u, c = inputs
-        sums = x.new_empty(3, len(x), len(b))
-        for i, (w_x, b_x, w_h, b_h) in enumerate(((w_r, b_r, u_r, c_r), (w_z, b_z, u_z, c_z))):
-            _linear(x, w_x, b_x, sums[i]).addmm_(h, w_h.t()).add_(b_h)
-        gates = torch.empty_like(sums)
-        reset, update = torch.sigmoid(sums[:2], out=gates[:2])
+        reset = entering(linear(x, w_r, b_r).addmm_(h, u_r.t()).add_(c_r)).sigmoid()
+        update = entering(linear(x, w_z, b_z).addmm_(h, u_z.t()).add_(c_z)).sigmoid()
         kept = reset * h
-        _linear(x, w, b, sums[2]).addmm_(kept, u.t()).add_(c)
-        candidate = torch.tanh(sums[2], out=gates[2])
-        self._saved, self._summed = (gates, kept), sums
-        return (torch.addcmul(h, update, candidate - h),)
+        candidate = entering(linear(x, w, b).addmm_(kept, u.t()).add_(c)).tanh()
+        return (torch.addcmul(h, update, candidate - h),), (reset, update, candidate, kept)
 
-    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
-        (gy,), (gates, kept) = gys, self._saved
-        if gy is None:
-            return [None] * len(inputs)
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
+        (gy,), (reset, update, candidate, kept) = gys, self._saved
         h, x, w_r, _, w_z, _, w, _, u_r, _, u_z, _, u, _ = inputs
-        reset, update, candidate = gates
-        sums = torch.empty_like(gates)
-        g_reset, g_update, g_candidate = sums
-        torch.mul(gy * update, 1 - candidate * candidate, out=g_candidate)
-        torch.mul(gy * (candidate - h), update * (1 - update), out=g_update)
+        g_update = sigmoid_gradient(gy * (candidate - h), update)
+        g_candidate = tanh_gradient(gy * update, candidate)
         g_kept = g_candidate @ u
-        torch.mul(g_kept * h, reset * (1 - reset), out=g_reset)
+        g_reset = sigmoid_gradient(g_kept * h, reset)
         grads: Found = [None, None]
         if wanted[0]:
             grads[0] = (gy * (1 - update)).addcmul_(g_kept, reset).addmm_(g_reset, u_r).addmm_(g_update, u_z)
         if wanted[1]:
             grads[1] = (g_reset @ w_r).addmm_(g_update, w_z).addmm_(g_candidate, w)
-        biases = sums.sum(1).unbind()
-        for first, enters in ((2, (x, x, x)), (8, (h, h, kept))):
-            for i, (g, source) in enumerate(zip(sums, enters, strict=True)):
-                grads.append((g.t(), source))
-                grads.append(biases[i].clone() if wanted[first + 2 * i + 1] else None)
+        for g, entered in (
+            (g_reset, x),
+            (g_update, x),
+            (g_candidate, x),
+            (g_reset, h),
+            (g_update, h),
+            (g_candidate, kept),
+        ):
+            grads += _of_link(g, entered)
         return grads
-
-    def compute(self, h: Tensor, x: Tensor, *parameters: Tensor) -> Tensor:  # type: ignore[override]
-        values = (None, None, None) if self._summed is None else self._summed
-        w_r, b_r, w_z, b_z, w, b, u_r, c_r, u_z, c_z, u, c = parameters
-        linear = torch.nn.functional.linear
-        reset, update = (
-            torch.sigmoid(_with_values(linear(x, w_x, b_x) + linear(h, w_h, b_h), kept))
-            for (w_x, b_x, w_h, b_h), kept in zip(((w_r, b_r, u_r, c_r), (w_z, b_z, u_z, c_z)), values, strict=False)
-        )
-        candidate = torch.tanh(_with_values(linear(x, w, b) + linear(reset * h, u, c), values[2]))
-        return update * candidate + (1 - update) * h
 
 
 class GRUFirstStep(Step):
@@ -178,32 +186,17 @@ class GRUFirstStep(Step):
         type_check._argname((x, w_z), ("x", "W"))
         expect(x.dtype.kind == "f", x.dtype == b_z.dtype, x.ndim == 2, x.shape[1] == w_z.shape[1])
 
-    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         x, w_z, b_z, w, b = inputs
-        sums = x.new_empty(2, len(x), len(b))
-        _linear(x, w_z, b_z, sums[0])
-        _linear(x, w, b, sums[1])
-        update, candidate = torch.sigmoid(sums[0]), torch.tanh(sums[1])
-        self._saved, self._summed = (update, candidate), sums
-        return (update * candidate,)
+        update, candidate = entering(linear(x, w_z, b_z)).sigmoid(), entering(linear(x, w, b)).tanh()
+        return (update * candidate,), (update, candidate)
 
-    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
         (gy,), (update, candidate) = gys, self._saved
-        if gy is None:
-            return [None] * len(inputs)
         x, w_z, _, w, _ = inputs
-        g_update = gy * candidate * (update * (1 - update))
-        g_candidate = gy * update * (1 - candidate * candidate)
-        return [
-            (g_update @ w_z).addmm_(g_candidate, w) if wanted[0] else None,
-            (g_update.t(), x), g_update.sum(0), (g_candidate.t(), x), g_candidate.sum(0),
-        ]  # fmt: skip
-
-    def compute(self, x: Tensor, w_z: Tensor, b_z: Tensor, w: Tensor, b: Tensor) -> Tensor:  # type: ignore[override]
-        values = (None, None) if self._summed is None else self._summed
-        linear = torch.nn.functional.linear
-        update = torch.sigmoid(_with_values(linear(x, w_z, b_z), values[0]))
-        return update * torch.tanh(_with_values(linear(x, w, b), values[1]))
+        g_update, g_candidate = sigmoid_gradient(gy * candidate, update), tanh_gradient(gy * update, candidate)
+        g_x = (g_update @ w_z).addmm_(g_candidate, w) if wanted[0] else None
+        return [g_x, *_of_link(g_update, x), *_of_link(g_candidate, x)]
 
 
 class LSTMStep(Step):
@@ -235,68 +228,36 @@ class LSTMStep(Step):
             h, u = in_types[4:]
             expect(h.dtype == u.dtype, h.ndim == 2, h.shape[1] == u.shape[1], h.shape[0] == x.shape[0])
 
-    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         c, x, w, b = inputs[:4]
-        sums = torch.nn.functional.linear(x, w, b)
+        sums = linear(x, w, b)
         if len(inputs) > 4:
             sums.addmm_(inputs[4], inputs[5].t())
-        # [4, B, N]: candidate, input gate, forget gate, output gate; a copy in any case, as the sums are kept as well
-        gates = sums.view(*c.shape, 4).permute(2, 0, 1).clone(memory_format=torch.contiguous_format)
-        candidate, enters, stays, leaves = gates.unbind()
-        candidate.tanh_()
-        gates.narrow(0, 1, 3).sigmoid_()
+        # [4, B, N]: candidate, input gate, forget gate, output gate
+        apart = entering(sums).view(*c.shape, 4).permute(2, 0, 1).contiguous()
+        candidate, gates = apart.select(0, 0).tanh(), apart.narrow(0, 1, 3).sigmoid()
+        enters, stays, leaves = gates.unbind()
         cells = torch.addcmul(candidate * enters, stays, c)
         squashed = cells.tanh()
-        self._saved, self._summed = (gates, squashed), sums
-        return cells, leaves * squashed
+        return (cells, leaves * squashed), (candidate, gates, squashed)
 
-    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
         g_cells, g_out = gys
-        gates, squashed = self._saved
-        candidate, enters, stays, leaves = gates.unbind()
+        candidate, gates, squashed = self._saved
+        enters, stays, leaves = gates.unbind()
         c, x, w = inputs[:3]
-        raw = torch.empty_like(gates)
-        to_candidate, to_enters, to_stays, to_leaves = raw.unbind()
         if g_out is None:
-            g = torch.zeros_like(squashed) if g_cells is None else g_cells
-            to_leaves.zero_()
-        else:
-            g = g_out * leaves
-            g = torch.addcmul(g, g, squashed * squashed, value=-1)
-            if g_cells is not None:
-                g += g_cells
-            torch.mul(g_out, squashed, out=to_leaves)
-        torch.mul(g, enters, out=to_candidate)
-        torch.mul(g, candidate, out=to_enters)
-        torch.mul(g, c, out=to_stays)
-        to_candidate.addcmul_(to_candidate * candidate, candidate, value=-1)
-        opened = gates.narrow(0, 1, 3)
-        raw.narrow(0, 1, 3).mul_(torch.addcmul(opened, opened, opened, value=-1))
-        sums = raw.permute(1, 2, 0).reshape(x.shape[0], w.shape[0])
-        columns = sums.t()
-        grads: Found = [
-            g * stays if wanted[0] else None,
-            sums.mm(w) if wanted[1] else None,
-            (columns, x),
-            sums.sum(0) if wanted[3] else None,
-        ]
+            g_out = torch.zeros_like(squashed)
+        g = tanh_gradient(g_out * leaves, squashed)
+        if g_cells is not None:
+            g += g_cells
+        opened = sigmoid_gradient(torch.stack((g * candidate, g * c, g_out * squashed)), gates)
+        apart = torch.cat((tanh_gradient(g * enters, candidate).unsqueeze(0), opened))
+        sums = apart.permute(1, 2, 0).reshape(x.shape[0], w.shape[0])
+        grads = [g * stays if wanted[0] else None, sums.mm(w) if wanted[1] else None, *_of_link(sums, x)]
         if len(inputs) > 4:
-            grads += [sums.mm(inputs[5]) if wanted[4] else None, (columns, inputs[4])]
+            grads += [sums.mm(inputs[5]) if wanted[4] else None, (sums.t(), inputs[4])]
         return grads
-
-    def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        c, x, w, b = inputs[:4]
-        sums = torch.nn.functional.linear(x, w, b)
-        if len(inputs) > 4:
-            sums = sums + torch.nn.functional.linear(inputs[4], inputs[5])
-        candidate, enters, stays, leaves = _with_values(sums, self._summed).reshape(len(x), c.shape[1], 4).unbind(2)
-        cells = candidate.tanh() * enters.sigmoid() + stays.sigmoid() * c
-        return cells, leaves.sigmoid() * cells.tanh()
-
-
-def _with_values(computed: Tensor, values: Tensor | None) -> Tensor:
-    """`values` with the derivatives of `computed`: gates of the forward pass, though the parameters are others now."""
-    return computed if values is None else values + (computed - computed.detach())
 
 
 def gru_step(h: VariableLike, x: VariableLike, parameters: list[Any]) -> Variable:
