@@ -127,6 +127,20 @@ def test_a_second_ellipsis_is_an_index_error_and_in_debug_mode_a_value_error():
         x[..., ...]
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(-2, -2), [-2, 0, 0], ..., -1),
+        ([0, 1], ..., [1, 0], slice(1)),
+        (slice(None), None, [[0, 1]], ..., [[1, 2]]),
+        ([True, False], ..., 1, [0, 1, 1]),
+    ],
+)
+def test_arrays_on_both_sides_of_an_empty_ellipsis_are_separate_indices(key):
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(F.get_item(x, key).array, x[key])
+
+
 def test_a_state_for_one_sequence_serves_all_of_a_time_step():
     gru = L.NStepGRU(1, 3, 2, 0.0)
     steps, hx = [X, X], np.full((1, 1, 2), 0.3, np.float32)

@@ -46,7 +46,23 @@ def take(x: Tensor, slices: tuple[Key, ...]) -> Tensor:
         axis += width
     if any(isinstance(key, Tensor) for key in keys):  # beside an array NumPy takes an int for an array, too
         keys = [torch.tensor([key], device=x.device) if type(key) is int else key for key in keys]
+        kinds = [type(key) for key in keys]
+        if type(Ellipsis) in kinds and sum(map(_width, slices)) == x.ndim:
+            place = kinds.index(type(Ellipsis))
+            if Tensor in kinds[:place] and Tensor in kinds[place:]:
+                return _take_around(x, keys, place)
     return x[tuple(keys)]
+
+
+def _take_around(x: Tensor, keys: list[Key], place: int) -> Tensor:
+    """`x[keys]` with arrays on both sides of an ellipsis that stands for no axis.
+
+    NumPy (2.4, by its results) takes such arrays for separate ones and puts their axes first; torch leaves the ellipsis out.
+    """
+    arrays = [key for key in keys if isinstance(key, Tensor)]
+    axes = max(1 if key.dtype == torch.bool else key.ndim for key in arrays)
+    before = sum(not isinstance(key, Tensor) for key in keys[:place])
+    return x[(*keys[:place], None, *keys[place + 1 :])].squeeze(axes + before)
 
 
 def _width(key: Key) -> int:
