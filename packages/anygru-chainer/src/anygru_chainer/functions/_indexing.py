@@ -62,7 +62,8 @@ def _take_around(x: Tensor, keys: list[Key], place: int) -> Tensor:
     arrays = [key for key in keys if isinstance(key, Tensor)]
     axes = max(1 if key.dtype == torch.bool else key.ndim for key in arrays)
     before = sum(not isinstance(key, Tensor) for key in keys[:place])
-    return x[(*keys[:place], None, *keys[place + 1 :])].squeeze(axes + before)
+    apart = (*keys[:place], None, *keys[place + 1 :])
+    return x[apart].squeeze(axes + before)
 
 
 def _width(key: Key) -> int:
