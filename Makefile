@@ -43,6 +43,9 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 GPU := $(wildcard /dev/nvidia0 /dev/kfd)
 MACOS := $(filter Darwin,$(shell uname -s))
 
+# Tests and commands import the packages in hundreds of processes, which must find them compiled.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: train test test-all test-oldest test-wheel test-gpu lint format fuzz fuzz-covered bench docs clean
 
 train: $(READY)
