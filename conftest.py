@@ -13,6 +13,7 @@ import hypothesis
 import numpy as np
 import pytest
 import torch
+from warm_python import WarmPythons
 
 from anygru.facts import torch_private
 
@@ -79,6 +80,22 @@ def _poison(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         return  # torch's compiler cannot trace the patched functions
     for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
         monkeypatch.setattr(owner, name, _poisoned(getattr(owner, name)))
+
+
+@pytest.fixture(scope="session")
+def warm_pythons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPythons]:
+    """Processes that have imported torch; `warm_python.py` says which tests may use them."""
+    pythons = WarmPythons(tmp_path_factory.mktemp("warm"))
+    yield pythons
+    pythons.close()
+
+
+@pytest.fixture
+def warm_python(warm_pythons: WarmPythons, monkeypatch: pytest.MonkeyPatch) -> str:
+    """`sys.executable`, for a test whose programs need no start of their own: they begin with torch imported."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(sys, "executable", warm_pythons.start(os.environ))
+    return sys.executable
 
 
 @pytest.fixture(autouse=True)

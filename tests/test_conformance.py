@@ -3,11 +3,8 @@
 A program that fails is a failure, whatever the state of its dialect: nothing here is skipped or expected to fail.
 """
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,35 +33,13 @@ def check():
         sys.path.remove(str(CONFORMANCE))
 
 
-@pytest.fixture(scope="module")
-def forked():
-    """A process that has imported torch and runs programs in forks of itself, as a function in `check.run`'s place."""
-    server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "forked_run.py")],
-        env=dialects.environment(os.environ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def run(program, command, out, timeout=300):
-        variables = dialects.environment(os.environ) | {
-            "TRACE_OUT": str(out),
-            "PYTHONHASHSEED": "0",
-            "OMP_NUM_THREADS": "1",
-            "CONFORMANCE_DATA": str(program.parent / "data"),
-        }
-        variables["PYTHONPATH"] += os.pathsep + str(CONFORMANCE)
-        with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile("r") as output:
-            request = {"script": str(program), "folder": folder, "variables": variables, "output": output.name}
-            server.stdin.write(json.dumps(request | {"path": [str(CONFORMANCE)]}) + "\n")
-            server.stdin.flush()
-            status = int(server.stdout.readline())
-            return subprocess.CompletedProcess([str(program)], status, stdout=output.read())
-
-    with server:
-        yield run
-        server.stdin.close()
+@pytest.fixture
+def speaking(warm_pythons, monkeypatch):
+    """Python where the dialects have their original names, as `check.run` starts it, but with torch imported already."""
+    for variable, value in (dialects.environment(os.environ) | {"OMP_NUM_THREADS": "1"}).items():
+        monkeypatch.setenv(variable, value)
+    path = os.pathsep.join([str(CONFORMANCE), os.environ["PYTHONPATH"]])
+    return [warm_pythons.start(os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": path})]
 
 
 def test_programs_are_there():
@@ -72,9 +47,8 @@ def test_programs_are_there():
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=name)
-def test_program(program, check, forked, monkeypatch):
-    monkeypatch.setattr(check, "run", forked)
-    assert check.check(program, []) == []
+def test_program(program, check, speaking):
+    assert check.check(program, speaking) == []
 
 
 @pytest.mark.slow

@@ -1,18 +1,18 @@
 """Every example program, every program of the README and the guides, and every command line of theirs runs, and prints what
 the page says. `documents.py` says how they are found."""
 
-import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from documents import PAGES, ROOT, Command, Program, checking, contents, difference, matches, name_of
+from warm_python import WarmPythons
 
 from anygru import dialects
 
@@ -99,39 +99,29 @@ def environment() -> dict[str, str]:
     return dict(os.environ, OMP_NUM_THREADS="1", MPLBACKEND="agg", PYTHONPATH="", COLUMNS="100", TERM="dumb")
 
 
-def process(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600)
+def process(command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
+    variables = variables or environment()
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Run]:
-    """Runs a script in a fork of a process that has imported torch, and returns its output."""
-    servers: dict[bool, subprocess.Popen[str]] = {}
+# Keras hands its variables to h5py in the manner of NumPy 1.
+STRICT = ["-W", "error", "-W", "ignore:__array__ implementation:DeprecationWarning"]
+
+
+@pytest.fixture
+def forked(warm_pythons: WarmPythons) -> Run:
+    """Runs a script in a process that begins with torch imported, and returns its output."""
 
     def run(text: str, folder: Path, of_a_dialect: bool = False) -> str:
         variables = dialects.environment(environment()) if of_a_dialect else environment()
-        server = servers.get(of_a_dialect)
-        if server is None:
-            command = [sys.executable, str(Path(__file__).parent / "forked_run.py")]
-            server = subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            servers[of_a_dialect] = server
-        script, output, errors = folder / "_script.py", folder / "_output", folder / "_errors"
+        script = folder / "_script.py"
         script.write_text(text)
-        request = {"script": script, "folder": folder, "variables": variables, "output": output, "errors": errors}
-        assert server.stdin is not None
-        assert server.stdout is not None
-        print(
-            json.dumps(request | {"path": [], "strict": not of_a_dialect}, default=str), file=server.stdin, flush=True
-        )
-        status = int(server.stdout.readline())
-        assert status == 0, output.read_text() + errors.read_text()
-        return output.read_text()
+        options = [] if of_a_dialect else STRICT
+        return process([warm_pythons.start(variables), *options, str(script)], folder, variables)
 
-    yield run
-    for server in servers.values():
-        server.communicate()
+    return run
 
 
 def check(program: Program, folder: Path, forked: Run) -> None:

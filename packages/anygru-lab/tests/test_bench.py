@@ -16,6 +16,8 @@ from anygru.cli import main
 from anygru_lab.bench.measure import GPU_WORKER, HALF_MODULES, WORKER, Cell, Runner, Timing, compare
 from anygru_lab.bench.report import Row, print_rows, read_json
 
+pytestmark = pytest.mark.usefixtures("warm_python")
+
 
 def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times, picture = tmp_path / "times.json", tmp_path / "times.png"

@@ -103,6 +103,7 @@ def test_weights_are_the_best_models(finished):
     assert isinstance(build(shape, weights, file).gru, package.GRU)
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_a_process_streams_bytes_and_prints_its_speed(finished):
     arguments = ["sample", finished, "--prompt", "ten green", "--length", 30, "--seed", 5, "--temperature", 1]
     process = start(*arguments, "--bytes", errors="surrogateescape")
@@ -132,6 +133,7 @@ def test_frozen_weights(anygru, finished, tmp_path):
     only_line(anygru("sample", small, "--weights", "bfloat16"), "holds int8 weights, which cannot become bfloat16")
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_a_reader_that_leaves_is_no_error(finished):
     process = start("sample", finished, "--length", 1_000_000)
     process.stdout.buffer.read(10)

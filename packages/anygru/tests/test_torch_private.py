@@ -85,6 +85,7 @@ print("the same")
 """
 
 
+@pytest.mark.usefixtures("warm_python")
 @pytest.mark.parametrize("names", mostly_long([" ".join(NAMES), *NAMES]), ids=["all", *NAMES])
 def test_a_missing_name_costs_no_result(names):
     done = subprocess.run(

@@ -1,6 +1,5 @@
 """The kernels touch no byte past the end of a tensor."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,12 +11,15 @@ from helpers import mostly_long
 from anygru.backends.cpu_calls import native
 
 PROGRAM = Path(__file__).with_name("guard_pages.py")
-pytestmark = pytest.mark.skipif(sys.platform != "linux" or native is None, reason="needs Linux and the native module")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux" or native is None, reason="needs Linux and the native module"),
+    pytest.mark.usefixtures("warm_python"),
+]
 
 
 def run(variant: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-W", "error", str(PROGRAM), variant]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "2"})
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_a_byte_past_the_end_would_be_seen() -> None:

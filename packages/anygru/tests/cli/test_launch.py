@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from helpers import mostly_long, needs_dialects
 
+WARM = pytest.mark.usefixtures("warm_python")  # not where a signal or the whole of a launcher's life is the subject
 RESUMABLE = Path(__file__).parent.parent / "parallel" / "train_resumable.py"
 
 
@@ -42,6 +43,7 @@ def program(tmp_path):
     return write
 
 
+@WARM
 @pytest.mark.long
 @needs_dialects("paddle")
 def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path):
@@ -87,6 +89,7 @@ def test_a_killed_worker_restarts_the_job_where_it_was(tmp_path):
     np.testing.assert_allclose(found["losses"], expected["losses"], rtol=1e-12)
 
 
+@WARM
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "status", "words"),
@@ -116,6 +119,7 @@ def test_every_end_of_a_worker_ends_the_job(ending, status, words, program, tmp_
     assert done.seconds < 60
 
 
+@WARM
 @pytest.mark.slow
 def test_restarts_end(program, tmp_path):
     script = program("import sys; open('attempts', 'a').write('x'); sys.exit(4)")
@@ -193,6 +197,7 @@ def test_interrupting_the_launcher_ends_the_workers(program, tmp_path):
 SLOW_END = "peers._listening.close(), dist.destroy_process_group(), time.sleep(2), os._exit(7)"
 
 
+@WARM
 @pytest.mark.long
 @pytest.mark.parametrize("ending", ["os._exit(7)", "sys.exit(7)", SLOW_END])
 def test_the_exit_status_is_that_of_the_cause(ending, program, tmp_path):
@@ -215,6 +220,7 @@ def test_the_exit_status_is_that_of_the_cause(ending, program, tmp_path):
     assert last.endswith("ended with exit status 7")
 
 
+@WARM
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system which process is stopped")
 def test_a_stopped_worker_is_named_and_not_the_launchers_own_signal(program, tmp_path):
@@ -298,6 +304,7 @@ def listening():
 """
 
 
+@WARM
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads the sockets in /proc")
 @pytest.mark.parametrize("way", mostly_long(["launch", "restartable", "spawn"], 0))
 def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
@@ -316,6 +323,7 @@ def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
     assert set(re.findall(r"'(\w+)'", done.stdout)) == {"0100007F"}  # 127.0.0.1
 
 
+@WARM
 @pytest.mark.long
 def test_a_peer_that_has_ended_is_named(program, tmp_path):
     script = program(
@@ -334,6 +342,7 @@ def test_a_peer_that_has_ended_is_named(program, tmp_path):
     assert done.stderr.splitlines()[-1].endswith("(127.0.0.1) has ended")
 
 
+@WARM
 @pytest.mark.parametrize("status", mostly_long([0, 3], 0))
 def test_nothing_is_left_in_the_temporary_folder(status, tmp_path):
     (tmp_path / "tmp").mkdir()

@@ -39,6 +39,7 @@ def failing():
 def without():
     return torch.nn.Linear(3, 3), torch.randn(2, 3)
 """
+pytestmark = pytest.mark.usefixtures("warm_python")
 QUICK = ("--rounds", 1, "--seconds", 0.01)
 
 

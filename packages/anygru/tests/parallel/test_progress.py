@@ -23,6 +23,7 @@ sys.exit(7)
 """
 
 
+@pytest.mark.usefixtures("warm_python")
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "words", "status"),
