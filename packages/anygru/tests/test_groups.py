@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import close, mostly_long, numpy_sequence
+from helpers import close, numpy_sequence
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -114,7 +114,14 @@ def test_many_units_and_rows_on_several_threads(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize(("lengths", "fast"), mostly_long([([2, 3], True), ([2, 3], False), (None, False)]))
+@pytest.mark.parametrize(
+    ("lengths", "fast"),
+    [
+        ([2, 3], True),
+        pytest.param(None, True, marks=pytest.mark.long),
+        *(pytest.param(lengths, False, marks=pytest.mark.slow) for lengths in ([2, 3], None)),
+    ],
+)
 def test_gradients_by_finite_differences(name: str, lengths: list[int] | None, fast: bool) -> None:
     layer = make(name)
     x, h_0 = call(layer, steps=3, batch=2)

@@ -41,8 +41,22 @@ def test_compiles_without_warnings(language: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("weights", ["int8", "float32", "bfloat16"])
-@pytest.mark.parametrize("vectors", ["-march=native", ""], ids=["native", "plain"])
+@pytest.mark.parametrize(
+    ("weights", "vectors"),
+    [
+        ("int8", "-march=native"),
+        ("float32", ""),
+        *(
+            pytest.param(weights, vectors, marks=pytest.mark.slow)
+            for weights, vectors in (
+                ("int8", ""),
+                ("float32", "-march=native"),
+                ("bfloat16", "-march=native"),
+                ("bfloat16", ""),
+            )
+        ),
+    ],
+)
 def test_sanitizers_find_nothing(weights: str, vectors: str) -> None:
     compiler = tool("gcc", "gcc")
     for model in (anygru.GRU(3, 19, bidirectional=True), anygru.GRUCell(37, 7, reset="before")):
