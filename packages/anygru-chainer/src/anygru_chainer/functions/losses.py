@@ -87,6 +87,7 @@ def sigmoid_cross_entropy(x: Tensor, t: Tensor, normalize: bool = True, reduce: 
     loss = torch.nn.functional.binary_cross_entropy_with_logits(x, t.to(x.dtype), reduction="none") * counted
     if reduce == "no":
         return loss
+    # Where nothing counts the loss is 0, not 0 / 0 (Chainer 7.8.1, `sigmoid_cross_entropy.py`, read).
     return loss.sum() / (counted.sum().clamp(min=1) if normalize else max(len(x), 1))
 
 

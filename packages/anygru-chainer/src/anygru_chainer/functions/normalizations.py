@@ -122,6 +122,7 @@ def batch_normalization(x: VariableLike, gamma: VariableLike, beta: VariableLike
     if running_mean is not None:
         n = array_of(x).size // array_of(gamma).size
         _move_average(running_mean, function.mean, decay)
+        # A batch of one element keeps its variance, which is 0 (Chainer 7.8.1, `batch_normalization.py`, read).
         _move_average(running_var, function.var * (n / max(n - 1.0, 1.0)), decay)
     return y
 
@@ -162,6 +163,7 @@ def normalize(x: Tensor, eps: float = 1e-5, axis: tuple[int, ...] | int = 1) -> 
     """`x / (norm(x) + eps)` with the L2 norm along an axis or several (a tuple)."""
     check_axes((axis,) if isinstance(axis, int) else axis, x.ndim)
     norm = torch.linalg.vector_norm(x, dim=axis, keepdim=True) if axis != () else x.abs()
+    # eps is added (Chainer 7.8.1, `l2_normalization.py`, read); torch's `normalize` takes the larger of eps and the norm.
     return x / (norm + eps)
 
 

@@ -20,6 +20,7 @@ __all__ = ["dropout", "gaussian", "gumbel_softmax", "rrelu", "zoneout"]
 
 def dropout_mask(shape: tuple[int, ...], dtype: numpy.dtype[Any], ratio: float) -> numpy.ndarray:
     """A mask that drops with probability `ratio` and scales the rest, drawn from NumPy's global generator."""
+    # One draw in float64 for each element, whatever the dtype (Chainer 7.8.1, `noise/dropout.py`, read).
     kept = numpy.random.rand(*shape) >= ratio
     return dtype.type(1.0 / (1 - ratio)) * kept
 
@@ -89,6 +90,7 @@ def gaussian(mean: VariableLike, ln_var: VariableLike, *, eps: Any = None, retur
     """
     if eps is None:
         ln_var_variable = as_variable(ln_var)
+        # Drawn in float64 and then rounded, as in Chainer 7.8.1 (`noise/gaussian.py`, read).
         normal = numpy.random.standard_normal(ln_var.shape).astype(ln_var_variable.dtype)
         eps = ln_var_variable.device.send(normal)
     y = _gaussian(mean, ln_var, eps)

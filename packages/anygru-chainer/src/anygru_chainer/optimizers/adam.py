@@ -81,6 +81,7 @@ class AdamRule(
                 "Can't determine the bounds of AdaBound optimizer because the update steps have not been started."
             )
         hyper = self.hyperparam
+        # A schedule that changes `alpha` moves the bounds in proportion (Chainer 7.8.1, `adam.py`, read).
         final = hyper.final_lr * hyper.alpha / self.initial_alpha
         return final * (1.0 - 1.0 / (hyper.gamma * self.t + 1)), final * (1.0 + 1.0 / (hyper.gamma * self.t))
 
@@ -94,6 +95,7 @@ class AdamRule(
         second = v
         if hyper.amsgrad:
             second = torch.maximum(state["vhat"], v, out=state["vhat"])
+        # eps joins a root that is not corrected yet (Chainer 7.8.1, `adam.py`, read); torch's Adam corrects the root first.
         step = self.alpha_t / (second.to(grad.dtype).sqrt() + hyper.eps)
         if hyper.adabound:
             step = step.clamp(*self.bounds)

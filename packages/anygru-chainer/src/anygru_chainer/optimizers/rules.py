@@ -98,6 +98,7 @@ class AdaGradRule(TorchRule, lr=0.001, eps=1e-8):
     def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
         h = state["h"]
         h.addcmul_(grad, grad)
+        # eps is outside the root here and inside it in AdaDelta and RMSpropGraves (Chainer 7.8.1, read).
         param.sub_(grad * self.hyperparam.lr / (h.sqrt() + self.hyperparam.eps))
 
 

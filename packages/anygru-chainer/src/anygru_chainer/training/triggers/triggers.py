@@ -164,6 +164,8 @@ class TimeTrigger:
         self._next_time = period
 
     def __call__(self, trainer: "Trainer") -> bool:
+        # It fires once for each call, so periods that passed within one iteration are made up for one by one (Chainer 7.8.1,
+        # `time_trigger.py`, read).
         if self._next_time >= trainer.elapsed_time:
             return False
         self._next_time += self._period
