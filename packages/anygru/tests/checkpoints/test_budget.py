@@ -232,6 +232,27 @@ def many_chunks_that_are_not_there(folder: Path) -> Path:
     return folder / "x.h5"
 
 
+def _heap(folder: Path, place: int, length: int) -> Path:
+    """Two texts in a heap, its second object (number, count, length) with another number and length."""
+    with h5py.File(folder / "x.h5", "w") as file:
+        file.attrs["model_config"], file.attrs["keras_version"] = "a" * 16, "b" * 16
+    data = bytearray((folder / "x.h5").read_bytes())
+    second = data.index(b"GCOL") + 16 + 16 + 16
+    data[second : second + 16] = struct.pack("<HHIQ", place, 1, 0, length)
+    (folder / "x.h5").write_bytes(data)
+    return folder / "x.h5"
+
+
+@refused
+def a_heap_with_free_space_of_no_bytes(folder: Path) -> Path:
+    return _heap(folder, 0, 0)
+
+
+@refused
+def a_heap_with_an_object_of_all_bytes(folder: Path) -> Path:
+    return _heap(folder, 2, (1 << 64) - 16)
+
+
 # -- OneFlow ---------------------------------------------------------------------------------------------
 
 
@@ -478,6 +499,18 @@ def test_work_grows_with_the_size(tmp_path: Path) -> None:
         looks.append(looks_of(lambda: load_checkpoint(tmp_path / "x.pdparams").stored))
     assert looks[0] > 2_000
     assert looks[1] < 1.5 * looks[0]
+
+
+def test_texts_of_any_length_are_read_from_heaps(tmp_path: Path) -> None:
+    config = json.dumps({"class_name": "Sequential", "config": {"layers": []}, "more": ["x" * 3000] * 100})
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for number in range(300):
+            file.attrs[f"other{number}"] = "y" * number
+        file.attrs["model_config"], file.attrs["keras_version"] = config, "2.12.0"
+        for number in range(0, 300, 2):
+            del file.attrs[f"other{number}"]
+        file["a"] = np.ones(3)
+    assert list(load_checkpoint(tmp_path / "x.h5").stored) == ["a"]
 
 
 def test_chunks_of_hdf5_are_read_as_the_library_reads_them(tmp_path: Path) -> None:

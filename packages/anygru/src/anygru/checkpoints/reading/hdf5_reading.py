@@ -5,6 +5,8 @@ unpacks a chunk to whatever its compressed bytes unfold to, however large the ch
 """
 
 import math
+import re
+import struct
 import zlib
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
@@ -23,6 +25,10 @@ DEEPEST = 32
 
 _LONGEST_HEADER = 16_384
 """Bytes of an object's description; those of arrays have some hundreds."""
+
+_HEAP_HEADER = 16
+"""Bytes of a heap before its first object."""
+_HEAP_SIZE, _HEAP_OBJECT = struct.Struct("<Q"), struct.Struct("<H6xQ")
 
 _DEFLATE, _SHUFFLE, _FLETCHER = 1, 2, 3
 """Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins."""
@@ -62,11 +68,35 @@ class Reader:
         self._budget.take(2 * attribute.get_storage_size())
         if attribute.shape != () or attribute.dtype.kind not in "OS" or attribute.get_storage_size() > len(self._data):
             self._fail(group.name, f"the attribute {name} is no text")
+        if attribute.dtype.kind == "O":  # a text of any length is in a heap
+            self._check_heaps(group)
         value = group.attrs[name]
         self._budget.take(5 * len(value) if isinstance(value, bytes | str) else 0)
         if not isinstance(value, bytes | str):
             self._fail(group.name, f"the attribute {name} is no text")
         return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+    def _check_heaps(self, group: "h5.Group") -> None:
+        """Refuse a heap in which the library (HDF5 2.0, seen on damaged files) looks for the next object without an end.
+
+        A heap begins with "GCOL", a version, and its size; each of its objects with a number, a count, and its own size. The
+        library goes on by that size, also where it is 0 and the number says that the space is free.
+        """
+        if group.file.id.get_create_plist().get_sizes()[1] != _HEAP_SIZE.size:
+            self._fail(group.name, "its sizes are not of 8 bytes")
+        steps = len(self._data) // _HEAP_OBJECT.size  # heaps do not overlap
+        for found in re.finditer(rb"GCOL\x01", self._data):
+            place = found.start() + _HEAP_HEADER
+            if place > len(self._data):
+                continue
+            end = found.start() + min(_HEAP_SIZE.unpack_from(self._data, found.start() + 8)[0], len(self._data))
+            while place + _HEAP_OBJECT.size <= min(end, len(self._data)):
+                number, size = _HEAP_OBJECT.unpack_from(self._data, place)
+                length = _HEAP_OBJECT.size + (size + 7) // 8 * 8 if number else size
+                steps -= 1
+                if not 0 < length <= end - place or steps < 0:
+                    self._fail(group.name, f"damaged: the heap at byte {found.start()} has an object of {size} bytes")
+                place += length
 
     def read_group(self, group: "h5.Group", prefix: str = "", depth: int = 0) -> None:
         """Read the contents of a group and of the groups below it.
