@@ -91,9 +91,8 @@ def in_pir_mode() -> bool:
 
 
 use_pir_api = in_pir_mode
-_stride_in_no_check_dy2st_diff = (
-    contextlib.nullcontext
-)  # tells 2.6.2 what to check in a static graph; PaddleOCR calls it
+# It tells 2.6.2 what to check in a static graph; PaddleOCR calls it.
+_stride_in_no_check_dy2st_diff = contextlib.nullcontext
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

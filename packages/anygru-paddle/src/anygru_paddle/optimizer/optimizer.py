@@ -159,9 +159,8 @@ class Optimizer:
             raise NotImplementedError(f"{type(self).__name__} has no update rule")
         rate = self.get_lr()
         alike: dict[Any, tuple[Group, list[tuple[torch.Tensor, ...]]]] = {}
-        turns: dict[
-            int, int
-        ] = {}  # a parameter that is listed twice takes two steps, one after the other (recorded, 2.6.2)
+        # A parameter that is listed twice takes two steps, one after the other (recorded, 2.6.2).
+        turns: dict[int, int] = {}
         with torch.no_grad():
             for group, parameter, gradient in self._treated(params_grads):
                 options = self._options(parameter, group)
