@@ -48,8 +48,17 @@ def _gamma(x: Tensor) -> Tensor:
     return result.to(x.dtype)
 
 
-def _round_away(x: Tensor) -> Tensor:
-    return torch.sign(x) * torch.floor(x.abs() + 0.5)
+def round_away(x: Tensor) -> Tensor:
+    """The nearest whole number; of two, the one farther from 0."""
+    # Adding a half would round 0.49999997 of float32 up: the sum itself is rounded.
+    size = x.abs()
+    below = size.floor()
+    return torch.sign(x) * (below + (size - below >= 0.5))
+
+
+def _round_half_down(x: Tensor) -> Tensor:
+    below, above = x.floor(), x.ceil()
+    return torch.where(x - below <= above - x, below, above)
 
 
 class _CubeRoot(torch.autograd.Function):
@@ -77,8 +86,8 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "log1p": torch.log1p, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "square": torch.square,
     "cbrt": _cube_root, "rcbrt": lambda x: torch.copysign(x.abs().pow(-1 / 3), x),
     "reciprocal": torch.reciprocal, "abs": torch.abs, "sign": torch.sign, "negative": torch.neg,
-    "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "fix": torch.trunc, "round": _round_away,
-    "rint": lambda x: torch.ceil(x - 0.5),
+    "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "fix": torch.trunc, "round": round_away,
+    "rint": _round_half_down,
     "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "arcsin": torch.arcsin, "arccos": torch.arccos,
     "arctan": torch.arctan, "sinh": torch.sinh, "cosh": torch.cosh, "arcsinh": torch.arcsinh,
     "arccosh": torch.arccosh, "arctanh": torch.arctanh, "degrees": torch.rad2deg, "radians": torch.deg2rad,

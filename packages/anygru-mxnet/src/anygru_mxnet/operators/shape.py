@@ -322,6 +322,8 @@ def _tile(data: Tensor, reps: Sizes) -> Tensor:
 
 @operator("repeat")
 def _repeat(data: Tensor, repeats: int, axis: int | None = None) -> Tensor:
+    if int(repeats) == 0:
+        return data.new_empty(0)  # one empty axis, whichever was named (MXNet 1.9.1, recorded)
     return torch.repeat_interleave(data, int(repeats), axis)
 
 
