@@ -6,6 +6,10 @@ import pytest
 from anygru_mxnet import autograd, nd, random, sym
 
 
+def spread(*shape):
+    return nd.array(np.random.RandomState(sum(shape)).uniform(-1.4, 1.4, shape))
+
+
 def drawn(*shape):
     return nd.array(np.random.RandomState(1).uniform(0.2, 2, shape))
 
@@ -45,6 +49,87 @@ RECORDED = {
         [0.3208, 0.1604, 0.0658, 0.2687],
     ),
 }
+
+
+# An operator, its inputs, and the first numbers of its output and of each gradient in MXNet 1.9.1.
+GRADIENTS = {
+    "affine": (
+        lambda x: nd.GridGenerator(x, transform_type="affine", target_shape=(3, 2)),
+        [(1, 6)],
+        [0.23011, -2.14256, 1.01388, -1.35879],
+        [[0.3307, -0.1945, 3.4812, -0.3889]],
+    ),
+    "flow": (
+        lambda x: nd.GridGenerator(x, transform_type="warp"),
+        [(2, 2, 3, 4)],
+        [-1.59683, -1.23031, 0.26467, 1.41988],
+        [[0.3659, 0.4768, 0.4018, 0.3633]],
+    ),
+    "sampler": (
+        nd.BilinearSampler,
+        [(2, 3, 4, 5), (2, 2, 3, 3)],
+        [-0.72378, 0.12427, 0.26236, -0.43543],
+        [[0.3075, 0.053, 0.0, 0.3411], [1.9308, 0.6165, -0.3418, 1.1387]],
+    ),
+    "transformer": (
+        lambda x, y: nd.SpatialTransformer(x, y, (3, 3), transform_type="affine", sampler_type="bilinear"),
+        [(2, 1, 4, 5), (2, 6)],
+        [-0.00868, 0.05977, -0.16865, -0.20085],
+        [[0.1082, 0.175, 0.3056, 0.0841], [-1.9726, 5.2913, -5.2385, 0.559]],
+    ),
+    "own scores": (
+        lambda x: nd.contrib.interleaved_matmul_selfatt_qk(x, heads=2),
+        [(3, 2, 12)],
+        [0.27788, 0.32196, -0.45469, 0.99241],
+        [[-0.4365, -1.6612, -0.0711, -0.0581]],
+    ),
+    "own values": (
+        lambda x, a: nd.contrib.interleaved_matmul_selfatt_valatt(x, a, heads=2),
+        [(3, 2, 12), (4, 3, 3)],
+        [-0.32364, 1.04712, -2.91677, 1.20613],
+        [[0.0, 0.0, 0.0, 0.0], [0.7541, -0.0808, -0.2941, 0.9422]],
+    ),
+    "scores": (
+        lambda x, y: nd.contrib.interleaved_matmul_encdec_qk(x, y, heads=2),
+        [(4, 2, 6), (3, 2, 12)],
+        [0.68515, 0.11468, -0.41912, 0.33096],
+        [[-0.0065, -0.0552, -0.3564, -0.3221], [0.1158, 0.8464, -0.7266, 0.0]],
+    ),
+    "values": (
+        lambda x, a: nd.contrib.interleaved_matmul_encdec_valatt(x, a, heads=2),
+        [(3, 2, 12), (4, 4, 3)],
+        [2.89446, -1.50918, 0.40862, -2.88044],
+        [[0.0, 0.0, 0.0, 0.3063], [0.1745, -0.5973, -1.049, 0.0876]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_places_and_heads_with_their_gradients(name):
+    compute, shapes, expected, slopes = GRADIENTS[name]
+    inputs = [spread(*shape) for shape in shapes]
+    for x in inputs:
+        x.attach_grad()
+    with autograd.record():
+        y = compute(*inputs)
+    y.backward(nd.array(np.random.RandomState(0).rand(*y.shape)))
+    found = [y, *(x.grad for x in inputs)]
+    for numbers, first in zip(found, [expected, *slopes], strict=True):
+        assert np.allclose(numbers.asnumpy().ravel()[:4], first, atol=6e-5)
+
+
+def test_numbers_next_to_a_half_round_to_0():
+    below = nd.array([0.49999997, -0.49999997, 8388609.0, 0.5, -2.5])
+    assert nd.round(below).asnumpy().tolist() == [0, 0, 8388609, 1, -3]
+    assert nd.contrib.round_ste(below).asnumpy().tolist() == [0, 0, 8388609, 1, -3]
+    half = nd.array([-0.4998, 0.49951, 1.5, 2.5, -0.5], dtype="float16")
+    assert nd.rint(half).asnumpy().tolist() == [0, 0, 1, 2, -1]
+    assert nd.round(half).asnumpy().tolist() == [0, 0, 2, 3, -1]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_no_repeats_leave_one_empty_axis(axis):
+    assert nd.repeat(drawn(2, 3), repeats=0, axis=axis).shape == (0,)
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -13,13 +13,9 @@ from .ndarray import NDArray
 from .register import FUNCTIONS
 from .updates import CONTRIB
 
-boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
-arange_like = FUNCTIONS["_contrib_arange_like"]
-div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
-quadratic, gradientmultiplier = FUNCTIONS["_contrib_quadratic"], FUNCTIONS["_contrib_gradientmultiplier"]
-round_ste, sign_ste, index_copy = (FUNCTIONS[f"_contrib_{_name}"] for _name in ("round_ste", "sign_ste", "index_copy"))
-AdaptiveAvgPooling2D = FUNCTIONS["_contrib_AdaptiveAvgPooling2D"]
-ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
+globals().update(
+    {name.removeprefix("_contrib_"): each for name, each in FUNCTIONS.items() if name.startswith("_contrib_")}
+)
 adamw_update, mp_adamw_update = CONTRIB["adamw_update"], CONTRIB["mp_adamw_update"]
 multi_adamw_update, multi_mp_adamw_update = CONTRIB["multi_adamw_update"], CONTRIB["multi_mp_adamw_update"]
 multi_lamb_update, multi_mp_lamb_update = CONTRIB["multi_lamb_update"], CONTRIB["multi_mp_lamb_update"]

@@ -10,6 +10,7 @@ from torch import distributions as laws
 from torch.nn import functional
 
 from ..base import MXNetError, Sizes
+from .elementwise import round_away
 from .registry import operator, truth
 
 
@@ -60,6 +61,75 @@ def _adaptive_pooling(data: Tensor, output_size: Sizes = 1) -> Tensor:
     return functional.adaptive_avg_pool2d(data, (sizes[0], sizes[-1]))
 
 
+def _steps(size: int, data: Tensor) -> Tensor:
+    """Places from -1 to 1, the ends included; one place alone lies at -1."""
+    return torch.arange(size, dtype=data.dtype, device=data.device) * (2.0 / max(size - 1, 1)) - 1
+
+
+@operator("GridGenerator")
+def _grid_generator(data: Tensor, transform_type: str, target_shape: Sizes = (0, 0)) -> Tensor:
+    """The places to read, x before y, from six numbers of an affine map or from a flow that is added to each place."""
+    height, width = _pair(target_shape, 0) if transform_type == "affine" else data.shape[2:]
+    y, x = torch.meshgrid(_steps(height, data), _steps(width, data), indexing="ij")
+    if transform_type == "affine":
+        places = torch.stack([x, y, torch.ones_like(x)]).reshape(3, -1)
+        return (data.reshape(-1, 2, 3) @ places).reshape(-1, 2, height, width)
+    scale = data.new_tensor([max(width - 1, 1) / 2, max(height - 1, 1) / 2]).reshape(1, 2, 1, 1)
+    return data / scale + torch.stack([x, y])
+
+
+@operator("BilinearSampler", inputs=2)
+def _bilinear_sampler(data: Tensor, grid: Tensor, cudnn_off: bool | None = None) -> Tensor:
+    return functional.grid_sample(data, grid.permute(0, 2, 3, 1), align_corners=True)
+
+
+@operator("SpatialTransformer", inputs=2)
+def _spatial_transformer(
+    data: Tensor,
+    loc: Tensor,
+    target_shape: Sizes = (0, 0),
+    transform_type: str = "affine",
+    sampler_type: str = "bilinear",
+    cudnn_off: bool | None = None,
+) -> Tensor:
+    return _bilinear_sampler(data, _grid_generator(loc, transform_type, target_shape))
+
+
+def _heads(data: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
+    """The parts of (time, batch, heads * parts * size), each as (batch * heads, time, size)."""
+    time, batch, width = data.shape
+    split = data.reshape(time, batch * heads, parts, width // heads // parts).permute(2, 1, 0, 3)
+    return split.unbind(0)
+
+
+def _joined(attended: Tensor, heads: int) -> Tensor:
+    return attended.permute(1, 0, 2).reshape(attended.shape[1], attended.shape[0] // heads, -1)
+
+
+def _scores(queries: Tensor, keys: Tensor) -> Tensor:
+    return (queries / queries.shape[-1] ** 0.5) @ keys.mT
+
+
+@operator("_contrib_interleaved_matmul_selfatt_qk")
+def _self_scores(queries_keys_values: Tensor, heads: int) -> Tensor:
+    return _scores(*_heads(queries_keys_values, int(heads), 3)[:2])
+
+
+@operator("_contrib_interleaved_matmul_selfatt_valatt", inputs=2)
+def _self_attended(queries_keys_values: Tensor, attention: Tensor, heads: int) -> Tensor:
+    return _joined(attention @ _heads(queries_keys_values, int(heads), 3)[2], int(heads))
+
+
+@operator("_contrib_interleaved_matmul_encdec_qk", inputs=2)
+def _cross_scores(queries: Tensor, keys_values: Tensor, heads: int) -> Tensor:
+    return _scores(_heads(queries, int(heads), 1)[0], _heads(keys_values, int(heads), 2)[0])
+
+
+@operator("_contrib_interleaved_matmul_encdec_valatt", inputs=2)
+def _cross_attended(keys_values: Tensor, attention: Tensor, heads: int) -> Tensor:
+    return _joined(attention @ _heads(keys_values, int(heads), 2)[1], int(heads))
+
+
 @operator("khatri_rao")
 def _khatri_rao(*args: Tensor) -> Tensor:
     """Products of the columns' elements, each with each."""
@@ -76,7 +146,7 @@ def _quadratic(data: Tensor, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> 
 
 @operator("_contrib_round_ste", alike=True)
 def _round_ste(data: Tensor) -> Tensor:
-    return data + (torch.sign(data) * torch.floor(data.abs() + 0.5) - data).detach()
+    return data + (round_away(data) - data).detach()
 
 
 @operator("_contrib_sign_ste", alike=True)
