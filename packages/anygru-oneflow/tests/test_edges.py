@@ -143,6 +143,35 @@ def test_a_small_row_is_normalized_by_the_root_of_eps() -> None:
     np.testing.assert_allclose(flow.nn.functional.normalize(x, p=1.0, eps=1e-3).numpy()[0], [1.0, 0.0], rtol=1e-6)
 
 
+def test_a_number_without_dimensions_stays_one_when_flattened() -> None:
+    leaf = flow.tensor(2.0, requires_grad=True)
+    assert leaf.flatten().shape == flow.flatten(leaf, -1, 0).shape == ()
+    (leaf.flatten() * 3).backward()
+    assert (leaf.grad.item(), flow.ones(2, 3).flatten().shape) == (3.0, (6,))
+    with pytest.raises(IndexError):
+        leaf.flatten(1)
+
+
+def test_a_power_of_a_number_is_computed_in_the_type_of_its_exponent() -> None:
+    exponent = flow.tensor([0.5, -2.0, 3.0], dtype=flow.float64, requires_grad=True)
+    (0.3**exponent).sum().backward()
+    expected = 0.3 ** np.array([0.5, -2.0, 3.0])
+    np.testing.assert_allclose((0.3**exponent).detach().numpy(), expected, rtol=1e-14)
+    np.testing.assert_allclose(exponent.grad.numpy(), expected * np.log(0.3), rtol=1e-14)
+
+
+def test_batch_norm_keeps_its_options_as_float32() -> None:
+    """Recorded in 0.9.0 of float64: `x` is [[-1, -0.63, -0.26], [0.11, 0.48, 0.85]], and the layer sees its squares."""
+    layer = flow.nn.BatchNorm1d(3).to(flow.float64)
+    output = layer(flow.tensor(np.arange(6.0).reshape(2, 3) * 0.37 - 1) ** 2)
+    first = [0.9999795077019363, 0.9992793376359385, -0.9999533716951269]
+    np.testing.assert_allclose(output.numpy()[0], first, rtol=1e-14)
+    np.testing.assert_allclose(layer.running_mean.numpy()[0], 0.0506050120651722, rtol=1e-14)
+    np.testing.assert_allclose(layer.running_var.numpy()[0], 0.9487973082923299, rtol=1e-14)
+    with pytest.raises(ValueError, match="expected 2D or 3D input"):
+        layer(flow.ones(3).to(flow.float64))
+
+
 def test_ranges_that_end_before_they_begin() -> None:
     for count in (flow.arange(1, 0, 2), flow.arange(2, 0, 3), flow.arange(0, 1, -2)):
         assert (count.dtype, tuple(count.shape)) == (flow.int64, (0,))

@@ -168,8 +168,7 @@ def _power(input: Any, exponent: torch.Tensor) -> Any:
         return torch.pow(input, exponent)
     with torch._C.DisableTorchFunctionSubclass():
         known = torch.result_type(input, exponent)
-        base = input if isinstance(input, torch.Tensor) else torch.tensor(input)
-        return dress(_Power.apply(base.to(known), exponent.to(known)))
+        return dress(_Power.apply(torch.as_tensor(input, dtype=known), exponent.to(known)))
 
 
 def pow(input: Any, exponent: Any) -> Any:

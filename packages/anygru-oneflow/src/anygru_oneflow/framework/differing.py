@@ -16,8 +16,8 @@ from .dtype import dtype, plain, stored
 from .tensor import Tensor
 
 __all__ = [
-    "allclose", "argsort", "argwhere", "bincount", "flip", "log_softmax", "masked_fill", "masked_fill_", "masked_select",
-    "narrow", "nonzero", "pad", "roll", "softmax", "sort", "topk", "unique", "where",
+    "allclose", "argsort", "argwhere", "bincount", "flatten", "flip", "log_softmax", "masked_fill", "masked_fill_",
+    "masked_select", "narrow", "nonzero", "pad", "roll", "softmax", "sort", "topk", "unique", "where",
 ]  # fmt: skip
 
 
@@ -209,6 +209,12 @@ def copy_(self: Tensor, other: Any) -> None:
         torch.Tensor.copy_(self.detach(), source)
 
 
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The dimensions from one to another as one; a tensor of no dimensions stays one (recorded in 0.9.0)."""
+    flat = torch.flatten(input, start_dim, end_dim)
+    return flat if input.dim() else flat.reshape(())
+
+
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
     """Pieces of a dimension, in a new last one. Raises RuntimeError for one that is not there, as OneFlow does."""
     try:
@@ -219,7 +225,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 _functions: tuple[Callable[..., Any], ...] = (
     sort, argsort, softmax, log_softmax, copy_, allclose, masked_fill, masked_fill_, masked_select,
-    narrow, nonzero, topk, flip, roll, unfold,
+    flatten, narrow, nonzero, topk, flip, roll, unfold,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)

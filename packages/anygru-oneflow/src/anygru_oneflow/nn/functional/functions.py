@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional as _torch
 
@@ -216,8 +217,12 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """As torch's, but it also trains on a single value a channel: it becomes zero, the running variance NaN (recorded)."""
-    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    """As torch's, but it also trains on a single value a channel: it becomes zero, the running variance NaN (recorded).
+
+    Of float64, too, OneFlow 0.9.0 keeps `eps` and what remains of the running statistics as float32 (recorded).
+    """
+    changed, bound = 1 - float(np.float32(1 - momentum)), float(np.float32(eps))
+    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, changed, bound, False)
 
 
 def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated: bool = True) -> tuple[Any, Any]:

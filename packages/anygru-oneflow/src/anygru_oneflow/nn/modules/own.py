@@ -26,9 +26,9 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
     forward = adopted.forward
 
     def call(self: Any, input: Tensor) -> Tensor:
-        single = self.training and input.dim() > 1 and input.numel() == input.shape[1]
-        if self.momentum is None or not (single or input.is_global):
+        if self.momentum is None:
             return forward(self, input)
+        self._check_input_dim(input)
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
         tracked = self.track_running_stats
