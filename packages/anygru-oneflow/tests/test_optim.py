@@ -368,3 +368,47 @@ def test_an_optimizer_of_a_program_keeps_its_state() -> None:
     adam = flow.optim.Adam([again])
     stepped(adam, again)
     assert (adam._state["step"], sorted(adam._state[again])) == (1, ["exp_avg", "exp_avg_sq"])
+
+
+# What OneFlow 0.9.0 makes of [0.5, -1, 2] in three steps toward [1, 2, 3] (recorded).
+_DISPATCHED: list[tuple[str, int, dict[str, Any], list[float]]] = [
+    ("sgd", 0, {"l2": 0.01}, [0.583211, -0.48945, 2.163602]),
+    ("sgd", 0, {"weight_decay": 0.1}, [0.569872, -0.468969, 2.111796]),
+    ("momentum", 1, {"l2": 0.01, "dampening": 0.1}, [0.642029, -0.128567, 2.279244]),
+    ("momentum", 1, {"beta": 0.8, "nesterov": True}, [0.694747, 0.16848, 2.389493]),
+    ("momentum", 1, {"beta": 0.8, "maximize": True}, [0.334412, -1.993528, 1.668824]),
+    ("adam", 2, {}, [1.403691, 0.226344, 3.162148]),
+    ("adam", 2, {"weight_decay": 0.3, "l2": 0.1}, [1.138494, 0.27928, 2.865522]),
+    ("adam", 3, {"amsgrad": True, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-3}, [0.734957, -0.760999, 2.237637]),
+    ("adagrad", 1, {"lr_decay": 0.5, "train_step_val": 0}, [0.866944, -0.554649, 2.418202]),
+    ("adadelta", 2, {"rho": 0.8, "epsilon": 1e-3, "maximize": True, "learning_rate": 0.5, "l2": 0.5},
+     [0.389348, -1.111224, 1.888747]),
+    ("rmsprop", 1, {"epsilon": 1e-3, "decay_rate": 0.9, "l2": 0.1}, [0.856036, -0.295889, 2.509665]),
+    ("rmsprop", 2, {"epsilon": 1e-3, "centered": True}, [1.021352, 0.925182, 2.998641]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "tensors", "options", "expected"), _DISPATCHED)
+def test_programs_call_the_update_rules_by_their_names(
+    kernel: str, tensors: int, options: dict[str, Any], expected: list[float]
+) -> None:
+    weight = flow.nn.Parameter(flow.tensor([0.5, -1.0, 2.0]))
+    states = [flow.zeros_like(weight) for _ in range(tensors)]
+    for _ in range(3):
+        ((weight - flow.tensor([1.0, 2.0, 3.0])) ** 2 * 0.3).sum().backward()
+        update = getattr(flow._C, f"dispatch_{kernel}_update")
+        update(flow.optim.SGD([weight])._sgd, (weight, weight.grad, *states), **{"learning_rate": 0.1, **options})
+        weight.grad = None
+    np.testing.assert_allclose(weight.detach().numpy(), expected, atol=2e-6)
+
+
+def test_update_rules_refuse_options_that_they_have_not() -> None:
+    weight = flow.ones(2)
+    for refused in ({"momentum": 0.9}, {"rho": 0.9}):
+        with pytest.raises(TypeError, match=r"dispatch_sgd_update\(\) takes learning_rate, l2, weight_decay; got"):
+            flow._C.dispatch_sgd_update(None, (weight, weight), **refused)
+    with pytest.raises(TypeError, match="rho"):
+        flow._C.dispatch_adadelta_update(None, (weight, weight, weight, weight), learning_rate=0.1)
+    adagrad = flow.optim.Adagrad([flow.nn.Parameter(weight)], initial_accumulator_value=0.5)
+    (first,) = adagrad.param_groups[0].parameters
+    assert adagrad._state[first]["sum"].tolist() == [0.5, 0.5]  # from the beginning

@@ -26,10 +26,20 @@ from .nn.functional.recurrent import (
     rnn_tanh,
     rnn_tanh_cell,
 )
+from .optim.dispatched import (
+    dispatch_adadelta_update,
+    dispatch_adagrad_update,
+    dispatch_adam_update,
+    dispatch_momentum_update,
+    dispatch_rmsprop_update,
+    dispatch_sgd_update,
+)
 
 __all__ = [
     "add", "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss",
-    "binary_cross_entropy_with_logits_loss", "cast", "cross_entropy", "dropout", "fast_gelu", "gather",
+    "binary_cross_entropy_with_logits_loss", "cast", "cross_entropy", "dispatch_adadelta_update",
+    "dispatch_adagrad_update", "dispatch_adam_update", "dispatch_momentum_update", "dispatch_rmsprop_update",
+    "dispatch_sgd_update", "dropout", "fast_gelu", "gather",
     "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "lstm", "lstm_cell", "matmul",
     "normalization", "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "rnn_relu",
     "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy", "transpose",

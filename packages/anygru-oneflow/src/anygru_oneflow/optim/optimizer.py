@@ -92,6 +92,8 @@ class Optimizer(torch.optim.Optimizer):
     AT_ONCE = False
     BY_NUMBER = True
     steps = 0
+    # OneFlow's kernels, which programs hand to `oneflow._C.dispatch_sgd_update` and the like.
+    _op = _op_with_amsgrad = _op_without_amsgrad = _sgd = _momentum_sgd = _rmsprop = _centered_rmsprop = None
 
     def __init__(self, parameters: Parameters, options: dict[str, Any]) -> None:
         options = {"lr": 0.001, **options}
@@ -112,6 +114,8 @@ class Optimizer(torch.optim.Optimizer):
 
     @property
     def _state(self) -> _States:
+        if self.AT_ONCE:
+            self._begin_states()
         return _States(self)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -135,8 +139,8 @@ class Optimizer(torch.optim.Optimizer):
         """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
         with torch.no_grad():
             loss = None if closure is None else closure()
+            self._begin_states()
             with torch._C.DisableTorchFunctionSubclass():
-                self._begin_states()
                 self._change_parameters()
         self.steps += 1
         return loss
@@ -144,10 +148,10 @@ class Optimizer(torch.optim.Optimizer):
     def _change_parameters(self) -> None:
         for group in self.param_groups:
             self._begin_step(group)
-            rounded = {name: _rounded(value) for name, value in group.items() if name != "params"}
+            options = rounded(group)
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._update(*self._pieces(parameter, self.state[parameter]), rounded)
+                    self._update(*self._pieces(parameter, self.state[parameter]), options)
 
     def _pieces(
         self, parameter: torch.Tensor, state: dict[str, torch.Tensor]
@@ -188,6 +192,7 @@ class Optimizer(torch.optim.Optimizer):
         """The names of the tensors that each parameter of the group has."""
         return self.STATE
 
+    @torch.no_grad()
     def _begin_states(self) -> None:
         """Give parameters their tensors, which OneFlow fills with zeros, the sum of Adagrad with an option."""
         for group in self.param_groups:
@@ -197,7 +202,8 @@ class Optimizer(torch.optim.Optimizer):
                     own = self.state[parameter]
                     for name in self._state_names(group):
                         if name not in own:
-                            own[name] = torch.full_like(parameter, first)
+                            with torch._C.DisableTorchFunctionSubclass():
+                                own[name] = torch.full_like(parameter, first)
 
     # OneFlow 0.9.0 keeps the gradients and fills them with zeros (recorded); torch drops them.
     def zero_grad(self, set_to_none: bool = False) -> None:
@@ -219,8 +225,7 @@ class Optimizer(torch.optim.Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
         if self.AT_ONCE:
-            with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-                self._begin_states()
+            self._begin_states()
         numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
         state: dict[Any, Any] = {"step": self.steps}
         for parameter in self._with_states():
@@ -284,6 +289,11 @@ class Optimizer(torch.optim.Optimizer):
 
     def _all_parameters(self) -> Iterable[Parameter]:
         return (parameter for group in self.param_groups for parameter in group["params"])
+
+
+def rounded(group: dict[str, Any]) -> dict[str, Any]:
+    """The options of a group as the kernels take them."""
+    return {name: _rounded(value) for name, value in group.items() if name != "params"}
 
 
 def _rounded(option: Any) -> Any:

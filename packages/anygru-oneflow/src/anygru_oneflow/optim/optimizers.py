@@ -193,6 +193,8 @@ class Adadelta(Optimizer):
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
         gradient = self._gradient(parameter, group)
+        if group["maximize"]:  # only by `oneflow._C`; the decay's part is not turned (recorded in 0.9.0)
+            gradient = gradient - 2 * self._gradient(parameter, {"weight_decay": 0.0})
         square, deltas, rho, eps = state["square_avgs"], state["acc_deltas"], group["rho"], group["eps"]
         square.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
         delta = (deltas + eps).sqrt() / (square + eps).sqrt() * gradient

@@ -1,0 +1,85 @@
+"""The update rules by the names that OneFlow's C++ module has for them, such as `oneflow._C.dispatch_sgd_update`.
+
+OneFlow's optimizers call them in their steps, and so do programs that write such a step themselves.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .optimizer import Optimizer, rounded
+from .optimizers import SGD, Adadelta, Adagrad, Adam, RMSprop
+
+__all__ = [
+    "dispatch_adadelta_update", "dispatch_adagrad_update", "dispatch_adam_update", "dispatch_momentum_update",
+    "dispatch_rmsprop_update", "dispatch_sgd_update",
+]  # fmt: skip
+
+# What the optimizers call the options.
+_NAMES = {"learning_rate": "lr", "l2": "weight_decay", "epsilon": "eps", "beta": "momentum", "decay_rate": "alpha"}
+_COMMON = {"learning_rate": 0.0, "l2": 0.0, "weight_decay": 0.0}
+
+
+@functools.cache
+def _rule(optimizer: Callable[[Any], Optimizer]) -> Optimizer:
+    return optimizer(iter(()))
+
+
+def _dispatched(
+    optimizer: Callable[[Any], Optimizer], name: str, fixed: dict[str, Any] | None = None, **usual: Any
+) -> Callable[..., None]:
+    """The function of an optimizer's rule.
+
+    Args:
+        fixed: options of the rule that a call cannot name.
+        usual: the rule's options with what they are if a call does not name them (recorded in 0.9.0); None: it has to.
+    """
+    usual = _COMMON | usual
+
+    def call(op: Any, inputs: Sequence[torch.Tensor], **options: Any) -> None:
+        """Change a parameter in place.
+
+        Args:
+            op: the kernel that an optimizer keeps, such as `_sgd`; the function's name says as much.
+            inputs: the parameter, its gradient, and its tensors in the order of the optimizer's states.
+        """
+        given = usual | options
+        if len(given) > len(usual) or None in given.values():
+            raise TypeError(f"{name}() takes {', '.join(usual)}; got {', '.join(options) or 'none of them'}")
+        rule, decay = _rule(optimizer), given.pop("weight_decay")
+        group = (fixed or {}) | rounded({_NAMES.get(option, option): value for option, value in given.items()})
+        if "beta1" in group:
+            group["betas"] = group["beta1"], group["beta2"]
+        rule.steps = group.get("train_step_val", 1) - 1
+        parameter, gradient, *tensors = inputs
+        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+            changed = parameter.detach()
+            changed.grad = gradient
+            apart = rounded({"": group["lr"] * decay})[""] * changed if decay else 0  # as AdamW has it
+            rule._update(*rule._pieces(changed, dict(zip(rule.STATE, tensors, strict=False))), group)
+            changed.sub_(apart)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+dispatch_sgd_update = _dispatched(SGD, "dispatch_sgd_update", {"momentum": 0.0, "maximize": False})
+dispatch_momentum_update = _dispatched(
+    SGD, "dispatch_momentum_update", beta=0.9, dampening=0.0, nesterov=False, maximize=False
+)
+dispatch_adam_update = _dispatched(
+    Adam,
+    "dispatch_adam_update",
+    bias_correction1=1.0,
+    bias_correction2=1.0,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-8,
+    amsgrad=False,
+    do_bias_correction=True,
+)
+dispatch_adagrad_update = _dispatched(Adagrad, "dispatch_adagrad_update", lr_decay=0.0, epsilon=1e-10, train_step_val=0)
+dispatch_adadelta_update = _dispatched(Adadelta, "dispatch_adadelta_update", rho=None, epsilon=None, maximize=False)
+dispatch_rmsprop_update = _dispatched(RMSprop, "dispatch_rmsprop_update", epsilon=1e-8, decay_rate=0.99, centered=False)
