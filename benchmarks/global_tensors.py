@@ -1,10 +1,11 @@
-"""What a step of data-parallel training costs: CPU time and bytes, of three ways to say it.
+"""What a step of data-parallel training costs: CPU time and bytes, of four ways to say it.
 
     python benchmarks/global_tensors.py [--steps 30] [--processes 2]
 
 - torch DDP: `torch.nn.parallel.DistributedDataParallel` with torch's GRU;
 - OneFlow DDP: the OneFlow dialect's `nn.parallel.DistributedDataParallel`;
-- global tensors: the dialect's model with weights of `broadcast` and a batch of `split(0)`.
+- global tensors: the dialect's model with weights of `broadcast` and a batch of `split(0)`;
+- global tensors alike: the same with `check_meta=False`, so that the processes do not tell each other the sizes of their pieces.
 
 Each way runs in processes of its own, one thread each. The time is the CPU time of a process (`time.process_time`), so what it
 waits for the others does not count, but its share of the communication does. The bytes are those that one process sends over
@@ -24,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-WAYS = ("torch DDP", "OneFlow DDP", "global tensors")
+WAYS = ("torch DDP", "OneFlow DDP", "global tensors", "global tensors alike")
 NEW_NETWORK = 0x40000000
 SET_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 
@@ -68,7 +69,9 @@ def of_torch(hidden: int) -> tuple[Any, Any, Callable[[Any, Any], Any], Callable
     return model, optimizer, lambda y, t: loss(y.reshape(-1, WORDS), t.reshape(-1)), torch.tensor
 
 
-def of_oneflow(hidden: int, is_global: bool) -> tuple[Any, Any, Callable[[Any, Any], Any], Callable[[Any], Any]]:
+def of_oneflow(
+    hidden: int, is_global: bool, checked: bool
+) -> tuple[Any, Any, Callable[[Any, Any], Any], Callable[[Any], Any]]:
     import anygru_oneflow as flow
 
     class Model(flow.nn.Module):
@@ -86,7 +89,7 @@ def of_oneflow(hidden: int, is_global: bool) -> tuple[Any, Any, Callable[[Any, A
     if is_global:
         everyone = flow.placement.all("cpu")
         model = model.to_global(everyone, flow.sbp.broadcast)
-        put = lambda values: flow.tensor(values).to_global(everyone, flow.sbp.split(0))  # noqa: E731
+        put = lambda values: flow.tensor(values).to_global(everyone, flow.sbp.split(0), check_meta=checked)  # noqa: E731
     else:
         model = flow.nn.parallel.DistributedDataParallel(model)
     optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
@@ -107,7 +110,7 @@ def train(way: str, size: str, steps: int) -> dict[str, Any]:
     torch.manual_seed(0)
     hidden, batch, length = SIZES[size]
     model, optimizer, criterion, put = (
-        of_torch(hidden) if way == "torch DDP" else of_oneflow(hidden, way == "global tensors")
+        of_torch(hidden) if way == WAYS[0] else of_oneflow(hidden, way in WAYS[2:], checked=way != WAYS[3])
     )
     draw = np.random.default_rng(place.rank)
     values = draw.integers(0, WORDS, (batch, length + 1))
