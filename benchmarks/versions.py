@@ -2,9 +2,11 @@
 
     python benchmarks/versions.py BEFORE_PYTHON AFTER_PYTHON --most 1.10
     python benchmarks/versions.py PYTHON
+    python benchmarks/versions.py PYTHON PYTHON --table benchmarks/results/versions.md
 
 The arguments are interpreters that have anygru. The exit status is 1 if a cell of AFTER takes more than `--most` times as long as
-the same cell of BEFORE: CI runs this against the last release. With one interpreter BEFORE is `torch.nn.GRU` of its torch.
+the same cell of BEFORE: CI runs this against the last release. With one interpreter BEFORE is `torch.nn.GRU` of its torch. A
+table has a column for each interpreter: its torch's GRU beside anygru.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 CELLS = [
     (1, 1, 128, 256, False),
@@ -79,6 +82,31 @@ def compare(pythons: list[str], cell: tuple[object, ...], rounds: int) -> tuple[
     return statistics.median(turn[0] for turn in turns), statistics.median(turn[1] for turn in turns)
 
 
+def write_table(path: Path, pythons: list[str], options: argparse.Namespace) -> None:
+    """A row for each cell, a column for each interpreter: the time of its torch's GRU over that of anygru."""
+    version = "import torch; print(torch.__version__.partition('+')[0])"
+    names = [subprocess.run([each, "-c", version], check=True, capture_output=True, text=True) for each in pythons]
+    lines = [f"| (T, B, I, H) | {' | '.join(f'torch {each.stdout.strip()}' for each in names)} |"]
+    lines.append("| --- |" + " ---: |" * len(pythons))
+    for cell in CELLS:
+        turns = [compare([python], (*cell, options.threads, options.seconds), options.rounds) for python in pythons]
+        ratios = (f"{before / after:.2f}" for before, after in turns)
+        lines.append(f"| {words(cell)} | {' | '.join(ratios)} |")
+    from anygru_lab.bench.report import machine
+
+    head = (
+        "# anygru beside the GRU of each torch\n\n"
+        "Time of `torch.nn.GRU` over that of `anygru.GRU`, float32, by `benchmarks/versions.py`: medians of "
+        f"{options.rounds} turns\nof {options.seconds} s, each in a process of its own, {options.threads} thread"
+        f"{'s' if options.threads > 1 else ''}. {machine()['cpu']}.\n\n"
+    )
+    path.write_text(head + "\n".join(lines) + "\n")
+
+
+def words(cell: tuple[object, ...]) -> str:
+    return f"{cell[:4]} {'training' if cell[4] else 'inference'}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pythons", nargs="+", metavar="PYTHON")
@@ -88,7 +116,13 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn")
+    parser.add_argument(
+        "--table", type=Path, help="compare each interpreter with its own torch, and write a table here"
+    )
     options = parser.parse_args()
+    if options.table:
+        write_table(options.table, options.pythons, options)
+        return 0
     if len(options.pythons) > 2:
         parser.error("give one interpreter, or two to compare")
     for python in options.pythons:
@@ -97,10 +131,9 @@ def main() -> int:
     slower = []
     for cell in CELLS:
         before, after = compare(options.pythons, (*cell, options.threads, options.seconds), options.rounds)
-        words = f"{cell[:4]} {'training' if cell[4] else 'inference'}"
-        print(f"{words:36} {1e3 * before:9.4f} ms {1e3 * after:9.4f} ms  {after / before:.3f}", flush=True)
+        print(f"{words(cell):36} {1e3 * before:9.4f} ms {1e3 * after:9.4f} ms  {after / before:.3f}", flush=True)
         if after > options.most * before:
-            slower.append(words)
+            slower.append(words(cell))
     print(f"slower than {options.most:g}: {', '.join(slower) or 'none'}")
     return 1 if slower else 0
 
