@@ -501,6 +501,19 @@ def test_work_grows_with_the_size(tmp_path: Path) -> None:
     assert looks[1] < 1.5 * looks[0]
 
 
+def test_a_list_in_a_heap_is_no_text(tmp_path: Path) -> None:
+    """The library's reading of a kind that is not known crashes."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.attrs["model_config"] = "a" * 16
+    data = (tmp_path / "x.h5").read_bytes()
+    assert (
+        data.count(b"\x19\x01\x01\0\x10\0\0\0") == 1
+    )  # values of any length: texts (1), in UTF-8, 16 bytes for the place
+    (tmp_path / "x.h5").write_bytes(data.replace(b"\x19\x01\x01\0\x10\0\0\0", b"\x19\x05\x01\0\x10\0\0\0"))
+    with pytest.raises(CheckpointError, match="model_config is no text"):
+        load_checkpoint(tmp_path / "x.h5")
+
+
 def test_texts_of_any_length_are_read_from_heaps(tmp_path: Path) -> None:
     config = json.dumps({"class_name": "Sequential", "config": {"layers": []}, "more": ["x" * 3000] * 100})
     with h5py.File(tmp_path / "x.h5", "w") as file:
