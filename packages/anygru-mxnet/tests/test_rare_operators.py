@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from anygru_mxnet import autograd, nd, random, sym
+from anygru_mxnet.base import MXNetError
 
 
 def spread(*shape):
@@ -165,3 +166,15 @@ def test_draws_of_negative_binomials():
     rows = nd.random.generalized_negative_binomial(nd.array([3, 1]), nd.array([0.5, 2]), shape=20000)
     assert np.allclose(rows.mean(axis=1).asnumpy(), [3, 1], atol=0.15)
     assert sym.random.negative_binomial(5, 0.4, shape=(2,)).eval()[0].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "options", [{"transform_type": "affine"}, {"transform_type": "affine", "sampler_type": "nearest"},
+                {"transform_type": "warp", "sampler_type": "bilinear"}],
+)  # fmt: skip
+def test_a_transformer_refuses_what_mxnet_does(options):
+    data, affine = nd.ones((1, 1, 4, 4)), nd.array([[1, 0, 0, 0, 1, 0]])
+    with pytest.raises(MXNetError, match="must be (affine|bilinear)"):
+        nd.SpatialTransformer(data, affine, target_shape=(2, 2), **options)
+    with pytest.raises(MXNetError, match="must be affine or warp, got 'affin'"):
+        nd.GridGenerator(affine, transform_type="affin", target_shape=(2, 2))
