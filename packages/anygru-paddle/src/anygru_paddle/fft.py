@@ -22,6 +22,7 @@ def _transform(called: str) -> Any:
         def function(
             x: torch.Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
         ) -> torch.Tensor:
+            # torch marks some results as conjugates; `numpy()` and others read the memory.
             return compute(plain(x), n, axis, norm).resolve_conj()
     else:
 

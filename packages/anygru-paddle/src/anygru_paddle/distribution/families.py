@@ -183,6 +183,7 @@ class Gumbel(_Located):
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
         """Draws that pass gradients to the parameters."""
+        # float32's limits for float64 parameters, too (2.6.2, read).
         limits = np.finfo("float32")
         u = self._uniform(shape, 0.0, 1.0, self.loc) * float(1 - limits.eps - limits.tiny) + float(limits.tiny)
         return self.loc - self.scale * (-u.log()).log()
@@ -244,6 +245,7 @@ class Geometric(_Drawn):
         if not isinstance(other, Geometric):
             raise TypeError(f"Exected type of other is geometric.Geometric, but got {type(other)}")
         p, q = self.probs, other.probs
+        # Of one trial, as in Paddle 2.6.2 (recorded); the divergence of the number of failures is 1 / p times as large.
         return p * (p / q).log() + (1.0 - p) * ((1.0 - p) / (1.0 - q)).log()
 
 

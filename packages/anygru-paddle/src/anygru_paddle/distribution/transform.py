@@ -172,6 +172,7 @@ class AffineTransform(_Parametric):
         return (y - self.loc) / self.scale  # type: ignore[attr-defined]
 
     def _forward_log_det_jacobian(self, x: Values) -> Values:
+        # In the shape of the scale, as in Paddle 2.6.2 (recorded); torch's has the shape of x.
         return self.scale.abs().log()  # type: ignore[attr-defined]
 
 

@@ -41,6 +41,8 @@ class dtype:
         """Bytes an element."""
         return self.torch.itemsize
 
+    # Equal to torch's dtype, for torch code that compares them, and to no string: "float64" is not `paddle.float64` in 2.6.2
+    # either (recorded).
     def __eq__(self, other: object) -> bool:
         if other is self:
             return True
@@ -80,6 +82,7 @@ complex128 = dtype("complex128", "COMPLEX128", 24, torch.complex128)
 
 ALL = (bool_, int16, int32, int64, float16, float32, float64, uint8, int8, bfloat16, complex64, complex128)
 FROM_TORCH: dict[torch.dtype, dtype] = {each.torch: each for each in ALL}
+# NumPy has no bfloat16: Paddle hands its bits out as uint16 and takes that name for it (recorded, 2.6.2).
 _FROM_NAME = {each.spelling: each for each in ALL} | {"uint16": bfloat16}
 _FROM_NUMPY = {each.spelling: each for each in ALL if each is not bfloat16}
 

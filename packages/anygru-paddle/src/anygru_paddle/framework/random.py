@@ -28,12 +28,14 @@ else:
 
 __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
 
+# The constants of mt19937_64, named in the standard: 312 words, of which the upper 33 and the lower 31 bits are mixed.
 _WORDS = 312
 _HALF = 156
 _UPPER = np.uint64(0xFFFFFFFF80000000)
 _LOWER = np.uint64(0x7FFFFFFF)
 _MATRIX = np.uint64(0xB5026F5AA96619E9)
 _ONE = np.uint64(1)
+# Elements of a mask that NumPy may draw where the native module is missing.
 _EXACT_LIMIT = 1 << 16
 
 
@@ -227,6 +229,7 @@ def use_exact(count: int) -> bool:
 def seed(seed: int) -> Generator:
     """Restart the random numbers of the dialect, and torch's, from `seed`."""
     number = int(seed)
+    # For what torch draws here: Poisson numbers, Dirichlet, large masks without the native module.
     torch.manual_seed(number)
     return default_generator.manual_seed(number)
 

@@ -305,6 +305,7 @@ class EarlyStopping(_Watching):
                 self.model.save(path)
         else:
             self.wait_epoch += 1
+        # With the default patience of 0 this holds after the first evaluation, better or not, as in 2.6.2 (recorded).
         if self.wait_epoch >= self.patience:
             self.model.stop_training = True
             if self.verbose > 0:

@@ -202,6 +202,7 @@ class Model:
         if num_iters is not None and steps is not None:
             if num_iters <= 0:
                 raise AssertionError("num_iters must be greater than 0!")
+            # One epoch more than it may take, as callbacks are told (recorded, 2.6.2); `stop_training` ends it.
             epochs, steps = num_iters // steps + 1, min(num_iters, steps)
         params = {"batch_size": None, "epochs": epochs, "steps": steps, "verbose": verbose, "metrics": self._names()}
         calls = configured(callbacks, self, params, log_freq, save_freq, save_dir)

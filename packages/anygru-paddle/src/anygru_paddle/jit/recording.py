@@ -64,6 +64,8 @@ def _ends(value: Any) -> Any:
 def _recording(of_training: bool) -> Iterator[None]:
     """The dialect and the core take tensors for ones without values."""
     compiling = torch.compiler._is_compiling_flag
+    # torch.compiler.is_compiling() is what torch's and the core's checks of values ask before they look; torch has no public
+    # way to set it.
     torch.compiler._is_compiling_flag = recording.is_on = True
     recording.of_training = of_training
     try:
@@ -132,6 +134,7 @@ def record(
     for place, (each, axes) in enumerate(zip(inputs, open_axes, strict=True)):
         for axis in axes:
             _need_open(shapes, each, place, axis)
+    # Constants that the pass made are plain attributes of the graph; as buffers they go into the program.
     for name, value in [item for item in vars(graph).items() if isinstance(item[1], torch.Tensor)]:
         delattr(graph, name)
         graph.register_buffer(name, plain(value.detach()))

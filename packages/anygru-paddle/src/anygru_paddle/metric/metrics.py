@@ -116,6 +116,7 @@ class Precision(Metric):
 
     def update(self, preds: Any, labels: Any) -> None:
         """Take in probabilities and labels of 0 or 1."""
+        # A probability of 0.5 counts as positive here and as negative in `Recall`, which rounds to even (recorded, 2.6.2).
         taken, truth = np.floor(_array(preds) + 0.5).astype("int32").ravel(), _truth(labels)
         self.tp += int(((taken == 1) & (truth == 1)).sum())
         self.fp += int(((taken == 1) & (truth != 1)).sum())
@@ -167,6 +168,7 @@ class Auc(Metric):
     def __init__(
         self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc", *args: Any, **kwargs: Any
     ) -> None:
+        # The curve is kept and not used: "PR" gives the area under the other one, too (recorded, 2.6.2).
         self._curve, self._num_thresholds, self._name = curve, num_thresholds, name
         self.reset()
 

@@ -87,6 +87,7 @@ class ClipGradByGlobalNorm(ClipGradBase):
         if not pairs:
             return []
         norm = torch.sqrt(sum((torch.sum(torch.square(grad)) for _, grad in pairs), torch.zeros(())))
+        # Without the 1e-6 that torch's clip_grad_norm_ and Paddle's function of that name add to the norm.
         factor = self.clip_norm / torch.clamp(norm, min=self.clip_norm)
         return [torch.mul(grad, factor) for _, grad in pairs]
 

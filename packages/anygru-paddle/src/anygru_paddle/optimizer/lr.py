@@ -25,7 +25,7 @@ class NoamDecay(Schedule, d_model=..., warmup_steps=..., learning_rate=1.0):
         need(self.d_model > 0, "d_model should be grater than 0")
 
     def rate(self, epoch: int) -> float:
-        first = 1.0 if epoch == 0 else epoch**-0.5
+        first = 1.0 if epoch == 0 else epoch**-0.5  # whatever it is: the other factor is 0 then
         return self.base_lr * self.d_model**-0.5 * min(first, self.warmup_steps**-1.5 * epoch)
 
 

@@ -71,6 +71,7 @@ class Optimizer:
                 "`parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got argument "
                 f"type is `{type(parameters)}`."
             )
+        # An int is refused, 1 too (recorded, 2.6.2).
         if not isinstance(learning_rate, (float, LRScheduler)):
             raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here")
         if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
@@ -234,6 +235,7 @@ class Optimizer:
                 parameter.clear_gradient(False)
         elif held := [grad for grad in map(gradient_of, trained) if grad is not None]:
             with torch.no_grad():
+                # One call for all gradients, as in torch's own optimizers; a loop over layers shows in small models.
                 torch._foreach_zero_(held)
 
     clear_gradients = clear_grad

@@ -102,6 +102,7 @@ class Momentum(Optimizer):
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         nesterov = bool(group.get("use_nesterov", self._use_nesterov))
+        # A float32 attribute of Paddle's kernel: 0.9 is 0.89999998 for float64 parameters, too (recorded, 2.6.2).
         return {"mu": single(group.get("momentum", self._momentum)), "nesterov": nesterov}
 
     def _treated(self, params_grads: Any) -> Any:

@@ -180,6 +180,7 @@ class ReduceOnPlateau(LRScheduler):
                 f"metrics must be 'int', 'float', 'np.float64', 'numpy.ndarray' or 'paddle.Tensor', but receive {type(metrics)}"
             )
         value = float(metrics.item() if isinstance(metrics, (torch.Tensor, np.ndarray)) else metrics)
+        # Metrics of the cool-down are not looked at, where torch keeps the best of them (recorded, 2.6.2).
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             return

@@ -129,6 +129,7 @@ class Profiler:
         cost, each = self._spent / self._timed, unit or ("samples" if self._samples else "steps")
         speed = (self._samples or self._timed) / self._spent if self._spent else 0.0
         self._spent, self._timed, self._samples = 0.0, 0, 0
+        # Reading is not timed apart from the step; the text keeps Paddle's form.
         return f" reader_cost: 0.00000 s batch_cost: {cost:.5f} s ips: {speed:.5f} {each}/s"
 
     def stop(self) -> None:

@@ -67,6 +67,7 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
     elif isinstance(data, (np.ndarray, np.generic)):
         if data.dtype.kind in "OUS":
             message = f"(InvalidArgument) to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}"
+            # Without a dtype Paddle hands the array to its C++ code, with one it first looks the dtype up (2.6.2, recorded).
             raise ValueError(message) if wanted is None else TypeError(message)
         value = torch.from_numpy(np.array(data, copy=True, ndmin=data.ndim))
     elif isinstance(data, (bool, int, float, _Complex, list, tuple)):
@@ -117,6 +118,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
     if dtype is None and isinstance(fill_value, _Complex):
         dtype = "complex64"
     if isinstance(fill_value, str):
+        # Paddle 2.6.2 takes "1.5", too (recorded); its own code writes numbers so.
         fill_value = float(fill_value)
     wanted = _dtype_or_default(dtype)
     if wanted is torch.bfloat16:  # in single precision first, as it is cut off
@@ -195,6 +197,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     if kind not in _COUNTED:
         raise no_kernel(f"(NotFound) arange() is not implemented for {dtype}; cast a tensor of int64")
     if kind not in (torch.float32, torch.float64):
+        # Each end is cut to an integer first, where torch counts in floats: arange(0.5, 3.7) has 3 integers (recorded, 2.6.2).
         ends = ends if kind.is_floating_point else [int(each) for each in ends]
         return torch.arange(*ends, device=expected_place().device).to(kind)
     # Paddle 2.6.2 adds the step again and again in the dtype (recorded): 1.5999999 is the third of arange(1, 2, 0.3).
@@ -285,6 +288,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
     tensors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
     for each in tensors:
         no_small(each, "meshgrid")
+    # Paddle has no other order.
     return list(torch.meshgrid(*tensors, indexing="ij"))
 
 
@@ -306,6 +310,7 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     with torch.no_grad():
         fits = list(output.shape) == list(value.shape) and output.dtype == value.dtype
         if not fits or (type(output) is not torch.Tensor and not wrap(output)._is_initialized()):
+            # Shape and dtype of `x` win over those of `output` (recorded, 2.6.2).
             output.data = torch.empty_like(plain(value.detach()))
         torch.Tensor.copy_(output.detach(), value)
     if value.requires_grad and not output.requires_grad:

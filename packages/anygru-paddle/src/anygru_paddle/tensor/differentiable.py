@@ -146,6 +146,7 @@ class Differentiable(torch.Tensor):
         zeros = self._zeros()
 
         def call(gradient: torch.Tensor | None) -> torch.Tensor | None:
+            # A view: `wrap` changes the class of the object that it is given, and torch's engine still holds this one.
             return hook(wrap(zeros() if gradient is None else gradient.view_as(gradient)))
 
         return TensorHookRemoveHelper(super().register_hook(call), wrap(self))

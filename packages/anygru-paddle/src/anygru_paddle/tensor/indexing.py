@@ -33,6 +33,7 @@ def _item(item: Any, position: int) -> Any:
     if isinstance(item, np.integer):
         return int(item)
     if isinstance(item, torch.Tensor):
+        # `to_tensor([])` is float32, and as an index it takes nothing (recorded, 2.6.2).
         if item.is_floating_point() and torch.Tensor.numel(item):
             raise ValueError(f"(InvalidArgument) an index tensor must hold ints or bools, got {item.dtype}")
         if item.ndim == 0 and _dtype(item) != torch.bool:
@@ -182,6 +183,7 @@ def get(self: "Tensor", index: Any) -> "Tensor":
     """`self[index]`: the tensor itself for all of it, views for ints and slices, copies for lists, tensors and masks."""
     view = None
     try:
+        # The way of loops over steps, so without taking the index apart.
         if type(index) is int:
             return wrap(torch.select(self, 0, index))
         parts = _Parts(self, index)

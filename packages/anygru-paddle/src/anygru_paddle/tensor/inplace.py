@@ -171,6 +171,7 @@ _add_recorded = in_place(math.add, "add_")
 def _add(x: "Tensor", y: Any, name: str | None = None, *, alpha: Any = 1) -> "Tensor":
     """x + y in place; torch's optimizers call it too."""
     if torch.is_grad_enabled() or not isinstance(y, torch.Tensor) or _dtype(y) != _dtype(x):
+        # Paddle's rules for numbers, dtypes and leaves; without gradients and with one dtype torch's method does the same.
         return _add_recorded(x, y, alpha=alpha)
     torch.Tensor.add_(x, y, alpha=alpha)
     return x
@@ -233,6 +234,7 @@ def normal_(x: "Tensor", mean: float = 0.0, std: float = 1.0, name: str | None =
 def exponential_(x: "Tensor", lam: float = 1.0, name: str | None = None) -> "Tensor":
     """Exponentially distributed numbers of rate `lam`, in place."""
     draws = random.uniform_values(x.shape, 0.0, 1.0, torch_dtype(x.dtype))
+    # By inversion of the distribution, as in Paddle 2.6.2 (recorded); the rate is float32 in its kernel.
     return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(single(lam), draws.numpy().dtype)))
 
 

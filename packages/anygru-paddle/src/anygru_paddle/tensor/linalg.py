@@ -66,6 +66,7 @@ def dot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tens
     if x.ndim not in (1, 2):
         raise no_kernel(f"(PreconditionNotMet) dot(): x must have one axis or two, got shape {list(x.shape)}")
     need_same_dtype(x, y, "dot", _PRODUCTS, by="x")
+    # torch.dot takes vectors only, and torch.sum makes int64 of int32.
     return torch.Tensor.to(torch.sum(torch.mul(x, y), dim=-1), torch_dtype(x.dtype))
 
 
@@ -149,6 +150,7 @@ def _distances(x: torch.Tensor, y: torch.Tensor, p: float) -> torch.Tensor:
 
 cdist = row(
     "cdist",
+    # `compute_mode` only chooses between two ways to the same distances.
     lambda x, y, p=2.0, compute_mode="", name=None: _distances(x, y, p),
     "The p-norm distance of every row of x to every row of y.",
 )
@@ -159,7 +161,7 @@ def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = No
     """The cross product along an axis of length 3, the first such axis by default."""
     need_same_dtype(x, y, "cross", NUMBERS, by="x")
     no_small(x, "cross")
-    if axis == 9:
+    if axis == 9:  # Paddle's own mark for an axis that is not given
         lengths = list(x.shape)
         if 3 not in lengths:
             raise ValueError(f"(InvalidArgument) cross(): no axis of length 3 in shape {lengths}")
@@ -183,6 +185,7 @@ def histogram(
     input: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None
 ) -> torch.Tensor:
     """How many elements fall into each of `bins` equal intervals from min to max (those of the tensor if both are 0)."""
+    # torch.histc takes no integers and counts in floats.
     return torch.histc(torch.Tensor.to(input, torch.float64), bins, min, max).to(torch.int64)
 
 

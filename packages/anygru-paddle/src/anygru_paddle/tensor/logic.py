@@ -35,6 +35,7 @@ def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = 
     def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         if numbers and isinstance(y, (bool, int, float)):
+            # The number is cast first: 1.5 is equal to an integer 1 in Paddle 2.6.2 (recorded).
             return compute(x, torch.full([], y, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
         need_same_dtype(x, y, function.__name__, _REAL)
         return compute(x, y)
@@ -42,6 +43,7 @@ def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = 
     return row(name, function, what + " Both tensors must have one dtype.")
 
 
+# These two take numbers, the others tensors alone (2.6.2, recorded).
 equal = _compare("equal", is_equal, "Where x is y.", numbers=True)
 not_equal = _compare("not_equal", is_not_equal, "Where x is not y.")
 less_than = _compare("less_than", torch.lt, "Where x is below y.")
@@ -60,6 +62,7 @@ def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torc
     return torch.all(is_equal(x, y))
 
 
+# The dtypes of Paddle 2.6.2's kernels, as `operation.NUMBERS` (recorded).
 _CLOSE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 

@@ -42,7 +42,7 @@ _unbind_copy: Callable[..., Sequence[torch.Tensor]] = torch.unbind_copy  # type:
 
 @operation
 def cast(x: torch.Tensor, dtype: DTypeLike) -> torch.Tensor:
-    """`x` in another dtype; a copy, unless the dtype is the same."""
+    """A copy of `x` in another dtype, or in the same one."""
     need_tensor(x, "x", "cast")
     wanted = torch_dtype(dtype)
     return torch.clone(x) if x.dtype == as_dtype(wanted) else to_dtype(x, wanted)
@@ -201,6 +201,7 @@ def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str
     if not x.ndim and (start_axis, stop_axis) not in ((0, -1), (0, 0), (-1, -1), (-1, 0)):
         raise ValueError("The stop_axis should be a int, and in range [-1, 0] for a tensor of no axes")
     out = torch.flatten(x, start_axis, stop_axis)
+    # Another tensor, even where nothing changes, as in 2.6.2 (recorded).
     return out.view_as(out) if out is x else out
 
 
@@ -232,6 +233,7 @@ expand_as = row("expand_as", lambda x, y, name=None: _repeated(x, list(y.shape))
 @operation
 def broadcast_tensors(input: Any, name: str | None = None) -> list[torch.Tensor]:
     """Tensors repeated to their common shape."""
+    # Copies, as `expand` gives them (recorded, 2.6.2); torch's are views of the inputs.
     return [torch.clone(each) for each in torch.broadcast_tensors(*input)]
 
 
@@ -267,6 +269,7 @@ def roll(x: torch.Tensor, shifts: Axis, axis: Axis = None, name: str | None = No
 @operation
 def rot90(x: torch.Tensor, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> torch.Tensor:
     """Turned by k right angles in a plane."""
+    # The tensor itself, where torch makes a copy (recorded, 2.6.2).
     return x if k % 4 == 0 else torch.rot90(x, k, list(axes))
 
 
@@ -319,6 +322,7 @@ def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None
     kind = torch_dtype(x.dtype)
     if kind not in (torch.int32, torch.int64):
         return torch.tensordot(x, y, ([mine for mine, _ in pairs], [theirs for _, theirs in pairs]))
+    # Paddle 2.6.2 loses the digits of integers beyond 2 ** 53 here (recorded).
     wide = torch.tensordot(x.double(), y.double(), ([mine for mine, _ in pairs], [theirs for _, theirs in pairs]))
     return torch.Tensor.to(wide, kind)
 

@@ -31,6 +31,7 @@ __all__ = [
 
 
 _COMPLEX = (torch.complex64, torch.complex128)
+# The dtypes of Paddle 2.6.2's kernels for these operations, as `operation.NUMBERS` (recorded).
 _ALL = (torch.bool, torch.uint8, torch.int8, torch.int16, *NUMBERS, *_COMPLEX)
 _SUMMED = (torch.int16, *NUMBERS, *_COMPLEX)
 _MULTIPLIED = (torch.bool, torch.bfloat16, *NUMBERS, *_COMPLEX)
@@ -41,7 +42,7 @@ def add(x: torch.Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> 
     """x + y."""
     x, y = promoted(x, y, "add", _SUMMED)
     no_small(x, "add", (torch.int16,))
-    return torch.add(x, y, alpha=alpha)
+    return torch.add(x, y, alpha=alpha)  # torch's optimizers pass alpha to the method, Paddle has no such argument
 
 
 @operation
@@ -70,7 +71,7 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
         return torch.div(x, y)
     if bool(torch.any(torch.eq(y, 0))):
         raise divided_by_zero()
-    if x.dtype == torch.bool:
+    if x.dtype == torch.bool:  # a quotient by True
         return torch.clone(x)
     return torch.div(x, y, rounding_mode="trunc")  # integers stay integers, and -7 / 2 is -3 (recorded, 2.6.2)
 
@@ -115,6 +116,7 @@ def addmm(
     name: str | None = None,
 ) -> torch.Tensor:
     """beta * input + alpha * x @ y."""
+    # Paddle's attributes of an operator are float32, for float64 tensors too: beta=0.1 adds 1.5e-9 (recorded, 2.6.2).
     return torch.addmm(input, x, y, beta=single(beta), alpha=single(alpha))
 
 
@@ -161,6 +163,7 @@ def scale(
     need_tensor(x, "x", "scale")
     if act is not None:
         raise not_covered(f"paddle.scale(act={act!r})", "the activation on the result")
+    # Of float64 the bias is rounded, too: 0.1 * 1 + 0.1 is 0.20000000149 (recorded, 2.6.2).
     bias = single(bias)
     if not x.is_floating_point():  # in the tensor's own type, which cuts both off
         scale, bias = scale if isinstance(scale, torch.Tensor) else int(scale), int(bias)
@@ -207,6 +210,7 @@ def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> t
     """Add `value` to the one element of `x`, in place."""
     if torch.Tensor.numel(x) != 1:
         raise ValueError(f"(InvalidArgument) increment(): x must have one element, got shape {list(x.shape)}")
+    # No step of the graph in 2.6.2, so that the gradient passes, and a leaf may be incremented (recorded).
     with torch.no_grad():
         torch.Tensor.add_(x, single(value) if x.is_floating_point() else int(value))
     return x
@@ -241,6 +245,7 @@ def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> torch.Tenso
     """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
     axes = [each for each in range(x.ndim) if each != axis % x.ndim]
     size = torch.linalg.vector_norm(x, float(p), axes, keepdim=True)
+    # torch.renorm adds 1e-7 to the norm, Paddle 2.6.2 nothing (recorded).
     return torch.mul(x, torch.where(torch.gt(size, max_norm), torch.div(max_norm, size), 1.0))
 
 

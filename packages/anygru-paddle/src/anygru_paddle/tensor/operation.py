@@ -34,6 +34,8 @@ _ZEROS = {kind: torch.zeros((), dtype=kind) for kind in (torch.float16, torch.bf
 _array: type[torch.Tensor] = torch.Tensor
 # The class of results, by torch's class of recorded tensors.
 _recorded: dict[type[torch.Tensor], type[torch.Tensor]] = {}
+# torch's own getter: `x.dtype` of a paddle Tensor is a Paddle dtype. Methods are called as `torch.Tensor.to(x, ...)` here for
+# the same reason: Paddle has methods of these names with other arguments.
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
@@ -91,6 +93,7 @@ def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if not (x.requires_grad and torch.is_grad_enabled()):
         return cut
     rounded = torch.Tensor.to(x, dtype)
+    # The step of the graph is torch's cast, the values are Paddle's.
     rounded.data = cut
     return rounded
 

@@ -220,6 +220,7 @@ def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
 
 
 def _negative(self: "Tensor") -> "Tensor":
+    # -True is True: Paddle 2.6.2 multiplies by -1 in the dtype of x (recorded).
     return wrap(torch.clone(self) if _dtype(self) == torch.bool else times(self, -1))
 
 
@@ -243,6 +244,8 @@ def _unsupported(symbol: str) -> "Callable[[Tensor, Any], Any]":
 OPERATORS: dict[str, Any] = {
     "__add__": _add,
     "__radd__": _add,
+    # Paddle has no in-place operators (2.6.2, recorded): `y += 1` is `y = y + 1`. They are named here because torch's write
+    # into y.
     "__iadd__": _add,
     "__sub__": _sub,
     "__rsub__": _operator("__rsub__", _reverse_subtract, _SUMS._replace(swapped=True)),
@@ -262,12 +265,14 @@ OPERATORS: dict[str, Any] = {
     "__rmod__": _unsupported("%"),
     "__pow__": _pow,
     "__ipow__": _pow,
+    # `0.1 ** x` does not round its number, as `x ** 0.1` does (recorded, 2.6.2).
     "__rpow__": _operator("__rpow__", torch.pow, _Rules(swapped=True)),
     "__matmul__": _mm,
     "__imatmul__": _mm,
     "__rmatmul__": _unsupported("@"),
     "__eq__": _operator("__eq__", is_equal, _EQUALITY),
     "__ne__": _operator("__ne__", is_not_equal, _EQUALITY),
+    # Of float64 `x < 0.1` rounds the number to float32, `x > 0.1` does not: 0.1 is below 0.1 (recorded, 2.6.2).
     "__lt__": _operator("__lt__", torch.lt, _ORDER._replace(rounds=True)),
     "__le__": _operator("__le__", torch.le, _ORDER._replace(rounds=True)),
     "__gt__": _operator("__gt__", torch.gt, _ORDER),

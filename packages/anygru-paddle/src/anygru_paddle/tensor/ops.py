@@ -109,6 +109,7 @@ frac = _any("frac", lambda x: _fraction(x), "The part after the point.")
 isnan = _any("isnan", torch.isnan, "Where x is not a number.")
 isinf = _any("isinf", torch.isinf, "Where x is infinite.")
 isfinite = _any("isfinite", torch.isfinite, "Where x is finite.")
+# torch.conj only marks the tensor; its memory, which `numpy()` and others read, must hold the conjugate.
 conj = _any("conj", lambda x: torch.conj_physical(x) if x.is_complex() else torch.clone(x), "Complex conjugate.")
 angle = _any("angle", torch.angle, "Angle of the complex number.")
 
@@ -117,4 +118,5 @@ angle = _any("angle", torch.angle, "Angle of the complex number.")
 def round(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The nearest integer; halves go away from zero, as in C."""
     need_float(x, "round")
+    # torch.round gives halves to the even neighbour.
     return torch.where(torch.frac(x).abs() == 0.5, torch.trunc(x) + torch.sign(x), torch.round(x))

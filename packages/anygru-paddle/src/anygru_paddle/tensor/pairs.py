@@ -105,11 +105,13 @@ remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
 mod = floor_mod = remainder
 maximum = _pair("maximum", _maximum, "The larger of the two.", kernels=_WITH_BF16)
 minimum = _pair("minimum", _minimum, "The smaller of the two.", kernels=_WITH_BF16)
+# Of equal values x gets the whole gradient of these two, y that of `maximum` and `minimum` (recorded, 2.6.2).
 fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
 fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
 atan2 = _pair("atan2", _atan2, "The angle of the point (y, x).", kernels=(torch.float16, *NUMBERS))
 logaddexp = _pair("logaddexp", _logaddexp, "log(exp(x) + exp(y)).", kernels=_WITH_BF16, by="xy")
 heaviside = _pair("heaviside", _heaviside, "The step function, y where x is 0.")
+# Without a gradient in Paddle 2.6.2 (recorded); torch fails in backward.
 nextafter = _pair(
     "nextafter",
     torch.no_grad()(torch.nextafter),

@@ -21,6 +21,7 @@ __all__ = [
 
 
 def _kind(dtype: torch.dtype) -> type[np.floating]:
+    # Half precision is drawn in single precision and rounded.
     return np.float64 if dtype == torch.float64 else np.float32
 
 
@@ -187,6 +188,7 @@ def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarra
 def poisson(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Poisson numbers of the given rates; where a rate is 12 or more, torch's."""
     rates = x.detach().cpu().double().flatten().tolist()
+    # GCC takes another method from 12 on, which is not followed here.
     if not all(0 <= rate < 12 for rate in rates):
         return torch.poisson(x)
     drawn = _shaped(np.array(_small_poisson(rates)), list(x.shape), torch_dtype(x.dtype))

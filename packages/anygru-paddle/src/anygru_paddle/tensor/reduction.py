@@ -65,6 +65,7 @@ def sum(
         x = x.detach()
     out = torch.sum(x, dim=axis, keepdim=keepdim, dtype=wanted) if axis is not None else torch.sum(x, dtype=wanted)
     if axis is None and wanted is None and x.is_cpu and torch.Tensor.numel(x) > 2:
+        # Beyond that Eigen adds the sums of halves; those are left to torch, whose last digit may differ.
         if x.dtype == torch.float32 and torch.Tensor.numel(x) <= 8192:
             out = _as_eigen(x, out)
         elif x.dtype == torch.float16 and torch.Tensor.numel(x) <= 1024:
@@ -108,7 +109,9 @@ def prod(
     axis = _axes(axis)
     rank = x.ndim or 1  # axis 0 of a number is allowed
     axes = range(x.ndim) if axis is None else sorted(a % rank for a in ([axis] if isinstance(axis, int) else axis))
+    # torch.prod takes one axis; the last one first, so that the others keep their numbers.
     for each in reversed(list(axes)):
+        # Products, and running sums below, keep the dtype of integers, where torch gives int64 (recorded, 2.6.2).
         out = torch.prod(out, dim=each, keepdim=keepdim, dtype=kind)
     return torch.clone(out) if out is x else out
 
@@ -160,6 +163,7 @@ def _truth(name: str, compute: Callable[..., Any], what: str) -> Callable[..., A
     def function(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
         axis = _axes(axis)
         out = compute(x) if axis is None else compute(x, dim=axis, keepdim=keepdim)
+        # torch.all and torch.any of uint8 are uint8.
         out = torch.Tensor.to(out, torch.bool)
         return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
 

@@ -51,6 +51,7 @@ argmin = _position(
 def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The positions that sort an axis."""
     need_tensor(x, "x", "argsort")
+    # Equal elements keep their order here; 2.6.2's own sort mixes them, by the length of the axis (recorded).
     return torch.argsort(x, dim=axis, descending=descending, stable=True)
 
 

@@ -27,6 +27,7 @@ def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | N
     positions = torch.Tensor.to(index, torch.int64)
     _in_range(positions, int(x.shape[axis]), "gather")
     out = torch.index_select(x, axis, torch.flatten(positions))
+    # An index without axes takes its axis away (recorded, 2.6.2).
     return torch.squeeze(out, axis) if index.ndim == 0 else out
 
 

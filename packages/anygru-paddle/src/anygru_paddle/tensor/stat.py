@@ -66,6 +66,7 @@ def numel(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
 def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The middle element along an axis; of an even number of elements the mean of the two middle ones."""
     need_tensor(x, "x", "median")
+    # The median of integers is float32, that of `nanmedian` an integer (recorded, 2.6.2).
     values = torch.Tensor.to(x, torch.float32) if not x.is_floating_point() else x
     if axis is None:
         out = torch.quantile(torch.flatten(values), 0.5)

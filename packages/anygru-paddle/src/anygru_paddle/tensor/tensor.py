@@ -309,6 +309,7 @@ class Tensor(Differentiable):
 
     def __format__(self, specification: str) -> str:
         if specification:
+            # torch formats a number here; Paddle 2.6.2 has no `__format__` of its own (recorded).
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 
@@ -318,7 +319,7 @@ class Tensor(Differentiable):
         new.__class__ = type(self)
         for key, value in self.__dict__.items():
             new.__dict__[key] = value if key == "_stop_gradient" else copy.deepcopy(value, memo)
-        new.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]
+        new.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]  # as Paddle 2.6.2 (recorded)
         new.requires_grad_(self.requires_grad)
         return new  # type: ignore[return-value]
 

@@ -37,7 +37,7 @@ class LookAhead:
         self._slow: dict[int, torch.Tensor] = {}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["inner_optimizer"], name)
+        return getattr(self.__dict__["inner_optimizer"], name)  # by __dict__: copy asks for names before it is there
 
     @torch.no_grad()
     def step(self) -> None:

@@ -23,6 +23,7 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
     if isinstance(sample, torch.Tensor):
         return wrap(torch.stack([plain(each) for each in batch]))
     if isinstance(sample, (bool, int, float, np.number, np.bool_)):
+        # Python's floats make a float64 tensor here, the default dtype in `to_tensor` (recorded, 2.6.2).
         return np.array(batch)
     if isinstance(sample, (str, bytes)):
         return list(batch)

@@ -135,6 +135,7 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) ->
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     from ...tensor.random import randperm
 
+    # Paddle's own chance, unlike the samplers'; `generator` has no effect in 2.6.2 either (recorded).
     order = randperm(len(dataset)).tolist()
     ends = list(itertools.accumulate(lengths))
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]

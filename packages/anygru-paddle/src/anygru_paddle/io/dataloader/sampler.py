@@ -69,6 +69,7 @@ class RandomSampler(Sampler):
         elif self.replacement:
             yield from np.random.choice(np.arange(count), self.num_samples, replace=True).tolist()
         else:
+            # NumPy's global chance, as in Paddle 2.6.2 (recorded): `np.random.seed` orders the samples, `paddle.seed` does not.
             yield from np.random.choice(np.arange(count), count, replace=False).tolist()[: self.num_samples]
 
     def __len__(self) -> int:

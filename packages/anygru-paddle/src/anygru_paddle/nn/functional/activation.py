@@ -21,6 +21,7 @@ __all__ = [
     "softshrink", "softsign", "swish", "tanh", "tanh_", "tanhshrink", "thresholded_relu", "thresholded_relu_",
 ]  # fmt: skip
 
+# The functions that torch.nn.functional calls, without its Python code around them.
 _nn = torch._C._nn
 
 
@@ -48,7 +49,7 @@ tanhshrink = _plain("tanhshrink", lambda x: torch.sub(x, torch.tanh(x)), "x - ta
 def hardsigmoid(
     x: torch.Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None
 ) -> torch.Tensor:
-    """slope * x + offset held between 0 and 1."""
+    """slope * x + offset held between 0 and 1; the slope has Paddle's seven digits, torch's is 1 / 6."""
     need_float(x, "hardsigmoid")
     return torch.clamp(torch.add(torch.mul(x, single(slope)), single(offset)), 0, 1)
 
@@ -103,7 +104,7 @@ def selu(
 def celu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> torch.Tensor:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     if alpha == 0:
-        raise ZeroDivisionError("alpha cannot be 0 for celu")
+        raise ZeroDivisionError("alpha cannot be 0 for celu")  # this class in Paddle 2.6.2, too (recorded)
     return torch.celu(x, single(alpha))
 
 
@@ -203,7 +204,7 @@ def _cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
         return x
     try:
         return torch.Tensor.to(x, torch_dtype(dtype))
-    except TypeError as error:  # Paddle asks NumPy for the type here, which raises ValueError (recorded from 2.6.2)
+    except TypeError as error:  # Paddle's error for a type of NumPy's that it has not, such as uint32 (recorded, 2.6.2)
         raise ValueError(f"Not supported numpy dtype {dtype}") from error
 
 
@@ -229,6 +230,7 @@ def gumbel_softmax(
 ) -> torch.Tensor:
     """A sample from the categories with logits x; `hard` gives ones and zeros with the gradient of the soft sample."""
     need_float(x, "gumbel_softmax")
+    # From 1e-5 on, as in Paddle 2.6.2 (recorded): 0 would make a noise of -inf.
     draws = plain(uniform_values(list(x.shape), 1e-5, 1.0, torch_dtype(x.dtype)))
     noise = -torch.log(-torch.log(draws))
     soft = softmaxes.softmax(torch.add(x, noise) / single(temperature), axis)

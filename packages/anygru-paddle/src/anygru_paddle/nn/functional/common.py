@@ -75,6 +75,7 @@ def dropout(
     if p == 0:
         return x
     if not training:
+        # The tensor itself for p = 0 and with axes, a copy without them: two ways through Paddle 2.6.2's code (recorded).
         return (x if axis is not None else torch.clone(x)) if upscale else torch.mul(x, single(1 - p))
     if p == 1:
         return torch.mul(x, 0.0)
@@ -164,7 +165,9 @@ def pad(
     widths = as_sizes(pad)
     value = float(value.item() if isinstance(value, (torch.Tensor, np.ndarray)) else value)
     if mode == "constant" and len(widths) == 2 * x.ndim:
+        # torch begins with the last axis.
         pairs = [widths[place : place + 2] for place in range(0, len(widths), 2)][::-1]
+        # Padding of all axes has a kernel of its own in 2.6.2, which does not round the value to float32 (recorded).
         return torch.constant_pad_nd(x, [width for pair in pairs for width in pair], value)
     if x.ndim not in (3, 4, 5):
         raise AssertionError(f"input tesor dimension must be in [3, 4, 5] but got {x.ndim}")
@@ -200,6 +203,7 @@ def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, axis: int = 1, eps: fl
     """The cosine of the angle between vectors along an axis."""
     dot = torch.sum(torch.mul(x1, x2), dim=axis)
     squares = torch.mul(torch.sum(torch.mul(x1, x1), dim=axis), torch.sum(torch.mul(x2, x2), dim=axis))
+    # One root of both sums of squares, as in Paddle 2.6.2 (read), where torch divides by each length.
     return torch.div(dot, torch.sqrt(torch.clamp(squares, min=eps * eps)))
 
 

@@ -48,6 +48,7 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
     rows = log_p if axis == log_p.ndim - 1 else torch.movedim(log_p, axis, -1)
     rows = rows if rows.ndim == 2 else torch.reshape(rows, (-1, classes))
     try:
+        # The operator itself tells how many labels count; torch.nn.functional.nll_loss keeps it to itself.
         loss, counted = torch.ops.aten.nll_loss_forward(
             plain(rows), label.reshape(-1), None, _REDUCTIONS[reduction], ignore_index
         )
@@ -137,6 +138,7 @@ def cross_entropy(
     log_p = _log_probabilities(input, axis, use_softmax)
     if soft_label:
         total = torch.logsumexp(plain(input), axis, keepdim=True) if use_softmax else None
+        # Soft labels get no gradient in Paddle 2.6.2 (recorded).
         return _soft_cross_entropy(log_p, plain(label).detach(), weight, reduction, axis, total)
     labels = _labels(log_p, label, axis)
     if weight is None:

@@ -26,7 +26,7 @@ def embedding(
     index = torch.Tensor.to(x, torch.int64)
     if not index.is_cpu:  # on a GPU torch's kernel would stop the process instead of raising
         _need_rows(index, rows)
-    padding = -1 if padding_idx is None else padding_idx % rows
+    padding = -1 if padding_idx is None else padding_idx % rows  # -1 is torch's for no such row
     try:
         out = torch.embedding(weight, index, padding)
     except IndexError:
@@ -34,6 +34,7 @@ def embedding(
         raise
     if padding_idx is None:
         return out
+    # Zeros even if that row of the weight is not zero, where torch gives the row (recorded, 2.6.2).
     return torch.where(
         torch.eq(index, padding).unsqueeze(-1),
         torch.zeros([], dtype=torch.Tensor.dtype.__get__(out)),  # type: ignore[attr-defined]

@@ -65,6 +65,7 @@ def smooth_l1_loss(
 ) -> torch.Tensor:
     """Half the squared difference up to `delta`, linear beyond: delta * (|difference| - delta / 2)."""
     check_reduction(reduction, "smooth_l1_loss")
+    # torch's own smooth_l1_loss divides by the bound; Paddle's is the Huber loss (recorded, 2.6.2).
     return reduced(torch._C._nn.huber_loss(input, label, 0, single(delta)), reduction)  # type: ignore[arg-type]
 
 
@@ -194,6 +195,7 @@ def margin_ranking_loss(
 ) -> torch.Tensor:
     """max(0, -label * (input - other) + margin)."""
     check_reduction(reduction, "MarginRankingLoss")
+    # This margin is not rounded to float32; those of the losses below are (recorded, 2.6.2).
     loss = torch.relu(torch.add(torch.mul(torch.neg(label), torch.sub(input, other)), margin))
     return reduced(loss, reduction)
 
@@ -287,5 +289,6 @@ def ctc_loss(
         steps, lengths, blank, 0, False,
     )  # fmt: skip
     if norm_by_times:
+        # The value of the loss, and a share of its gradient.
         loss = loss.detach() + (loss - loss.detach()) / steps.reshape(loss.shape)
     return torch.mean(loss / lengths.clamp(min=1)) if reduction == "mean" else reduced(loss, reduction)

@@ -126,7 +126,9 @@ def hsigmoid_loss(
     scores = torch.einsum("nd,nld->nl", plain(input), plain(weight)[places])
     if bias is not None:
         scores = scores + plain(bias).flatten()[places]
+    # Paddle's own bound: a score of 100 costs 40 (recorded, 2.6.2).
     scores = torch.clamp(scores, -40.0, 40.0)
+    # A threshold beyond the bound, so that every score goes through log(1 + exp(score)).
     losses = torch.nn.functional.softplus(scores, threshold=50.0) - turns * scores
     # The end of a short way counts as decisions of score 0, log(2) each (recorded, 2.6.2).
     return torch.sum(torch.where(kept, losses, math.log(2.0)), 1, keepdim=True)

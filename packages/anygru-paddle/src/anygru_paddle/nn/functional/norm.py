@@ -111,6 +111,7 @@ def instance_norm(
 ) -> torch.Tensor:
     """Normalization of every channel of every sample by itself; Paddle ignores the running statistics (read, 2.6)."""
     need_float(x, "instance_norm")
+    # `data_format` is not looked at in 2.6.2 either: axis 1 has the channels (recorded).
     return torch.instance_norm(x, weight, bias, None, None, True, single(momentum), single(eps), False)
 
 

@@ -49,7 +49,7 @@ def pixel_unshuffle(
     if downscale_factor <= 0:
         raise ValueError("Downscale factor must be positive")
     if x.is_leaf and x.requires_grad:
-        x.__dict__["_gradient_stops"] = True
+        x.__dict__["_gradient_stops"] = True  # what its gradient says of itself, see `Differentiable.grad`
     return to_last(torch.pixel_unshuffle(to_first(plain(x), last), downscale_factor), last)
 
 
@@ -179,7 +179,8 @@ def fold(
 def affine_grid(
     theta: torch.Tensor, out_shape: Any, align_corners: bool = True, name: str | None = None
 ) -> torch.Tensor:
-    """The places of the pixels of an image after an affine map, for `grid_sample`."""
+    """The places [N, H, W, 2] of the pixels of images after affine maps [N, 2, 3], for `grid_sample`."""
+    # The corners are aligned unless told otherwise, here and in `grid_sample`; torch's default is the opposite.
     return torch.nn.functional.affine_grid(plain(theta), as_sizes(out_shape), align_corners)
 
 

@@ -105,6 +105,7 @@ class LayerList(Layer):
 
     def insert(self, index: int, sublayer: Any) -> None:
         """Put a layer before another."""
+        # Unlike a list's, not the place after the last one (recorded, 2.6.2).
         if not isinstance(index, int) or not -len(self) <= index < len(self):
             raise AssertionError(f"index should be an integer in range [-{len(self)}, {len(self)}), got {index!r}")
         layers = list(self._modules.values())

@@ -51,6 +51,7 @@ class _Convolution(Layer):
         self.output_padding = getattr(given, "output_padding", 0)
         self._groups, self._data_format = groups, data_format
         outer = [channels[0], channels[1] // groups] if self.transposed else [channels[1], channels[0] // groups]
+        # Kaiming's normal numbers, and zeros for the bias; torch draws both evenly (recorded, 2.6.2).
         first = None if self.transposed else Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * channels[0])))
         self.weight = self.create_parameter([*outer, *self._kernel_size], given.weight_attr, default_initializer=first)
         self.bias = self.create_parameter([channels[1]], given.bias_attr, is_bias=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch._C._dynamo.eval_frame import get_eval_frame_callback
+from torch._C._dynamo.eval_frame import get_eval_frame_callback  # set while torch.compile is at work, before it traces
 
 from ...base import unique_name
 from ...base.framework import EagerParamBase
@@ -353,6 +353,7 @@ class Layer(torch.nn.Module):
         casting.cast(self, target, None if dtype is None else as_dtype(dtype))
         if device is None and dtype is None:
             return self
+        # A device alone makes the dtype None in 2.6.2, too (recorded).
         casting.rename_dtype(self, casting.spelled(dtype))
         return self
 

@@ -86,6 +86,7 @@ class _BatchNormBase(KeepsPrecision, Layer):
         self._use_global_stats = use_global_stats
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+        # Parameters and not buffers, as in Paddle: `parameters()` lists them.
         self._mean = self.create_parameter([num_features], _kept(0.0))
         self._variance = self.create_parameter([num_features], _kept(1.0))
         self._data_format = data_format
@@ -200,6 +201,7 @@ class BatchNorm(_BatchNormBase):
         use_global_stats: bool = False,
         trainable_statistics: bool = False,
     ) -> None:
+        # False is "not given" in this class alone: evaluation goes by the running statistics (recorded, 2.6.2).
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
         self._act, self._is_test, self._trainable_statistics = act, is_test, trainable_statistics
 
@@ -289,6 +291,7 @@ class _InstanceNorm(Layer):
             raise ValueError(
                 f"expected {' or '.join(f'{rank}D' for rank in self.ranks)} input (got {input.ndim}D input)"
             )
+        # The momentum and the format are kept and have no effect, as in 2.6.2 (recorded).
         return F.instance_norm(input, weight=self.scale, bias=self.bias, eps=self._epsilon)
 
     def extra_repr(self) -> str:

@@ -144,6 +144,7 @@ class MultiHeadAttention(Layer):
         if isinstance(cache, Cache):
             k, v = manipulation.concat([cache.k, k], 2), manipulation.concat([cache.v, v], 2)
             cache = Cache(k, v)
+        # The queries are scaled, not the scores: the last digits follow Paddle.
         scores = matmul(q * (self.head_dim**-0.5), k, transpose_y=True)
         mask = _additive(attn_mask, scores)
         weights = activation.softmax(scores if mask is None else scores + mask)
