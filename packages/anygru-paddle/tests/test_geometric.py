@@ -5,6 +5,8 @@ import torch
 
 import anygru_paddle as paddle
 
+HOPS = [[1, 2, 3, 3, 1, 1, 2], [3, 3, 1, 2, 2, 3, 3], [0, 1, 2, 0], [3], [0, 1, 2, 3, 4, 0, 1]]
+
 
 def _numbers(results):
     return [(str(each.dtype).rpartition(".")[2], each.tolist()) for each in results]
@@ -45,6 +47,16 @@ def test_neighbours_are_all_or_drawn_without_repetition():
     assert paddle.randn([4]).tolist() == expected.tolist()
     with pytest.raises(ValueError, match="should not be None"):
         paddle.geometric.sample_neighbors(row, columns, nodes, return_eids=True)
+
+
+def test_hops_list_a_node_for_each_of_its_hops():
+    """The answers of Paddle 2.6.2 (recorded) for a graph whose third hop comes back to the nodes of the first."""
+    row, columns = paddle.to_tensor([1, 2, 0, 0, 1]), paddle.to_tensor([0, 2, 3, 5])
+    results = paddle.incubate.graph_khop_sampler(row, columns, paddle.to_tensor([0]), [5, 5, 5], paddle.arange(5), True)
+    assert [each.flatten().tolist() for each in results] == HOPS
+    assert [each.shape for each in results[:2]] == [[len(HOPS[0]), 1]] * 2
+    with pytest.raises(ValueError, match="no neighbours"):
+        paddle.incubate.graph_khop_sampler(row[:0], columns * 0, paddle.to_tensor([0]), [5])
 
 
 def test_older_names_compute_the_same():

@@ -57,6 +57,15 @@ def test_operations(compute, expected):
     np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
+def test_the_gradient_of_selu_has_a_product_of_single_precision():
+    x = double(0.4, -1.7, -0.1)
+    x.stop_gradient = False
+    F.selu(x).sum().backward()
+    np.testing.assert_allclose(
+        x.grad.numpy(), [1.0507010221481323, 0.32117575543238286, 1.5907940444033646], rtol=1e-14
+    )
+
+
 def test_only_less_rounds_among_the_comparisons():
     t, u = double(0.3), double(0.7)
     assert [bool(each) for each in (t < 0.3, t <= 0.3, t > 0.3, t >= 0.3, t == 0.3)] == [True, True, False, True, True]

@@ -71,6 +71,19 @@ def test_update_rules(make, update):
     follow(make, update)
 
 
+def test_the_means_of_rmsprop_are_rounded_as_paddle_rounds_them():
+    """To the last bit (Paddle 2.6.2, recorded), since the step divides by what is left of one less the other's square."""
+    p = paddle.create_parameter([4], "float32")
+    rmsprop = O.RMSProp(0.1, rho=0.9, centered=True, parameters=[p])
+    for step in range(1, 9):
+        (p * paddle.to_tensor([1.1, -0.3, 0.017, 2.9]) / step).sum().backward()
+        rmsprop.step()
+        rmsprop.clear_grad()
+    squares, means = (value.tolist() for name, value in rmsprop.state_dict().items() if "mean" in name)
+    assert squares == [0.09721452742815018, 0.007230833172798157, 2.3219006834551692e-05, 0.6756812334060669]
+    assert means == [0.18031686544418335, -0.049177318811416626, 0.0027867150492966175, 0.4753807783126831]
+
+
 def test_state_keys_and_going_on():
     with unique_name.guard():
         optimizer, p = follow(lambda p: O.Adam(0.1, parameters=p), adam)

@@ -65,10 +65,14 @@ def adadelta(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float) 
 def rmsprop(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float, mu: float, centered: bool) -> None:
     """G. Hinton, lecture 6, 2012. Epsilon is under the root and the learning rate within the momentum, unlike in torch."""
     moment, square, mean = state
-    _mean(square, rho, g, g)
+    # Each product is rounded, as in Paddle 2.6.2 (recorded): the difference of the means makes much of a last digit.
+    share = torch._foreach_mul(g, 1 - rho)
+    _scale(square, rho)
+    torch._foreach_add_(square, torch._foreach_mul(share, g))
     variance: Tensors = square
     if centered:
-        _mean(mean, rho, g)
+        _scale(mean, rho)
+        torch._foreach_add_(mean, share)
         variance = torch._foreach_sub(square, torch._foreach_mul(mean, mean))
     root = torch._foreach_sqrt(torch._foreach_add(variance, epsilon))
     _scale(moment, mu)

@@ -88,6 +88,21 @@ def elu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> torch.T
     return _nn.elu(x, single(alpha))
 
 
+class _DoubleSelu(torch.autograd.Function):
+    """selu of float64, with the gradient of Paddle 2.6.2 (recorded): alpha * scale is rounded to single precision there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, alpha: float, scale: float) -> torch.Tensor:
+        ctx.below, ctx.scale, out = single(alpha * scale), scale, _nn.elu(x, alpha, scale)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        (out,) = ctx.saved_tensors
+        return grad * torch.where(out > 0, ctx.scale, out + ctx.below), None, None
+
+
 @operation
 def selu(
     x: torch.Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
@@ -97,7 +112,8 @@ def selu(
         raise ValueError(f"The scale must be greater than 1.0. Received: {scale}.")
     if alpha < 0:
         raise ValueError(f"The alpha must be no less than zero. Received: {alpha}.")
-    return _nn.elu(x, single(alpha), single(scale))
+    compute = _DoubleSelu.apply if x.dtype == torch.float64 else _nn.elu
+    return compute(plain(x), single(alpha), single(scale))
 
 
 @operation
