@@ -4,6 +4,8 @@ import base64
 import csv
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -210,6 +212,22 @@ def test_odd_values_are_forecast(command, tmp_path, values):
     middle = np.array([float(row["q0.5"]) for row in found])
     assert np.isfinite(middle).all()
     assert (np.abs(middle - values[-10:].mean()) <= 4 * np.ptp(values)).all()
+
+
+def test_nothing_is_learned_from_values_that_never_change(command, tmp_path):
+    (tmp_path / "t.csv").write_text("t,x\n" + "".join(f"{day},7\n" for day in days(60)))
+    said = command(tmp_path / "t.csv", "--rivals", "simple", "--out", tmp_path / "out")
+    assert "trained 0 steps: the values of each series never change" in said
+    assert "all methods are equally good here" in said
+
+
+def test_what_is_wrong_with_a_table_is_said_before_torch_is_loaded(tmp_path):
+    (tmp_path / "t.csv").write_text("t,x\n1,a\n2,b\n")
+    code = ("import sys; from anygru.cli import main; main(['forecast', 't.csv']); "
+            "assert 'polars' in sys.modules and 'torch' not in sys.modules")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "holds 'a'" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -450,6 +451,14 @@ def test_an_origin_before_a_break_does_not_choose_the_method():
     tested = off_by(places, model=[1.0, 20.0, 1.0, 1.0], other=[3.0, 11.0, 3.0, 3.0])
     assert backtest.best(tested).name == "other"
     assert backtest.averaged(tested, places)[1] == ("model",)
+
+
+def test_a_method_whose_bands_go_astray_does_not_forecast():
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=4))
+    tested = off_by(places, sound=[1.0, 1.0, 1.0, 1.0], astray=[0.9, 1.1, 0.9, 1.1])
+    wide = replace(tested[1], scores=replace(tested[1].scores, crps=50.0))
+    assert backtest.averaged(tested, places)[1] == ("astray", "sound")
+    assert backtest.averaged([tested[0], wide], places)[1] == ("sound",)
 
 
 def test_rules_forecast_only_where_they_are_far_better_than_the_models():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anygru.cli import UsageError
-from anygru_lab.forecasting import clock, files, numerals, table, times
+from anygru_lab.forecasting import clock, delimited, files, numerals, recent, table, times
 from anygru_lab.forecasting.table import Columns
 
 polars = pytest.importorskip("polars")
@@ -357,6 +357,30 @@ def test_a_small_file_of_a_huge_table_is_refused(tmp_path, monkeypatch):
     polars.select(polars.repeat(0, 4_000_000, dtype=polars.Int8).alias("a")).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(UsageError, match="holds 4,000,000 numbers, more than fit into"):
         files.read(str(tmp_path / "t.parquet"))
+    monkeypatch.setattr(delimited, "MOST_COLUMNS", 2)
+    polars.DataFrame({name: [1] for name in "tab"}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(UsageError, match="has 3 columns, and 2 are the most"):
+        files.read(str(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_long_tables_the_last_rows_of_each_series_are_used(monkeypatch, order):
+    monkeypatch.setattr(recent, "MOST_ROWS", 20)
+    monkeypatch.setattr(recent, "ENOUGH", 5)
+    days = polars.Series([f"2024-01-{day:02}" for day in range(1, 31)])
+    frame = polars.concat([polars.DataFrame({"day": days, "shop": name, "sold": range(30)}) for name in "ba"])
+    found = table.of_frame(frame[::order], Columns(by="shop"), "x")
+    assert [each.values[:, 0].tolist() for each in found.series] == [list(range(20, 30))] * 2
+    assert "the last 10 of up to 30 rows of each series are used; --last N takes more" in found.describe()
+    assert len(table.of_frame(frame[::order], Columns(by="shop", last=30), "x").series[0]) == 30
+    alone = table.of_frame(frame[:30][::order], Columns(target=("sold",), last=7), "x")
+    assert alone.series[0].values[:, 0].tolist() == list(range(23, 30))
+    assert "the last 7 of 30 rows are used" in alone.describe()
+    many = polars.concat([frame.with_columns(shop=polars.col("shop") + str(n)) for n in range(9)])
+    assert {len(each) for each in table.of_frame(many, Columns(by="shop"), "x").series} == {5}
+    mixed = frame.sample(fraction=1.0, shuffle=True, seed=0)
+    with pytest.raises(UsageError, match="not in the order of time.*sort it by 'day', or take all rows with --last 30"):
+        table.of_frame(mixed, Columns(by="shop"), "x")
 
 
 def dated(rows, head="day,sold", number=12, join=","):
@@ -432,6 +456,30 @@ def test_times_that_many_series_share_are_read_once(tmp_path, monkeypatch):
     found = read(write(tmp_path / "t.csv", rows, "day,shop,sold"), by="shop", time="day")
     assert seen == [4]
     assert [(each.name, each.values[:, 0].tolist()) for each in found.series] == [(n, [0, 1, 4, 9]) for n in "abc"]
+
+
+@pytest.mark.parametrize("last", ["2024-12-31T23:00", "31/12/2024 11:00 PM", "2024-12-31T23:00Z", "soon"])
+def test_many_times_are_read_as_few_are(monkeypatch, last):
+    monkeypatch.setattr(times, "MANY", 3)
+    texts = [f"2024-01-01T0{hour}:00" for hour in range(8)]
+    if last == "soon":
+        with pytest.raises(UsageError, match="holds 'soon', which does not fit the format '%Y-%m-%d %H:%M'"):
+            moments(*texts, last)
+        return
+    dates = last.startswith("31")
+    texts = [f"0{day}/12/2024 1:05 PM" for day in range(1, 9)] if dates else texts
+    texts = [f"{each}Z" for each in texts] if last.endswith("Z") else texts
+    quick = moments(*texts, last)
+    monkeypatch.setattr(times, "MANY", 100)
+    slow = moments(*texts, last)
+    assert (quick.values == slow.values).all()
+    assert quick[1:] == slow[1:]
+
+
+def test_many_times_of_one_format_are_read_at_once(monkeypatch):
+    monkeypatch.setattr(times, "MANY", 3)
+    monkeypatch.setattr(times, "_plain", lambda column: (column, "") if len(column) == 3 else pytest.fail("all rows"))
+    assert moments(*(f"2024-01-{day:02}T05:00" for day in range(1, 30))).values[-1] == np.datetime64("2024-01-29T05")
 
 
 def test_what_counts_rows_is_told_and_can_be_forecast(tmp_path):

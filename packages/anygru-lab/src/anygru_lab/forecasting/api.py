@@ -60,6 +60,7 @@ class Forecaster:
     gaps: "error", "fill" or "ignore": what to do about missing rows and values.
     time_format, day_first: how times that are texts are read, where that is not plain.
     decimal_comma: how numbers that are texts are read, where that is not plain.
+    last: rows of each series that are used, the newest; None: all, and of long tables the last (`recent.MOST_ROWS`).
     use: "average", "best" or "gru": the method that forecasts; see --use of the command.
     rivals: "auto", "slow" (AutoARIMA with a season, too) or "simple" (nothing of statsforecast).
     steps: of training; None: until validation no longer improves, or `minutes` are over.
@@ -80,6 +81,7 @@ class Forecaster:
     time_format: str | None = None
     day_first: bool | None = None
     decimal_comma: bool | None = None
+    last: int | None = None
     use: str = "average"
     rivals: str = "auto"
     steps: int | None = None
@@ -162,9 +164,8 @@ class Forecaster:
             raise UsageError("known and past are lists of columns, and got a str")
         target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
         known, past = tuple(self.known), tuple(self.past)
-        return Columns(
-            self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first, self.decimal_comma
-        )
+        return Columns(self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first,
+                       self.decimal_comma, self.last)  # fmt: skip
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)
@@ -172,7 +173,7 @@ class Forecaster:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        for name in ("horizon", "folds", "steps", "hidden"):
+        for name in ("horizon", "folds", "steps", "hidden", "last"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
                 raise UsageError(f"{name} must be a whole number from 1, got {value!r}")

@@ -182,8 +182,9 @@ def averaged(tested: Sequence[Tested], places: Places, rules: Sequence[str] = ()
     models = [each for each in tested if each.name not in rules]
     if models and min(map(_usual, models)) <= min(map(_usual, tested)) + np.log(FAR):
         tested = models
-    least = min(each.scores.error for each in tested)
-    tested = [each for each in tested if each.scores.error <= FAR * least]
+    for kind in ("error", "crps"):  # bands, too, may go astray alone
+        least = min(getattr(each.scores, kind) for each in tested)
+        tested = [each for each in tested if getattr(each.scores, kind) <= FAR * least] or tested
     ordered = sorted(tested, key=_usual)
     first = ordered[0]
     near = [each for each in ordered if _usual(each) <= _usual(first) + np.log(NEAR)]

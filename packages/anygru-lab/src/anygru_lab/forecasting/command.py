@@ -71,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where rows or values are missing: stop, repeat what was before, or count rows and not time "
         "(default: error)",
     )
+    table.add_argument(
+        "--last",
+        type=int,
+        metavar="N",
+        help="rows of each series that are used, the newest (default: all; of tables with more than a million rows, "
+        "the last ones)",
+    )
     what = parser.add_argument_group("the forecast")
     what.add_argument("--horizon", type=int, metavar="N", help="steps to forecast (default: a season)")
     what.add_argument(
@@ -134,20 +141,26 @@ def main(args: argparse.Namespace) -> int:
     _check(args)
     if args.file not in (None, STANDARD_INPUT):
         existing(args.file)
-    import torch
-
-    torch.set_num_threads(args.threads)
     return _again(args) if args.model is not None else _new(args)
 
 
+def _torch(args: argparse.Namespace) -> None:
+    """Import torch, which takes seconds: what is wrong with a table is said before."""
+    import torch
+
+    torch.set_num_threads(args.threads)
+
+
 def _check(args: argparse.Namespace) -> None:
-    limits = {"horizon": 1, "folds": 1, "context": 1, "hidden": 1, "steps": 1, "threads": 1, "seed": 0}
+    limits = {"horizon": 1, "folds": 1, "context": 1, "hidden": 1, "steps": 1, "threads": 1, "seed": 0,
+              "last": 1}  # fmt: skip
     for name, least in limits.items():
-        value, most = getattr(args, name), 4096 if name == "threads" else _MOST
+        value, most = getattr(args, name), {"threads": 4096, "last": 1 << 40}.get(name, _MOST)
         if value is not None and not least <= value <= most:
             raise UsageError(f"--{name} must be from {least} to {most}, got {value}")
     if args.out == "":
         raise UsageError("--out is empty; it names the folder of the results")
+    _seasons(args)
     if args.minutes is not None and args.seconds is not None:
         raise UsageError("--minutes and --seconds both limit the training; give one of them")
     for name in ("minutes", "seconds", "rival_seconds"):
@@ -171,17 +184,20 @@ def _names(found: list[str]) -> tuple[str, ...]:
     return tuple(name for each in found for name in each.split(",") if name)
 
 
-def _options(args: argparse.Namespace) -> "tuple[Columns, Options]":
-    from .pipeline import Options
-    from .table import Columns
-
+def _seasons(args: argparse.Namespace) -> tuple[int, ...] | None:
     try:
         season = None if args.season is None else tuple(int(each) for each in args.season.split(","))
     except ValueError:
         season = (0,)
     if season is not None and not all(1 <= each <= _MOST for each in season):
         raise UsageError(f"--season must be whole numbers from 1 to {_MOST}, as 24 or 24,168, got {args.season}")
-    columns = Columns(
+    return season
+
+
+def _columns_of(args: argparse.Namespace) -> "Columns":
+    from .table import Columns
+
+    return Columns(
         args.time,
         args.by,
         _names(args.target),
@@ -191,9 +207,15 @@ def _options(args: argparse.Namespace) -> "tuple[Columns, Options]":
         args.time_format,
         args.day_first,
         args.decimal_comma,
+        args.last,
     )
-    options = Options(
-        season,
+
+
+def _options(args: argparse.Namespace) -> "Options":
+    from .pipeline import Options
+
+    return Options(
+        _seasons(args),
         args.horizon,
         args.folds,
         args.country,
@@ -202,7 +224,6 @@ def _options(args: argparse.Namespace) -> "tuple[Columns, Options]":
         args.use or "average",
         _plan(args),
     )
-    return columns, options
 
 
 def _plan(args: argparse.Namespace) -> "Plan":
@@ -224,12 +245,14 @@ def _read(path: str, columns: "Columns") -> "Table":
 
 
 def _new(args: argparse.Namespace) -> int:
+    begin = time.monotonic()
+    table = None if args.file is None else _read(args.file, _columns_of(args))
+    _torch(args)
     from . import backtest, generated, pipeline, results, verdict
     from .progress import Bar
 
-    begin = time.monotonic()
-    columns, options = _options(args)
-    table = generated.generated() if args.file is None else _read(args.file, columns)
+    options = _options(args)
+    table = generated.generated() if table is None else table
     lines: list[str] = []
 
     def tell(line: str) -> None:
@@ -265,12 +288,14 @@ def _again(args: argparse.Namespace) -> int:
     """Forecast a table with a model that was trained before."""
     from dataclasses import replace
 
+    _torch(args)
     from . import pipeline, results, saved
 
     model, columns, clock = saved.load(args.model)
     columns = replace(columns, time_format=args.time_format or columns.time_format,
                       day_first=columns.day_first if args.day_first is None else args.day_first,
-                      decimal_comma=columns.decimal_comma if args.decimal_comma is None else args.decimal_comma)  # fmt: skip
+                      decimal_comma=columns.decimal_comma if args.decimal_comma is None else args.decimal_comma,
+                      last=args.last)  # fmt: skip
     table = _read(args.file, columns)
     if (table.clock.unit, table.clock.step) != (clock.unit, clock.step) and table.clock.step:
         raise UsageError(f"the model's steps are {clock.name()}, and those of {args.file!r} are {table.clock.name()}")

@@ -65,10 +65,7 @@ def _head(path: str, file: BinaryIO) -> Head:
     separator = given[1].decode() if given else max(SEPARATORS, key=line.count).decode()
     columns = text.count(separator) + 1
     if columns > MOST_COLUMNS:
-        raise UsageError(
-            f"{path!r} has {columns:,} columns, and {MOST_COLUMNS:,} are the most; write the table in long form: "
-            "a row for each step of each series, with --by"
-        )
+        raise too_wide(path, columns)
     names = [name.strip() for name in next(csv.reader([text], delimiter=separator), [])]
     if _values(names):
         raise UsageError(f"the first line of {path!r} holds values and no names ({', '.join(names[:3])}); write a line of "
@@ -77,6 +74,13 @@ def _head(path: str, file: BinaryIO) -> Head:
     if twice:
         raise UsageError(f"{path!r} has several columns {twice[0]!r}; give each a name of its own")
     return Head(separator, names, above)
+
+
+def too_wide(path: str, columns: int) -> UsageError:
+    return UsageError(
+        f"{path!r} has {columns:,} columns, and {MOST_COLUMNS:,} are the most; write the table in long form: "
+        "a row for each step of each series, with --by"
+    )
 
 
 def _values(names: list[str]) -> bool:

@@ -46,7 +46,10 @@ def read(path: str) -> "tuple[polars.DataFrame, bool | None]":
             if not path.endswith(".parquet"):
                 return delimited.read(path, file)
         lazy = polars.scan_parquet(path)
-        cells = lazy.select(polars.len()).collect().item() * len(lazy.collect_schema())
+        columns = len(lazy.collect_schema())
+        if columns > delimited.MOST_COLUMNS:
+            raise delimited.too_wide(path, columns)
+        cells = lazy.select(polars.len()).collect().item() * columns
         if 8 * cells > MOST_BYTES:  # a small file may hold a large table
             raise UsageError(f"{path!r} holds {cells:,} numbers, more than fit into {MOST_BYTES:,} bytes")
         return lazy.collect(), False

@@ -9,7 +9,7 @@ import numpy as np
 from anygru.extend import UsageError, count
 
 from . import clock as clocks
-from . import numerals, times
+from . import numerals, recent, times
 from .clock import Clock
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Columns:
     time_format: str | None = None
     day_first: bool | None = None
     decimal_comma: bool | None = None
+    last: int | None = None
+    """Rows of each series that are read; None: all, up to what `recent` says."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """Words of covariates, from a table that was read before."""
 
@@ -102,6 +104,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
         if name not in frame.columns:
             raise UsageError(f"{where} has no column {name!r}; it has {_listed(frame.columns)}")
+    frame, cut = recent.kept(frame, columns, where)
     missing = frame[columns.time].is_null().to_numpy()
     if missing.any():
         raise UsageError(
@@ -115,7 +118,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     moments = times.read(
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
-    remarks += [f"times are those of {columns.time!r}"] if moved else []
+    remarks += cut + ([f"times are those of {columns.time!r}"] if moved else [])
     remarks += [moments.remark] if moments.remark else []
     values = numbers.to_numpy().astype(np.float64)
     parts = _groups(frame, columns.by, moments)

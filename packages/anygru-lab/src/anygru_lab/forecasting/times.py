@@ -45,6 +45,7 @@ _ZONE = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})"
 _NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b", re.ASCII)
 _EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"))
+MANY = 1000  # texts, of which the first tell the format
 _LONGEST = 4.2e9  # seconds since 1970: the year 2103
 
 
@@ -145,6 +146,9 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
         if getattr(found.dtype, "time_zone", None):
             return _moments(found.dt.replace_time_zone(None).to_numpy(), "Z")
         return _moments(found.to_numpy())
+    common = _of_one_format(column) if len(column) > MANY else None
+    if common is not None:
+        return _moments(common)
     text, zone = _plain(column)
     if text.str.contains(r"^[+-]?\d+(\.\d+)?$").all() and not text.str.contains(r"^\d{8}$").all():
         return _of_numbers(text.cast(float))
@@ -167,6 +171,20 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
         raise UsageError(_no_format(column, text, tried, where))
     words = np.array(column.to_list(), dtype=object)
     return Moments(words, "word", remark="times are words: rows are taken as the file has them, the oldest first")
+
+
+def _of_one_format(column: "polars.Series") -> np.ndarray | None:
+    """Return the times of many texts by the one format that the first of them have; None if others do not have it."""
+    import polars
+
+    first = column.head(MANY)
+    text, zone = _plain(first)
+    readings = {} if zone or (text != first).any() else _readings(text)[0]
+    if len(readings) != 1:
+        return None
+    spaced = column.str.replace("T", " ", literal=True) if "T" in first[0] else column
+    found = spaced.str.strptime(polars.Datetime("us"), next(iter(readings)), strict=False)
+    return None if found.null_count() else found.to_numpy()
 
 
 def _plain(column: "polars.Series") -> "tuple[polars.Series, str]":

@@ -22,7 +22,9 @@ def verdict(result: Result) -> str:
     alone = [each for each in result.tested if each.name not in (AVERAGE, Process.name)]
     first = min(alone, key=lambda each: each.scores.error)
     gru = next(each for each in result.tested if each.name == GRU)
-    if first.name == GRU:
+    if first.scores.error == max(each.scores.error for each in alone):
+        said = "all methods are equally good here"
+    elif first.name == GRU:
         said = "the GRU is the best single method here"
     else:
         more = gru.scores.error / first.scores.error - 1 if first.scores.error else float("inf")
