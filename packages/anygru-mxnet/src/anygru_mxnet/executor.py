@@ -108,6 +108,7 @@ class Executor:
             array = self.aux_dict[name] if name in self.aux_dict else self.arg_dict[name]
             gradient = self.grad_dict.get(name)
             if recording and gradient is not None:
+                # A fresh leaf over the same memory: the user's array stays outside the graph.
                 array = wrap(array._t.detach(), array._ctx)
                 mark(array, gradient, self._requests[name])
             values.append(array._t)
@@ -145,6 +146,7 @@ class Executor:
                 )
         if pairs:
             heads, seeds = zip(*pairs, strict=True)
+            # An executor may go back twice after one `forward` (MXNet 1.9.1, seen).
             backward(list(heads), list(seeds), retain_graph=True, train_mode=is_train)
 
     def copy_params_from(

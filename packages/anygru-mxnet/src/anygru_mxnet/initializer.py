@@ -107,6 +107,7 @@ class Normal(Initializer):
 class Orthogonal(Initializer):
     """Orthonormal rows or columns times a scale (Saxe et al. 2013)."""
 
+    # MXNet's number, not the root of 2 (1.9.1, seen).
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
         super().__init__(scale=scale, rand_type=rand_type)
         self.scale = scale
@@ -166,6 +167,7 @@ class LSTMBias(Initializer):
 
     def _init_weight(self, name: Any, arr: NDArray) -> None:
         arr[:] = 0.0
+        # Gates come in the order input, forget, cell, output.
         hidden = arr.shape[0] // 4
         arr[hidden : 2 * hidden] = self.forget_bias
 
@@ -238,6 +240,7 @@ class Mixed:
 
     def __call__(self, name: str, arr: NDArray) -> None:
         for pattern, init in self.map:
+            # From the beginning of the name: "b" fits "bias" and not "a_bias" (MXNet 1.9.1, seen).
             if pattern.match(name):
                 init(name, arr)
                 return

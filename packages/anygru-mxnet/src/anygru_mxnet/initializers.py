@@ -66,6 +66,7 @@ class Initializer:
         if self._verbose and self._print_func:
             logging.info("Initialized %s as %s: %s", desc, own or "its name says", self._print_func(arr))
 
+    # Names alone decide: "moving_avg" and "stn_loc" are of MXNet's early layers.
     def _by_legacy_name(self, name: str, arr: NDArray) -> None:
         """Fill an array by its name alone, with rules that an `InitDesc` does not know."""
         if name.startswith("upsampling"):

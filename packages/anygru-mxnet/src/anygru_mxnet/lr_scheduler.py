@@ -21,6 +21,7 @@ class LRScheduler:
         assert isinstance(warmup_steps, int)
         self.base_lr = base_lr
         self.warmup_steps = warmup_steps
+        # It stays when an optimizer sets `base_lr`: the warm-up still ends at the old rate (MXNet 1.9.1, seen).
         self.warmup_final_lr = base_lr
         self.warmup_begin_lr = warmup_begin_lr
         if warmup_begin_lr > base_lr:
@@ -72,6 +73,7 @@ class FactorScheduler(LRScheduler):
         self.count = 0
 
     def _after_warmup(self, num_update: int) -> float:
+        # Updates count from 1. The rate only falls: asked for an earlier number, it is the last one (MXNet 1.9.1, seen).
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
@@ -128,6 +130,7 @@ class _Annealing(LRScheduler):
         assert isinstance(max_update, int)
         if max_update < 1:
             raise ValueError("maximum number of updates must be strictly positive")
+        # The curve begins here even if an optimizer sets `base_lr` later (MXNet 1.9.1, seen).
         self.base_lr_orig = base_lr
         self.max_update = max_update
         self.final_lr = final_lr

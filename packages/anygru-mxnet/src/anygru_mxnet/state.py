@@ -40,6 +40,7 @@ def without_torch_grad(function, /, *args, **kwargs):
     """Call a function with torch's own recording off: what MXNet does wherever `autograd.record` is not in force."""
     if not torch.is_grad_enabled():
         return function(*args, **kwargs)
+    # Not torch.no_grad: an operator of a few microseconds would pay for the object and two calls.
     torch._C._set_grad_enabled(False)
     try:
         return function(*args, **kwargs)

@@ -110,6 +110,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         """The loss per sample, [B]."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
+            # A sure mistake costs 27.63 (MXNet 1.9.1, seen); torch bounds the logarithm at 100.
             tiny = 1e-12
             positive = F.log(pred + tiny) * label
             if pos_weight is not None:
@@ -333,6 +334,7 @@ class PoissonNLLLoss(Loss):
             loss = pred - target * F.log(pred + epsilon)
         if self._compute_full:
             # Stirling's approximation of log(target!), for targets above 1
+            # A target of 0 makes it 0 times -inf, and so NaN, as in MXNet 1.9.1 (seen), although the last factor is 0.
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
             loss = loss + stirling * (target > 1)
         return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
@@ -350,6 +352,7 @@ class CosineEmbeddingLoss(Loss):
     ) -> Any:
         """[N, 1]."""
         input1 = _reshape_like(F, input1, input2)
+        # The product of the norms is bounded, where torch bounds each norm.
         lengths = F.norm(input1, axis=-1).reshape((-1, 1)) * F.norm(input2, axis=-1).reshape((-1, 1))
         cosine = F.sum(input1 * input2, axis=-1).reshape((-1, 1)) / F.maximum(lengths, 1e-12)
         label = label.reshape((-1, 1))
@@ -375,4 +378,5 @@ class SDMLLoss(Loss):
         one = x1.expand_dims(1).broadcast_to((count, count, features))
         other = x2.expand_dims(0).broadcast_to((count, count, features))
         scores = F.log_softmax(-((one - other) ** 2).sum(axis=2), axis=1)
+        # The loss has a weight and does not use it, as in MXNet 1.9.1 (seen).
         return self.kl_loss(scores, labels.as_in_context(scores.context))

@@ -43,6 +43,7 @@ class Trainer:
         update_on_kvstore: bool | None = None,
     ) -> None:
         if isinstance(params, (dict, ParameterDict)):
+            # By name, so that the numbers in a file of states mean the same parameters (MXNet 1.9.1, seen).
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
             raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
@@ -195,6 +196,7 @@ class Trainer:
             if parameter.grad_req != "null":
                 gradients = parameter.list_grad()
                 out = parameter.list_data() if self._update_on_kvstore else None
+                # Priorities order MXNet's transfers; torch.distributed has none, and the store does not look at them.
                 self._kvstore.pushpull(place, gradients, out=out, priority=-place)
 
     def _update(self, ignore_stale_grad: bool) -> None:

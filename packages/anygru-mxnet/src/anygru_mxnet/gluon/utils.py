@@ -66,10 +66,12 @@ def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: boo
     assert len(arrays) > 0
     tensors = [value._t.detach() for value in arrays]
     device = tensors[0].device
+    # torch's own clip_grad_norm_ calls `_foreach_norm`, too: one call for all arrays.
     norms = torch.stack([norm.to(device) for norm in torch._foreach_norm(tensors)])
     total = torch.linalg.vector_norm(norms).reshape(1)
     if check_isfinite and not bool(torch.isfinite(total)):
         warnings.warn(UserWarning("nan or inf is detected. Clipping results will be undefined."), stacklevel=2)
+    # torch adds 1e-6 (MXNet 1.9.1: 1e-8, read).
     scale = torch.clamp(max_norm / (total + 1e-8), max=1.0)
     for tensor in tensors:
         tensor.data.mul_(scale.to(tensor.device, tensor.dtype))

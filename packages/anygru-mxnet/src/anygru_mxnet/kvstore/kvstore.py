@@ -85,6 +85,7 @@ class KVStore:
             if self._updater is not None:
                 self._updater(_index(one), wrap(total, stored._ctx), stored)
             else:
+                # A push replaces the value, it does not add to it (MXNet 1.9.1, seen).
                 stored._t = total
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
@@ -155,6 +156,7 @@ class KVStore:
 
     def _sum(self, values: Any, stored: NDArray) -> torch.Tensor:
         parts = list(values) if isinstance(values, (list, tuple)) else [values]
+        # A copy, since the sum is written into it and the pushed gradient is the caller's.
         total = parts[0]._t.detach().to(stored._t.device, copy=True)
         for part in parts[1:]:
             total += part._t.detach().to(total.device)
@@ -178,6 +180,7 @@ def _pairs(key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def _index(key: Any) -> Any:
+    # Optimizers know weights by number, stores also by the number's text.
     return int(key) if isinstance(key, str) and key.isdigit() else key
 
 

@@ -272,6 +272,7 @@ class Perplexity(GlobalMetric):
         # with `ignore_label` MXNet 1.9.1 counts in floats (recorded)
         loss, count = 0.0, 0 if self.ignore_label is None else 0.0
         for label, pred in zip(labels, preds, strict=True):
+            # The last axis is meant whatever `axis` is (MXNet 1.9.1, read).
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
             wanted = label.as_in_context(pred.context).reshape((label.size,))
             chosen: Any = nd.pick(pred, wanted.astype("int32"), axis=self.axis)
@@ -279,6 +280,7 @@ class Perplexity(GlobalMetric):
                 ignored: Any = (wanted == self.ignore_label).astype(chosen.dtype)
                 count = count - float(ignored.sum().asscalar())
                 chosen = chosen * (1 - ignored) + ignored
+            # A probability of 0 is bounded here and has epsilon added in CrossEntropy: 1e10 and 27.63 (MXNet 1.9.1, seen).
             bounded = nd.maximum(1e-10, chosen).asnumpy()
             # float32 as MXNet's arrays, whose sums lose next to nothing
             logs = np.log(bounded.astype("float64")).astype(bounded.dtype)

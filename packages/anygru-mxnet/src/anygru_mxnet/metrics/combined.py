@@ -127,6 +127,7 @@ class CustomMetric(GlobalMetric):
         label_names: Labels = None,
     ) -> None:
         if name is None:
+            # Functions without a name of their own, such as "<lambda>" (MXNet 1.9.1, seen).
             name = f"custom({feval.__name__})" if "<" in feval.__name__ else feval.__name__
         super().__init__(name, output_names, label_names, feval=feval, allow_extra_outputs=allow_extra_outputs)
         self._feval = feval

@@ -20,7 +20,9 @@ class _MeanOfBatches(GlobalMetric):
         """Take a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
+            # Of shapes (n,) and (n, 1) the difference would have n x n numbers.
             wanted, found = (a.reshape(-1, 1) if a.ndim == 1 else a for a in (label.asnumpy(), pred.asnumpy()))
+            # A batch counts once, whatever its size: short last batches weigh as much as others (MXNet 1.9.1, seen).
             self._add(self._number(wanted - found), 1)
 
 

@@ -110,6 +110,7 @@ def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
     array_dtype = array._t.dtype
 
     def collect(variable: Tensor) -> None:
+        # torch adds to `.grad` from pass to pass; "write" and "add" are told apart here, from a gradient of this pass alone.
         fresh = variable.grad
         variable.grad = None
         assert fresh is not None

@@ -105,6 +105,7 @@ def cond(pred: NDArray, then_func: Callable, else_func: Callable, name: str = "c
 
 def allclose(a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True) -> NDArray:
     """[1] if all elements are close to each other; [0] otherwise."""
+    # `equal_nan` is True here and False in torch and NumPy.
     close = torch.allclose(a._t, b._t.to(a._t.dtype), rtol, atol, equal_nan)
     return wrap(torch.tensor([float(close)]), a._ctx)
 

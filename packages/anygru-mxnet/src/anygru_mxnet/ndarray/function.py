@@ -25,6 +25,7 @@ class Scope:
         self._before.append((state.recording, state.training, torch.is_grad_enabled()))
         if self._recording is not None:
             state.recording = self._recording
+            # The call behind torch.set_grad_enabled, without an object for each scope.
             torch._C._set_grad_enabled(self._recording)
         if self._training is not None:
             state.training = self._training

@@ -48,6 +48,7 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], 
         if seed.shape != head._t.shape:
             raise MXNetError(f"a head gradient must have its head's shape {head.shape}, got {tuple(seed.shape)}")
         heads_in_torch.append(tensor)
+        # The gradient of a head of whole numbers goes through its float64 carrier.
         seeds.append(seed.to(tensor.dtype))
     return list(heads), heads_in_torch, seeds
 

@@ -240,6 +240,7 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
         places = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
         places = _turn(places, parts)[tuple(parts)]
+        # torch cannot assign to a flipped view, and so the places are flipped instead.
         tensor.put_(places, _fit(values, tuple(places.shape)).contiguous())
     elif number:
         tensor[tuple(parts)] = values

@@ -79,6 +79,7 @@ class NDArray(Arithmetic):
     @property
     def T(self) -> "NDArray":
         """The axes in reverse order, copied."""
+        # The array itself with fewer than two axes, no copy (MXNet 1.9.1, seen).
         return self if self._t.dim() < 2 else call(OPERATORS["transpose"], (self,), {})
 
     @property
@@ -106,6 +107,7 @@ class NDArray(Arithmetic):
         raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
 
     def __hash__(self) -> int:
+        # As CPython hashes objects without an own `__eq__`, which these have.
         return id(self) // 16
 
     def __repr__(self) -> str:
@@ -139,6 +141,7 @@ class NDArray(Arithmetic):
         """
         if self._t.numel() != 1:
             raise ValueError("The current array is not a scalar")
+        # Of shape (1, 1) it is an array of that shape (MXNet 1.9.1, seen).
         return scalar(self.dtype(self._t.item())) if self._t.dim() == 1 else self.asnumpy()[()]
 
     def astype(self, dtype: DtypeLike, copy: bool = True) -> "NDArray":

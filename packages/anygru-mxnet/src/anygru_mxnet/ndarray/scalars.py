@@ -37,6 +37,7 @@ def _of_its_time(kind: type) -> type:
         "__module__": "numpy",
         "__slots__": (),
         "__hash__": kind.__hash__,
+        # NumPy 2 shows `np.float32(1.0)` where MXNet's time printed `1.0`.
         "__repr__": kind.__str__,
     }
     for name in _ARITHMETIC:

@@ -58,6 +58,7 @@ def _leaky_relu(
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
 ) -> Tensor | tuple[Tensor, Tensor]:
+    # MXNet 1.9.1 keeps an operator's numbers in float32, whatever the array's dtype: 0.1 is 0.10000000149 (seen).
     slope = single(slope)
     if act_type == "leaky":
         return functional.leaky_relu(data, slope)
@@ -88,6 +89,7 @@ def _randomized_relu(data: Tensor, lower: float, upper: float) -> tuple[Tensor, 
 
 
 def _softmax_input(data: Tensor, temperature: float | None, name: str) -> Tensor:
+    # MXNet 1.9.1 has no softmax of whole numbers: "only support floating point types" (seen).
     if not data.dtype.is_floating_point:
         raise MXNetError(f"{name}: data must be of a floating dtype, got {data.dtype}")
     return data if temperature in (None, 1.0) else data / temperature
@@ -115,6 +117,7 @@ def _softmax(
     if length is not None:
         inside = torch.arange(data.shape[axis], device=data.device) < length.unsqueeze(-1)
         inside = inside.movedim(-1, axis) if axis not in (-1, data.dim() - 1) else inside
+        # A row of length 0 is NaN in torch then; MXNet 1.9.1 gives zeros (seen), and so the rest is filled a second time.
         filled = data.masked_fill(~inside, -math.inf)
         return _in_dtype(torch.softmax(filled, axis).masked_fill(~inside, 0.0), dtype)
     return _in_dtype(torch.softmax(data, axis), dtype)

@@ -49,6 +49,7 @@ def _foreach(
     data, rest = len(in_data_locs), inputs[len(in_data_locs) + len(in_state_locs) :]
     states = list(inputs[data : data + len(in_state_locs)])
     steps = []
+    # MXNet 1.9.1 has no array without axes there.
     # Outside `mx.np` a step of numbers is an array of one number.
     columns = [values.unsqueeze(1) if values.dim() == 1 and not state.numpy else values for values in inputs[:data]]
     for parts in zip(*(values.unbind() for values in columns), strict=True):
@@ -86,6 +87,7 @@ def _while_loop(
     last = [values[place] for place in variables]
     taken = len(steps)
     # MXNet leaves the rows of steps that were not taken undefined; here they are zeros.
+    # Without a step the body runs once for the shapes alone, and its values are thrown away.
     rows = steps[0] if steps else [t.detach() for t in body(_values(values, list(func_input_locs)))[:num_out_data]]
     rest = [row.new_zeros((max_iterations - taken, *row.shape)) for row in rows]
     if not taken:
@@ -104,6 +106,7 @@ def _cond(
     num_outputs: int = 1,
 ) -> tuple[Tensor, ...]:
     condition, then, otherwise = graphs
+    # Both branches have to give the same shapes, so that either one tells them.
     if inputs[0].device.type == "meta" or condition(_values(inputs, list(cond_input_locs)))[0].item():
         return tuple(then(_values(inputs, list(then_input_locs))))
     return tuple(otherwise(_values(inputs, list(else_input_locs))))

@@ -116,6 +116,7 @@ def _deconvolution(
     num_filter: int = 0,
     num_group: int = 1,
     workspace: int = 512,
+    # Not Convolution's default: MXNet 1.9.1's Deconvolution has no bias unless it is asked for.
     no_bias: bool = True,
     cudnn_tune: str | None = None,
     cudnn_off: bool = False,
@@ -156,10 +157,12 @@ def _pooling(
     if pool_type not in ("max", "avg", "sum", "lp"):
         raise MXNetError(f"Pooling: pool_type must be max, avg, sum or lp, got {pool_type!r}")
     if pool_type == "lp":
+        # torch's lp_pool has no padding and no three axes; p is 2 here where MXNet 1.9.1 refuses to do without (seen).
         power = int(p_value)
         options = {"global_pool": global_pool, "stride": stride, "pad": pad, "pooling_convention": pooling_convention}
         return _pooling(data.abs() ** power, kernel, "sum", **options).pow(1 / power)
     if truth(global_pool):
+        # With global_pool, kernel, stride and pad are not read, in MXNet 1.9.1 either.
         axes = tuple(range(2, data.dim()))
         if pool_type == "max":
             return data.amax(axes, keepdim=True)
@@ -190,6 +193,7 @@ def _upsampling(
 ) -> Tensor:
     if sample_type != "nearest":
         raise MXNetError(f"UpSampling: only sample_type='nearest' is covered, got {sample_type!r}; use Deconvolution")
+    # The scale is the first input's; the others are brought to the same size, each by a factor of its own.
     height = data[0].shape[2] * int(scale)
     parts = [functional.interpolate(part, scale_factor=height // part.shape[2]) for part in data]
     return sum(parts[1:], parts[0]) if multi_input_mode == "sum" else torch.cat(parts, 1)

@@ -50,6 +50,7 @@ def _arange(
         not kind.is_floating_point
     ):  # start and step are cut before they are used: a step of 0.5 is none (1.9.1, recorded)
         start, step = int(start), int(step)
+    # Numbers are a float64's even on the way to float32: three steps of 0.1 are 0.30000000000000004 (MXNet 1.9.1, seen).
     steps = torch.arange(count, dtype=torch.float64, device=as_context(ctx).device) * step + start
     return torch.repeat_interleave(steps.to(kind), int(repeat))
 

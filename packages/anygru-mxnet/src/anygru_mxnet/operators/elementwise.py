@@ -34,6 +34,7 @@ def _gamma(x: Tensor) -> Tensor:
     """The gamma function, with its sign; exact for small whole numbers."""
     wide = x.double()
     below = wide.detach().floor()
+    # MXNet 1.9.1 has 24 for 5 exactly, inf for 0, -inf for -0 and NaN for -1 (seen); exp of lgamma has neither.
     whole = below == wide.detach()
     # Between two poles the sign changes; at a pole there is none, but at 0 that of the zero.
     sign = torch.where(below.remainder(2) == 0, 1.0, -1.0).where(wide < 0, 1.0)
@@ -57,6 +58,7 @@ def round_away(x: Tensor) -> Tensor:
 
 
 def _round_half_down(x: Tensor) -> Tensor:
+    # torch.round takes the even one of two as near; MXNet 1.9.1's rint the lower one: -0.5 is -1, 0.5 is 0 (seen).
     below, above = x.floor(), x.ceil()
     return torch.where(x - below <= above - x, below, above)
 
@@ -127,6 +129,7 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        # `make_loss(x) * 3` has the gradient 1, not 3 (MXNet 1.9.1, seen).
         return torch.full_like(gradient, ctx.scale), None
 
 
@@ -147,6 +150,7 @@ def _make_scaled_loss(
     if normalization == "batch":
         grad_scale /= data.shape[0]
     elif normalization == "valid":
+        # Where no element is above the threshold the scale is divided by 1, as in MXNet 1.9.1 (seen).
         grad_scale /= max(1, int((data > valid_thresh).sum()))
     elif normalization != "null":
         raise MXNetError(f"MakeLoss: normalization must be null, batch or valid, got {normalization!r}")

@@ -71,6 +71,7 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
     if axis is None:
         raise MXNetError("pick: axis must be a number, got None")
     axis = one_axis(int(axis), data.dim())
+    # A place beyond the axis is its last one, unless mode="wrap" (MXNet 1.9.1, seen); torch.gather would refuse it.
     picked = data.gather(axis, picked_places(data, index, axis, mode))
     if truth(keepdims):
         return picked
@@ -83,8 +84,10 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
 def _one_hot(
     indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DtypeLike = "float32"
 ) -> Tensor:
+    # torch's one_hot refuses numbers outside 0..depth - 1; MXNet 1.9.1 gives rows without a one for them (seen).
     hot = indices.long().unsqueeze(-1) == torch.arange(int(depth), device=indices.device)
     kind = torch_dtype(dtype)
+    # By way of its own dtype: 2.7 is 2 in an array of whole numbers, as in MXNet 1.9.1 (seen).
     on, off = (torch.tensor(v, device=indices.device).to(kind) for v in (on_value, off_value))
     return torch.where(hot, on, off)
 
@@ -102,6 +105,7 @@ def _embedding(
     dtype: DtypeLike = "float32",
     sparse_grad: bool = False,
 ) -> Tensor:
+    # The dtype of the weight decides; MXNet 1.9.1 does not look at `dtype` here either (seen).
     # Numbers are clipped: beyond the table is its last row, below 0 its first (recorded from 1.9.1).
     return functional.embedding(data.long().clamp(0, weight.shape[0] - 1), weight)
 
@@ -180,6 +184,7 @@ def _sequence_mask(
     axis = _time_axis(axis, "SequenceMask")
     beyond = torch.arange(data.shape[axis], device=data.device).unsqueeze(1) >= lengths  # [T, N]
     beyond = beyond if axis == 0 else beyond.T
+    # The value is a float32 before it meets a float64 array (MXNet 1.9.1, seen).
     return data.masked_fill(beyond.reshape(beyond.shape + (1,) * (data.dim() - 2)), single(value))
 
 
@@ -192,6 +197,7 @@ def _sequence_last(
     if lengths is None:
         return data.select(axis, data.shape[axis] - 1)
     rows = torch.arange(data.shape[1 - axis], device=data.device)
+    # A length of 0 means the last step; MXNet 1.9.1 reads beside the array for it (see the README).
     last = (lengths - 1).remainder(data.shape[axis])
     return data[last, rows] if axis == 0 else data[rows, last]
 

@@ -59,6 +59,7 @@ def _potri(A: Tensor, lower: bool = True) -> Tensor:
 def _trsm(
     A: Tensor, B: Tensor, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0
 ) -> Tensor:
+    # `^` binds before `not`: a lower triangle that is transposed is an upper one.
     upper = not truth(lower) ^ truth(transpose)
     return torch.linalg.solve_triangular(_turned(A, transpose), alpha * B, upper=upper, left=not truth(rightside))
 
@@ -115,8 +116,10 @@ def _dot(
         raise MXNetError(f"dot: forward_stype must be 'default', got {forward_stype!r}: there are no sparse arrays")
     same_dtype(lhs, rhs)
     if lhs.dim() == 1 and rhs.dim() == 1:
+        # MXNet 1.9.1 has no arrays without axes: the product of two vectors has shape (1,) (seen).
         return torch.dot(lhs, rhs).reshape(1)
     if truth(transpose_a):
+        # Of any number of axes the first one goes behind the others here: (2, 3, 4) becomes (3, 4, 2) (MXNet 1.9.1, seen).
         lhs = lhs.permute((*range(1, lhs.dim()), 0))
     if truth(transpose_b):
         rhs = rhs.permute((rhs.dim() - 1, *range(rhs.dim() - 1)))

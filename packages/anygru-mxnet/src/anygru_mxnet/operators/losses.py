@@ -75,11 +75,13 @@ def _softmax_output(
     gradient = (chances - targets) * grad_scale
     if truth(use_ignore):
         gradient = gradient * (places != int(ignore_label)).unsqueeze(axis)
+    # With several places a row MXNet 1.9.1 takes their mean, whatever `normalization` says but "valid" (seen).
     if truth(multi_output) and normalization != "valid":
         gradient = gradient / places[0].numel()
     if normalization == "batch":
         gradient = gradient / (shape[0] if truth(multi_output) else labels.numel())
     elif normalization == "valid":
+        # Labels count as ignored here even without `use_ignore`, whose gradients are kept (MXNet 1.9.1, seen).
         gradient = gradient / (labels != int(ignore_label)).sum().clamp(min=1)
     return _Output.apply(data, chances.reshape(shape), gradient.reshape(shape), truth(out_grad))
 
@@ -99,6 +101,7 @@ def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[
         values = output(data.detach())
         if not data.requires_grad:
             return values.clone()
+        # The loss is a mean over a sample's numbers and a sum over samples (MXNet 1.9.1, seen); torch's losses average both.
         each = max(data[0].numel(), 1)
         gradient = slope(values, label.detach().reshape(data.shape)) * (grad_scale / each)
         return _Output.apply(data, values.clone(), gradient)

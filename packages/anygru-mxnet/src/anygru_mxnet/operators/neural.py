@@ -66,12 +66,14 @@ def _fully_connected(
 @operator("Dropout", copies=True, hidden=1)
 def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Sizes = (), cudnn_off: bool = False) -> Tensor:
     if not 0 <= p < 1:
+        # Of p = 1 MXNet 1.9.1 makes NaN: what it keeps is divided by the chance to be kept (seen).
         raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
     if p == 0 or not (state.training or mode == "always"):
         return data
     if not axes:
         return functional.dropout(data, p, True)
     shared = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    # One draw is for a whole axis then, for which torch has no general function.
     shape = [1 if axis in shared else size for axis, size in enumerate(data.shape)]
     return data * functional.dropout(torch.ones(shape, dtype=data.dtype, device=data.device), p, True)
 
@@ -120,6 +122,8 @@ def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: f
 
     def move() -> None:
         for moving, seen in averages:
+            # torch's momentum is the share of the new; MXNet's that of the old. The variance is the batch's own, of 1 and 3
+            # it is 1, where torch takes n - 1 (1.9.1, seen).
             moving.data.mul_(momentum).add_(seen.detach(), alpha=1 - momentum)
 
     if result.is_cuda:
@@ -280,6 +284,7 @@ PICKED_LOG_SOFTMAX = Operator("pick of log_softmax", picked_log_softmax, 2)
 
 @operator("softmax_cross_entropy", inputs=2)
 def _softmax_cross_entropy(data: Tensor, label: Tensor) -> Tensor:
+    # A sum over the rows, not a mean, in an array of shape (1,) (MXNet 1.9.1, seen).
     return functional.cross_entropy(data, label.long(), reduction="sum").reshape(1)
 
 
@@ -300,14 +305,17 @@ def _ctc_loss(
     steps, batch, classes = data.shape
     if data.device.type == "meta":  # torch has no such kernel
         return data.new_empty(batch)
+    # Labels end at the first 0 where 0 is the blank, and at the first -1 where the last class is: 0 is a class then (seen).
     blank, padding = (0, 0) if blank_label == "first" else (classes - 1, -1)
     if truth(use_data_lengths) and data_lengths is not None:
         input_lengths = data_lengths.long()
     else:
         input_lengths = torch.full((batch,), steps, dtype=torch.int64, device=data.device)
     if truth(use_label_lengths):
+        # Inputs come one after the other: without lengths of data, those of the labels are the third input.
         target_lengths = (label_lengths if label_lengths is not None else data_lengths).long()  # type: ignore[union-attr]
     else:
         target_lengths = ((label != padding).long().cumprod(1)).sum(1)
+    # MXNet's loss takes numbers before the softmax, torch's takes log probabilities.
     scores = torch.log_softmax(data, -1)
     return functional.ctc_loss(scores, label.long().clamp(min=0), input_lengths, target_lengths, blank, "none")

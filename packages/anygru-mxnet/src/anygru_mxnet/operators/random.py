@@ -19,11 +19,13 @@ from .registry import operator, truth
 
 def _sizes(shape: Any) -> tuple[int, ...]:
     if shape is None:
+        # MXNet 1.9.1 draws one number then, in an array of shape (1,).
         return (1,)
     return tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
 
 
 def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
+    # A symbol's file says "None" where nothing was given.
     kind = torch.float32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.empty(_sizes(shape), dtype=kind, device=as_context(ctx).device)
 
@@ -42,6 +44,7 @@ Number = Any  # a float, or a tensor with one for each draw
 
 def _gamma(blank: Tensor, shape: Number) -> Tensor:
     shapes = shape if isinstance(shape, Tensor) else torch.full_like(blank, shape)
+    # torch draws gamma numbers by this function only; torch.distributions.Gamma checks its arguments and then calls it.
     return torch._standard_gamma(_wide(shapes)).to(blank.dtype)
 
 
@@ -72,6 +75,8 @@ _DRAWS: dict[str, tuple[dict[str, float], tuple[str, ...], Callable[..., Tensor]
     "uniform": ({"low": 0.0, "high": 1.0}, (), _uniform),
     "normal": ({"loc": 0.0, "scale": 1.0}, ("mu", "sigma"), _normal),
     "exponential": ({"lam": 1.0}, (), lambda blank, lam: blank.exponential_() / lam),
+    # beta is a scale: draws for alpha = 2, beta = 3 have the mean 6 in MXNet 1.9.1 (seen); torch's and most papers' is a
+    # rate.
     "gamma": ({"alpha": 1.0, "beta": 1.0}, (), lambda blank, alpha, beta: _gamma(blank, alpha) * beta),
     "poisson": ({"lam": 1.0}, (), _poisson),
     # Failures before k successes are a Poisson draw whose rate is a gamma draw.

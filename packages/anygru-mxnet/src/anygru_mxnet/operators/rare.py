@@ -52,6 +52,7 @@ def _lrn(data: Tensor, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2
         raise MXNetError(
             "LRN: Required parameter nsize of int (non-negative) is not presented; give the number of channels"
         )
+    # torch divides alpha by the size, too.
     return functional.local_response_norm(data, int(nsize), alpha, beta, knorm)
 
 
@@ -212,6 +213,8 @@ for _name, _law in (
     ("exponential", lambda lam: laws.Exponential(lam, validate_args=False)),
     ("poisson", lambda lam: laws.Poisson(lam, validate_args=False)),
     ("gamma", lambda alpha, beta: laws.Gamma(alpha, beta, validate_args=False)),
+    # torch counts successes before k failures, MXNet failures before k successes: p = 0.2, k = 3 has 0.008 at 0 (1.9.1,
+    # seen).
     ("negative_binomial", lambda k, p: laws.NegativeBinomial(k, 1 - p, validate_args=False)),
     (
         "generalized_negative_binomial",

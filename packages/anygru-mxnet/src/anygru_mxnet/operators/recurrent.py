@@ -64,6 +64,7 @@ def input_size_of(numbers: int, hidden: int, layers: int, directions: int, mode:
     """The input size for which the flat vector holds so many numbers."""
     rows = gates_of(mode) * hidden * directions
     above = (layers - 1) * rows * (hidden * directions + hidden + 2)
+    # Each row of the first layer has `features + hidden` weights and two biases.
     return (numbers - above) // rows - hidden - 2
 
 
@@ -304,6 +305,7 @@ def _rnn(
     p: float = 0.0,
     state_outputs: bool = False,
     projection_size: int | None = None,
+    # On a CPU MXNet 1.9.1 takes the three bounds of the cell's state and computes without them (seen).
     lstm_state_clip_min: float | None = None,
     lstm_state_clip_max: float | None = None,
     lstm_state_clip_nan: bool = False,

@@ -20,6 +20,7 @@ def _at_least_1d(value: Tensor) -> Tensor:
 def _register_reduction(names: tuple[str, ...], function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> None:
     def compute(data: Tensor, axis: Sizes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
         axes = axes_of(axis, data.dim(), truth(exclude))
+        # `exclude` of all axes leaves none to reduce: the elements stay as they are (MXNet 1.9.1, seen).
         if not axes:
             return data
         return _at_least_1d(function(data, axes, truth(keepdims)))
@@ -34,11 +35,13 @@ def _sum(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 def _mean(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     if data.dtype.is_floating_point:
         return torch.mean(data, axes, keepdim=keepdims)
+    # The mean of -3 and -4 is -3, cut towards 0, in the array's own dtype (MXNet 1.9.1, seen).
     return torch.mean(data.double(), axes, keepdim=keepdims).to(data.dtype)
 
 
 def _product(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     for axis in sorted(axes, reverse=True):
+        # torch.prod takes one axis at a time; from the last, so that the places of the others stay.
         data = torch.prod(data, axis, keepdim=keepdims, dtype=data.dtype)
     return data
 
@@ -142,6 +145,7 @@ def _l2_normalization(data: Tensor, eps: float = 1e-10, mode: str = "instance") 
     axes = {"instance": tuple(range(1, data.dim())), "channel": (1,), "spatial": tuple(range(2, data.dim()))}.get(mode)
     if axes is None:
         raise MXNetError(f"L2Normalization: mode must be instance, channel or spatial, got {mode!r}")
+    # Not functional.normalize: there eps bounds the norm from below, in MXNet it joins the squares.
     return data / torch.sqrt((data * data).sum(axes, keepdim=True) + eps)
 
 
@@ -152,6 +156,7 @@ def _along(data: Tensor, axis: int | None) -> tuple[Tensor, int]:
 @operator("sort")
 def _sort(data: Tensor, axis: int | None = -1, is_ascend: bool = True) -> Tensor:
     data, axis = _along(data, axis)
+    # Stable, so that equal elements come in the same order each time; their positions are in the results of argsort and topk.
     return torch.sort(data, dim=axis, descending=not truth(is_ascend), stable=True).values
 
 
@@ -159,6 +164,7 @@ def _sort(data: Tensor, axis: int | None = -1, is_ascend: bool = True) -> Tensor
 @unchanging
 def _argsort(data: Tensor, axis: int | None = -1, is_ascend: bool = True, dtype: DtypeLike = "float32") -> Tensor:
     data, axis = _along(data, axis)
+    # float32 even for positions, as in MXNet 1.9.1 (seen); its own order of more than 16 equal elements is not stable.
     return torch.argsort(data, dim=axis, descending=not truth(is_ascend), stable=True).to(torch_dtype(dtype))
 
 
@@ -175,6 +181,7 @@ def _topk(
     shape = data.shape
     data, axis = _along(data, axis)
     ordered, places = torch.sort(data, dim=axis, descending=not truth(is_ascend), stable=True)
+    # 0 and numbers below it ask for all elements (MXNet 1.9.1, seen).
     count = k if k > 0 else data.shape[axis]
     if count > data.shape[axis]:
         raise MXNetError(f"topk: k must be at most {data.shape[axis]}, the size of axis {axis}, got {k}")

@@ -129,6 +129,7 @@ def _squeeze(data: Tensor, axis: Sizes = None) -> Tensor:
         if data.shape[one] != 1:
             raise MXNetError(f"squeeze: axis {one} must be of size 1, got {data.shape[one]}")
     shape = [n for a, n in enumerate(data.shape) if a not in axes]
+    # An array always has an axis (MXNet 1.9.1, seen).
     return data.reshape(shape or [1])
 
 
@@ -136,6 +137,7 @@ def _squeeze(data: Tensor, axis: Sizes = None) -> Tensor:
 def _broadcast_to(data: Tensor, shape: Sizes = ()) -> Tensor:
     wanted = as_tuple(shape)
     if len(wanted) == data.dim():
+        # 0 keeps a size (MXNet 1.9.1, seen).
         wanted = tuple(n or have for n, have in zip(wanted, data.shape, strict=True))
     return data.broadcast_to(wanted)
 
@@ -310,6 +312,7 @@ def _split_v2(
     axis = one_axis(int(axis), data.dim())
     if int(sections):
         return _split(data, int(sections), axis, squeeze_axis)
+    # MXNet's file form puts a 0 before the places to cut at.
     parts = torch.tensor_split(data, tuple(int(i) for i in indices)[1:], axis)
     parts = tuple(p.squeeze(axis) for p in parts) if truth(squeeze_axis) else parts
     return parts if len(parts) > 1 else parts[0]
@@ -338,6 +341,7 @@ def _reverse(data: Tensor, axis: Sizes) -> Tensor:
 def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0) -> Tensor:
     widths = tuple(int(w) for w in as_tuple(pad_width))
     if len(widths) != 2 * data.dim() or any(widths[:4]):
+        # MXNet 1.9.1 pads the axes behind the first two only: "expects padding on the first two axes to be zero" (seen).
         raise MXNetError(f"pad: pad_width must have {2 * data.dim()} numbers, the first four 0; got {widths}")
     inner = [(widths[2 * a], widths[2 * a + 1]) for a in range(data.dim())]
     flat = [w for pair in reversed(inner[2:]) for w in pair]
@@ -351,6 +355,7 @@ def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0)
 
 def _where_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     condition, x, y = shapes
+    # One of x and y tells the other's shape; a condition of one axis may also choose rows.
     return [condition] * 3 if condition is not None and len(condition) > 1 else [condition, y, x]
 
 

@@ -141,6 +141,7 @@ def _register_one(name: str, update: Update, half: bool) -> None:
     def compute(*arguments: Any, **given: Any) -> Tensor:
         values = dict(whole.bind(*arguments, **given).arguments)
         arrays = [values.pop(key) for key in inputs]
+        # It concerns gradients with rows left out, which arrays here cannot have.
         values.pop("lazy_update", None)
         if update.scaled:
             values["rescale_grad"] = float(values["rescale_grad"])

@@ -166,6 +166,7 @@ class Optimizer:
 
     def set_wd_mult(self, args_wd_mult: dict) -> None:
         """Set factors on the weight decay, by index or name; names that are neither weights nor gammas have 0."""
+        # Biases and betas do not decay where names are known, by `param_idx2name`, and do with a Trainer (MXNet 1.9.1, seen).
         self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))}
         self.wd_mult |= self._told("__wd_mult__") | args_wd_mult
 
@@ -181,6 +182,7 @@ class Optimizer:
         for one in index if isinstance(index, (list, tuple)) else [index]:
             count = self._index_update_count.get(one, self.begin_num_update) + 1
             self._index_update_count[one] = count
+            # Each weight has a count; the rate follows the largest, which the first weight of a step moves on (1.9.1, seen).
             self.num_update = max(count, self.num_update)
 
     def _factor(self, index: Any, attribute: str) -> float:

@@ -85,6 +85,7 @@ class SGD(Rule):
         super().__init__(**kwargs)
         self.momentum = momentum
         self.lazy_update = lazy_update
+        # MXNet's default (1.9.1, seen); it decides which weights LARS looks at together.
         self.aggregate_num = 4
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
@@ -157,6 +158,7 @@ class SGLD(Rule):
     _in_single = False
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        # Half a step with noise of variance lr, as in the paper's Langevin equation.
         weight.add_(gradient + wd * weight, alpha=-lr / 2)
         weight.add_(torch.randn_like(weight), alpha=math.sqrt(lr))
 
@@ -214,6 +216,7 @@ class AdaGrad(Rule):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         state.addcmul_(gradient, gradient)
+        # Epsilon is inside the root, and the decay beside the quotient: torch has both otherwise (MXNet 1.9.1, seen).
         weight.add_(gradient / torch.sqrt(state + self.float_stable_eps) + weight * wd, alpha=-lr)
 
 
@@ -270,6 +273,7 @@ class AdaDelta(TwoMoments):
         gradients.mul_(self.rho).addcmul_(gradient, gradient, value=1 - self.rho)
         step = torch.sqrt(steps + self.epsilon) / torch.sqrt(gradients + self.epsilon) * gradient
         steps.mul_(self.rho).addcmul_(step, step, value=1 - self.rho)
+        # No rate at all: the decay is not scaled either.
         weight.sub_(step + wd * weight)
 
 
@@ -290,6 +294,7 @@ class Adamax(TwoMoments):
         mean, largest = state
         mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
         torch.maximum(largest.mul_(self.beta2), gradient.abs(), out=largest)
+        # Without an epsilon: a gradient that is 0 from the beginning makes NaN (MXNet 1.9.1, seen).
         weight.sub_(lr / (1.0 - self.beta1**count) * mean / largest)
 
 
@@ -322,6 +327,7 @@ class Nadam(TwoMoments):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         now, following = self._momentum(count), self._momentum(count + 1)
+        # One product for all weights, moved on by each of them: two equal weights get unequal steps (MXNet 1.9.1, seen).
         self.m_schedule *= now
         mean, variance = state
         mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
@@ -339,6 +345,7 @@ class Ftrl(TwoMoments):
         super().__init__(**kwargs)
         self.lamda1 = lamda1
         self.beta = beta
+        # After the base class, which so hears nothing of it: a scheduler keeps a rate of its own (MXNet 1.9.1, read).
         self.lr = learning_rate
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:

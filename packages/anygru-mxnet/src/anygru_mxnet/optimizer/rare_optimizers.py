@@ -195,6 +195,7 @@ class LBSGD(SGD):
         self.updates_per_epoch = updates_per_epoch
         self.init_updates = begin_epoch * updates_per_epoch
         self.num_epochs = num_epochs
+        # Nothing reads this one, `adaptive` and `admult`, in MXNet 1.9.1 either; a pickle of it has them (read).
         self.lbmult = 1
         self.cumgrads: dict = {}
         self.adaptive = False
@@ -223,6 +224,7 @@ class LBSGD(SGD):
         mean = (total / self.batch_scale)._t.detach()
         if self.warmup_strategy == "lars":
             squares, others = (float(values.square().sum()) for values in (weight._t.detach(), mean))
+            # The bounds and 1e-18 are MXNet 1.9.1's (`_get_lars`, read); the root is of squared norms, not of norms.
             factor = min(max(math.sqrt(squares / (others + decay * squares + 1e-18)), 0.01), 100.0)
         else:
             factor = self._warmed_up(count)

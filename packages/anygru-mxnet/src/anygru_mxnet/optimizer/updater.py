@@ -159,6 +159,7 @@ def _on(state: Any, weight: NDArray) -> Any:
 def _as_mxnet(value: Any) -> PickledCall | None:
     """Objects under the names that MXNet's pickles give them."""
     if isinstance(value, NDArray):
+        # A pickled handle is the file of one array without its frame: magic number and count before, names behind.
         record = files.dumps([value._t.detach().cpu().numpy()])[_HEADER.size : -8]
         return PickledCall(
             Global("mxnet.ndarray.ndarray", "NDArray"),

@@ -85,6 +85,7 @@ class BaseRNNCell:
         states = []
         for info in self.state_info:
             self._init_counter += 1
+            # The cell's shape wins over the caller's, unlike in Gluon (MXNet 1.9.1, seen for both).
             states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**kwargs, **info}))
         return states
 

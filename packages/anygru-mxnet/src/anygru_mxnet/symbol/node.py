@@ -127,6 +127,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_plain(member) for member in value)
     if isinstance(value, np.floating):
+        # By its shortest text: a float32 of 0.1 is written 0.1, not 0.10000000149.
         return float(str(value))
     return value.item() if isinstance(value, np.generic) else value
 

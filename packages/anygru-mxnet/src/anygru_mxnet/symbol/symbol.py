@@ -66,6 +66,7 @@ class Symbol(SymbolBase):
         return _scalar("_rpower_scalar", "_rpower_scalar", self, other)
 
     def __neg__(self) -> "Symbol":
+        # No "negative" node: MXNet 1.9.1's symbols multiply by -1 (read), and so do its files.
         return self.__mul__(-1.0)
 
     def __abs__(self) -> "Symbol":
@@ -166,6 +167,7 @@ def apply(
     attributes |= {f"__{key}__" if key in HIDDEN else key: value for key, value in scope.items()}
     operator.check({key: value for key, value in attributes.items() if not key.startswith("__")})
     given = current_names().get(name, hint)
+    # Sorted, as MXNet's files list them: so the bytes are the same.
     attrs = dict(sorted((key, text_of(value)) for key, value in attributes.items()))
     entries: list[Entry] = []
     # Inputs that were left out become variables with the node's attributes, as in `sym.FullyConnected(data, num_hidden=3)`.

@@ -89,6 +89,7 @@ class Block:
         if not select:
             found.update(self.params)
         else:
+            # From the beginning of the name: "weight" alone chooses nothing (MXNet 1.9.1, seen).
             pattern = re.compile(select)
             found.update({name: value for name, value in self.params.items() if pattern.match(name)})
         for child in self._children.values():
@@ -187,6 +188,7 @@ class Block:
         """Write the values of all parameters under their attribute paths; `deduplicate` writes a shared one once."""
         parameters = self._collect_params_with_prefix()
         if deduplicate:
+            # The last path of a shared parameter stays: of a first and a second layer "1.weight" (MXNet 1.9.1, seen).
             last_path = {parameter: path for path, parameter in parameters.items()}
             parameters = {path: parameter for parameter, path in last_path.items()}
         save(filename, {path: parameter._reduce() for path, parameter in parameters.items()})
@@ -223,6 +225,7 @@ class Block:
             return
         if not isinstance(loaded, dict):
             raise AttributeError(f"file '{filename}' holds a list of arrays without names, which no parameter can take")
+        # Names without a dot are full names, as `save_params` and `export` write them, and no paths of attributes.
         if not any("." in key for key in loaded):
             self.collect_params().load_dict(
                 loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source

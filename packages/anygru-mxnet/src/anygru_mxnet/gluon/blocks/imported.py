@@ -42,6 +42,7 @@ class SymbolBlock(HybridBlock):
         names = [input_names] if isinstance(input_names, str) else input_names
         block = SymbolBlock(output, [symbol.var(name) for name in names])
         if param_file is not None:
+            # The file decides the dtypes: the graph alone may not say them.
             block.collect_params().load(
                 param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
             )

@@ -185,6 +185,7 @@ def dynamic_unroll(
 
     def within(part: Data, before: list) -> tuple[Any, list]:
         output, after = cell(part, before[:-1])
+        # The last state counts the steps; where a sequence has ended its states are those before.
         going_on = F.broadcast_greater(valid_length, before[-1])
         return output, [*(F.where(going_on, *pair) for pair in zip(after, before, strict=False)), before[-1] + 1]
 

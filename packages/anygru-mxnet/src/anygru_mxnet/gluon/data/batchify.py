@@ -48,6 +48,7 @@ class Pad:
         sizes = [max(sample.shape[axis] for sample in samples) for axis in range(samples[0].ndim)]
         if self._round_to is not None:
             sizes = [-(-size // self._round_to) * self._round_to for size in sizes]
+        # The first sample decides for all.
         dtype = self._dtype or samples[0].dtype
         batch = np.full((len(samples), *sizes), self._val, dtype=dtype)
         for row, sample in zip(batch, samples, strict=True):

@@ -21,6 +21,7 @@ def default_batchify_fn(data: list) -> Any:
         return ndarray.stack(*data)
     if isinstance(data[0], tuple):
         return [default_batchify_fn(list(column)) for column in zip(*data, strict=True)]
+    # Python's floats become float64 here, where `nd.array` makes float32 (MXNet 1.9.1, seen).
     values = np.asarray(data)
     return ndarray.array(values, dtype=values.dtype)
 

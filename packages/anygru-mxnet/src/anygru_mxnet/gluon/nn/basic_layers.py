@@ -106,7 +106,7 @@ class Embedding(HybridBlock):
         output_dim: features of a row.
         dtype: of the table.
         weight_initializer: initializer.
-        sparse_grad: have SGD, Adam and AdaGrad change only the rows that were read, as in MXNet; the gradient stays dense.
+        sparse_grad: have SGD and Adam leave the rows alone whose gradient is zero; the gradient stays dense.
     """
 
     def __init__(

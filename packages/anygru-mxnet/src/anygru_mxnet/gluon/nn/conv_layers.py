@@ -203,6 +203,7 @@ class _GlobalPool(_Pool):
     """The largest number of each channel."""
 
     def __init__(self, layout: str | None = None, **kwargs: Any) -> None:
+        # "full" without effect, as MXNet 1.9.1's files of these layers have it (read).
         super().__init__(1, None, 0, layout, True, global_pool=True, **kwargs)
 
 

@@ -127,6 +127,7 @@ class GRUCell(GatedCell):
         keep = F.elemwise_sub(F.ones_like(update, name=at + "ones_like0"), update, name=at + "minus0")
         result = F.elemwise_add(
             F.elemwise_mul(keep, candidate, name=at + "mul1"),
+            # "mul20" is MXNet 1.9.1's own name (`rnn_cell.py`, read).
             F.elemwise_mul(update, state, name=at + "mul20"),
             name=at + "out",
         )

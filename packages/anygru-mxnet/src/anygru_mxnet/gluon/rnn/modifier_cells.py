@@ -56,6 +56,7 @@ class DropoutCell(HybridRecurrentCell):
             inputs = sequence.merged(F, inputs)
         if isinstance(inputs, tensor_types):
             return self.hybrid_forward(F, inputs, states or [])
+        # Dropout has no states to stop, and zeros beyond a length stay zeros.
         return super()._unroll(inputs, states, sequence._replace(lengths=None))
 
 
@@ -128,10 +129,12 @@ class ZoneoutCell(ModifierCell):
         output, following = self.base_cell(inputs, states)
 
         def mixed(rate: float, new: Any, old: Any) -> Any:
+            # Dropout of ones is the mask: kept ones are scaled, but not 0. In prediction nothing is kept from before.
             return F.where(F.Dropout(F.ones_like(new), p=rate), new, old) if rate else new
 
         before = F.zeros_like(output) if self._prev_output is None else self._prev_output
         output = mixed(self.zoneout_outputs, output, before)
+        # The mixed output, not the one that the cell gave.
         self._prev_output = output
         return output, [mixed(self.zoneout_states, new, old) for new, old in zip(following, states, strict=True)]
 

@@ -167,6 +167,7 @@ class RecurrentLayer(HybridBlock):
             )
         batch_first = self._layout == "NTC"
         batch_size = inputs.shape[0 if batch_first else 1]
+        # Shapes come before the number of states, with Python's error class: MXNet's own Python looks at them.
         for state, info in zip(states, self.state_info(batch_size), strict=False):
             if state.shape != info["shape"]:
                 raise ValueError(f"Invalid recurrent state shape. Expecting {info['shape']}, got {state.shape}.")
