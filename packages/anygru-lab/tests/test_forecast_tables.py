@@ -75,6 +75,20 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
         ("2024-03", datetime.datetime(2024, 3, 1)),
         ("20230131", datetime.datetime(2023, 1, 31)),
         ("20230131 0:15", datetime.datetime(2023, 1, 31, 0, 15)),
+        ("20230131 05", datetime.datetime(2023, 1, 31, 5)),
+        ("20230131T051500", datetime.datetime(2023, 1, 31, 5, 15)),
+        ("2023-01-31 05:15:00,250", datetime.datetime(2023, 1, 31, 5, 15, 0, 250_000)),
+        ("Tue Jan 31 05:15:00 2023", datetime.datetime(2023, 1, 31, 5, 15)),
+        ("31JAN2023:05:15:00", datetime.datetime(2023, 1, 31, 5, 15)),
+        ("2023-Jan-31", datetime.datetime(2023, 1, 31)),
+        ("2023M02", datetime.datetime(2023, 2, 1)),
+        ("2Q2023", datetime.datetime(2023, 4, 1)),
+        ("Q2/2023", datetime.datetime(2023, 4, 1)),
+        ("Q2'23", datetime.datetime(2023, 4, 1)),
+        ("Q2-99", datetime.datetime(1999, 4, 1)),
+        ("2023-W05-2", datetime.datetime(2023, 1, 31)),
+        ("W5/2023", datetime.datetime(2023, 1, 30)),
+        ("2023 W5", datetime.datetime(2023, 1, 30)),
         ("2024-01-05T01:00:00", datetime.datetime(2024, 1, 5, 1)),
         ("2024-01-05 01:00:00.250", datetime.datetime(2024, 1, 5, 1, 0, 0, 250_000)),
         ("01/31/2023 1:05 pm", datetime.datetime(2023, 1, 31, 13, 5)),
@@ -95,6 +109,11 @@ def test_dates_as_people_write_them(text, expected):
     ("number", "expected"),
     [
         (20230131, "2023-01-31"),
+        (202301, "2023-01-01"),
+        (2023013105, "2023-01-31T05:00:00"),
+        (202301310530, "2023-01-31T05:30:00"),
+        (20230131053001, "2023-01-31T05:30:01"),
+        (1_700_000_000_000_000_000, "2023-11-14T22:13:20"),
         (1_700_000_000, "2023-11-14T22:13:20"),
         (1_700_000_000_000, "2023-11-14T22:13:20"),
         (1_700_000_000_000_000, "2023-11-14T22:13:20"),
@@ -109,6 +128,8 @@ def test_numbers_that_are_times(number, expected):
 def test_other_numbers_are_numbers():
     assert moments(1949, 1950).kind == "number"
     assert moments(20231331, 20231332).kind == "number"  # no month
+    assert moments(202313, 202314).kind == "number"
+    assert moments(2020, 2021).kind == "number"
     assert moments("3", "4").values.tolist() == [3, 4]
 
 
@@ -118,6 +139,67 @@ def test_offsets_are_kept_where_all_are_one_and_utc_where_they_change():
     two = moments("2024-03-31T01:00:00+01:00", "2024-03-31T03:00:00+02:00")
     assert (two.zone, np.diff(two.values)[0]) == ("Z", np.timedelta64(1, "h"))
     assert moments("2024-01-05 01:00 UTC").zone == "Z"
+
+
+@pytest.mark.parametrize(
+    ("form", "zone"),
+    [
+        ("2024-01-05 {}:00 CET", "+01:00"),
+        ("05.01.2024 {}:00 +0100", "+01:00"),
+        ("2024-01-05T{}:00+01", "+01:00"),
+        ("2024-01-05T{}:00:00+01:00[Europe/Berlin]", "+01:00"),
+        ("Fri Jan 05 2024 {}:00:00 GMT+0100 (CET)", "+01:00"),
+        ("01/05/2024 {}:00 AM EST", "-05:00"),
+        ("20240105T{}0000Z", "Z"),
+    ],
+)
+def test_zones_as_people_write_them(form, zone):
+    found = moments(form.format("07"), form.format("08"), day_first=not form.startswith("01/"))
+    assert [str(each)[:16] for each in found.values] == ["2024-01-05T07:00", "2024-01-05T08:00"]
+    assert (found.kind, found.zone) == ("time", zone)
+
+
+def test_hours_over_a_change_of_clocks_are_equally_far_apart_and_days_keep_their_dates():
+    for texts in (
+        ["2024-03-31 01:00 Europe/Berlin", "2024-03-31 03:00 Europe/Berlin"],
+        ["2024-03-31 01:00 CET", "2024-03-31 03:00 CEST"],
+        ["31.03.2024 01:00 +01:00", "31.03.2024 03:00 +02:00"],
+    ):
+        found = moments(*texts)
+        assert (found.zone, *(str(each)[:16] for each in found.values)) == ("Z", "2024-03-31T00:00", "2024-03-31T01:00")
+    for texts in (
+        ["2024-03-31 00:00 Europe/Berlin", "2024-04-01 00:00 Europe/Berlin"],
+        ["2024-03-31T00:00+01:00", "2024-04-01T00:00+02:00"],
+    ):
+        found = moments(*texts)
+        assert (found.kind, found.zone, str(found.values[1])[:10]) == ("date", "", "2024-04-01")
+    with pytest.raises(UsageError, match="holds '2024-03-31 02:00 Europe/Berlin', a time that clocks skip there"):
+        moments("2024-03-31 01:00 Europe/Berlin", "2024-03-31 02:00 Europe/Berlin")
+    with pytest.raises(UsageError, match="names the zone 'Europe/Nowhere', which is not known"):
+        moments("2024-03-31 01:00 Europe/Nowhere", "2024-03-31 02:00 Europe/Nowhere")
+    with pytest.raises(UsageError, match="holds '2024-01-01 01:00 UTC', which does not fit"):
+        moments("2024-01-01 00:00", "2024-01-01 01:00 UTC")
+
+
+def test_a_year_of_two_digits_may_be_first():
+    with pytest.raises(UsageError, match=r"'24-01-02' is 2002-01-24 \(%d-%m-%y\) or 2024-01-02 \(%y-%m-%d\); say which "
+                       "with --day-first or --time-format '%y-%m-%d'"):  # fmt: skip
+        moments("24-01-02", "24-01-03")
+    with pytest.raises(UsageError, match="in three ways.*--day-first, --no-day-first or --time-format"):
+        moments("10/11/12")
+    assert str(moments("24-01-02", form="%y-%m-%d").values[0])[:10] == "2024-01-02"
+    assert str(moments("24-01-02", "24-01-03", day_first=True).values[0])[:10] == "2002-01-24"
+    assert str(moments("13.01.24", "14.01.24").values[0])[:10] == "2024-01-13"  # years do not change from row to row
+    assert str(moments("99-01-31", "99-02-28").values[0])[:10] == "1999-01-31"
+
+
+def test_days_of_excel_are_told_and_read_where_it_is_said():
+    assert "(45292 = 2024-01-01), --time-format excel" in moments(45292, 45293).remark
+    found = moments(45292.041666666, 45292.083333333, form="excel")
+    assert [str(each) for each in found.values] == ["2024-01-01T01:00:00.000000", "2024-01-01T02:00:00.000000"]
+    assert moments("45292", form="excel").kind == "date"
+    with pytest.raises(UsageError, match="holds 'x', which is no day of Excel"):
+        moments("x", form="excel")
 
 
 def test_a_date_with_two_readings_is_an_error_that_shows_both():

@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time", metavar="COLUMN", help="column of the times (default: the first, or the only one with dates)"
     )
     table.add_argument(
-        "--time-format", metavar="FORMAT", help="of the times, as %%d.%%m.%%Y (default: found by trying)"
+        "--time-format",
+        metavar="FORMAT",
+        help="of the times, as %%d.%%m.%%Y, or excel for its days (default: found by trying)",
     )
     table.add_argument(
         "--day-first", action=argparse.BooleanOptionalAction, help="how to read 01/02/2024, where nothing else decides"

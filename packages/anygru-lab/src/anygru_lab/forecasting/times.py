@@ -7,15 +7,18 @@ import numpy as np
 
 from anygru.extend import UsageError
 
+from . import zones
+from .zones import Zone
+
 if TYPE_CHECKING:
     import polars
 
 _MONTH = r"[A-Za-z]{3,9}\.?"
 _DATES: tuple[tuple[str, tuple[str, ...]], ...] = (
     *((rf"\d{{4}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{1,2}}", (f"%Y{c}%m{c}%d",)) for c in "-/."),
+    *((rf"\d{{1,2}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{4}}", (f"%m{c}%d{c}%Y", f"%d{c}%m{c}%Y")) for c in "/-."),
     *(
-        (rf"\d{{1,2}}{re.escape(c)}\d{{1,2}}{re.escape(c)}{digits}", (f"%m{c}%d{c}{year}", f"%d{c}%m{c}{year}"))
-        for digits, year in ((r"\d{4}", "%Y"), (r"\d{2}", "%y"))
+        (rf"\d{{1,2}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{2}}", (f"%m{c}%d{c}%y", f"%d{c}%m{c}%y", f"%y{c}%m{c}%d"))
         for c in "/-."
     ),
     (r"\d{8}", ("%Y%m%d",)),
@@ -23,6 +26,8 @@ _DATES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (rf"\d{{1,2}} {_MONTH} \d{{4}}", ("%d %B %Y",)),
     (rf"\d{{1,2}} {_MONTH} \d{{2}}", ("%d %B %y",)),
     (rf"\d{{1,2}}-{_MONTH}-\d{{4}}", ("%d-%B-%Y",)),
+    (rf"\d{{4}}-{_MONTH}-\d{{1,2}}", ("%Y-%B-%d",)),
+    (rf"\d{{1,2}}{_MONTH}\d{{4}}", ("%d%B%Y",)),
     (rf"\d{{1,2}}-{_MONTH}-\d{{2}}", ("%d-%B-%y",)),
     (r"\d{4}-\d{1,2}", ("%Y-%m",)),
     (r"\d{4}/\d{1,2}", ("%Y/%m",)),
@@ -30,9 +35,32 @@ _DATES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (rf"{_MONTH} \d{{4}}", ("%B %Y",)),
     (rf"{_MONTH}-\d{{4}}", ("%B-%Y",)),
     (rf"{_MONTH}-\d{{2}}", ("%B-%y",)),
-    (r"\d{4}-?W\d{2}", ("%G-W%V",)),
+    (r"\d{4}-W\d{2}", ("%G-W%V",)),
+    (r"\d{4}-W\d{2}-\d", ("%G-W%V-%u",)),
 )
-"""A pattern of a whole date, and the formats that it may be; two where month and day can be taken for each other."""
+"""A pattern of a whole date, and the formats that it may be; several where year, month and day can be taken for each other."""
+_REWRITTEN = (
+    (r"(:\d{2}),(\d{1,9})$", "${1}.${2}"),
+    (r"[,\s]+", " "),
+    (r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.? ", ""),
+    (r"\bsept\b", "Sep"),
+    (r"^([a-z]{3} \d{1,2}) ([\d:]+) (\d{4})$", "${1} ${3} ${2}"),
+    (r"^(\d{2}[a-z]{3}\d{4}):", "${1} "),
+    (r"^(\d{4}-?\d{2}-?\d{2}[ T]\d{2})$", "${1}:00"),
+    (r"^([a-z]{3,9}\.?) ?['’](\d{2})$", "${1}-${2}"),
+    (r"^(\d{4})M(\d{2})$", "${1}-${2}"),
+    (r"^([1-4])Q[-/ '’]?(\d+)$", "Q${1} ${2}"),
+    (r"^Q([1-4])[-/ '’]+(\d{4})$", "${2}-Q${1}"),
+    (r"^Q([1-4])[-/ '’]+([0-6]\d)$", "20${2}-Q${1}"),
+    (r"^Q([1-4])[-/ '’]+([7-9]\d)$", "19${2}-Q${1}"),
+    (r"^(\d{4})[-/ ]?Q([1-4])$", "${1}-Q${2}"),
+    (r"^(?:W|KW|CW|week) ?(\d{1,2})[-/ ]+(\d{4})$", "${2}-W${1}"),
+    (r"^(\d{4})[-/ ]*(?:W|KW|CW)(\d)$", "${1}-W0${2}"),
+    (r"^(\d{4})[-/ ]*(?:W|KW|CW)(\d{2})$", "${1}-W${2}"),
+    (r" ?([ap])\.?m\.?$", "${1}m"),
+)
+"""Forms that are rewritten as others, whatever the case of their letters."""
+_QUARTERS = ("01", "04", "07", "10")
 _CLOCKS = (
     (r"", ""),
     (r"\d{1,2}:\d{2}", "%H:%M"),
@@ -41,12 +69,16 @@ _CLOCKS = (
     (r"\d{1,2}:\d{2}[AP]M", "%I:%M%p"),
     (r"\d{1,2}:\d{2}:\d{2}[AP]M", "%I:%M:%S%p"),
 )
-_ZONE = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})"
 _NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b", re.ASCII)
-_EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"))
+_EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"),
+           (1.0e17, 1e-3, "nanoseconds"))  # fmt: skip
 MANY = 1000  # texts, of which the first tell the format
 _LONGEST = 4.2e9  # seconds since 1970: the year 2103
+_DIGITS = {6: "01000000", 8: "000000", 10: "0000", 12: "00", 14: ""}
+"""What a number such as 20240131 lacks of a date with hours, minutes and seconds, by its digits."""
+EXCEL = "excel"  # the format of days since 1899-12-30
+_SERIALS = 30_000, 60_000  # of them, that are worth a word: 1982 to 2064
 
 
 class Moments(NamedTuple):
@@ -117,28 +149,57 @@ def _moments(values: np.ndarray, zone: str = "", remark: str = "") -> Moments:
 
 
 def _of_numbers(column: "polars.Series") -> Moments:
-    """Read numbers: 20240131 is a date, a count from 1970 is a time, and anything else is a number."""
+    """Read numbers: 202401, 20240131 and 2024013105 are dates, a count from 1970 is a time, and others are numbers."""
     wide = "128" in str(column.dtype) or "Decimal" in str(column.dtype)
     values = (column.cast(float) if wide else column).to_numpy()
-    whole = bool((values == np.rint(values)).all())
     low, high = float(values.min()), float(values.max())
-    if whole and low >= 19_000_101 and high <= 21_001_231:
-        texts = [str(int(value)) for value in values]
-        try:
-            days = np.array([f"{text[:4]}-{text[4:6]}-{text[6:]}" for text in texts], "datetime64[us]")
-        except ValueError:
-            return Moments(values, "number")
-        return Moments(days, "date", remark=f"times read as {texts[0]} = {days[0].astype('datetime64[D]')}")
+    dated = _of_digits(values, low, high)
+    if dated is not None:
+        return dated
     for least, unit, name in _EPOCHS:
         if least * 5 <= low and high <= _LONGEST * 1_000_000 / unit:
             moments = np.rint(values.astype(np.float64) * unit).astype(np.int64).astype("datetime64[us]")
             return _moments(moments, "Z", f"times read as {name} since 1970")
+    if len(values) > 1 and _SERIALS[0] <= low and high <= _SERIALS[1]:
+        day = _of_excel(values[:1])[0].astype("datetime64[D]")
+        return Moments(values, "number", remark=f"if the times are days of Excel ({values[0]:g} = {day}), "
+                       f"--time-format {EXCEL} reads them so")  # fmt: skip
     return Moments(values, "number")
+
+
+def _of_digits(values: np.ndarray, low: float, high: float) -> Moments | None:
+    """Read numbers whose digits are a date, of the years 1900 to 2100."""
+    import polars
+
+    size = len(f"{low:.0f}")
+    unit = 10 ** (size - 4)
+    if size not in _DIGITS or low < 1900 * unit or high >= 2101 * unit or (values != np.rint(values)).any():
+        return None
+    whole = polars.Series(values).cast(polars.Int64).cast(polars.String)
+    read = (whole + _DIGITS[size]).str.strptime(polars.Datetime("us"), "%Y%m%d%H%M%S", strict=False)
+    if read.null_count():
+        return None
+    moments = read.to_numpy()
+    one = _moments(moments)
+    shown = str(moments[0].astype("datetime64[D]" if one.kind == "date" else "datetime64[m]")).replace("T", " ")
+    return one._replace(remark=f"times read as {whole[0]} = {shown}")
+
+
+def _of_excel(values: np.ndarray) -> np.ndarray:
+    """Days since 1899-12-30, to the millisecond: fractions of them are not exact."""
+    return np.datetime64("1899-12-30", "us") + np.rint(values * 86_400_000).astype("timedelta64[ms]")
 
 
 def _of_text(column: "polars.Series", where: str, form: str | None, day_first: bool | None) -> Moments:
     import polars
 
+    if form == EXCEL:
+        numbers = column.cast(float, strict=False)
+        if numbers.null_count():
+            raise UsageError(
+                f"{where} holds {_first(column, numbers)!r}, which is no day of Excel, as --time-format says"
+            )
+        return _moments(_of_excel(numbers.to_numpy()))
     if form is not None:
         found = column.str.strptime(polars.Datetime("us"), form, strict=False)
         if found.null_count():
@@ -154,18 +215,12 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
         return _of_numbers(text.cast(float))
     readings, tried = _readings(text)
     if len(readings) > 1 and day_first is not None:
-        kept = 1 if day_first else 0
-        readings = dict([list(readings.items())[kept]])
+        begin = "%d" if day_first else "%m"
+        readings = {one: each for one, each in readings.items() if one.startswith(begin)} or readings
     if len(readings) > 1:
-        (one, first), (other, second) = readings.items()
-        row = int((first != second).argmax())
-        is_first, is_second = (str(each[row].astype("datetime64[D]")) for each in (first, second))
-        raise UsageError(
-            f"{where} can be read in two ways: {column[row]!r} is {is_first} ({one}) or {is_second} ({other}); "
-            "say which with --day-first or --no-day-first"
-        )
+        raise UsageError(_several(readings, column, where))
     if readings:
-        return _moments(next(iter(readings.values())), zone)
+        return _moments(*zones.applied(next(iter(readings.values())), zone, column, where))
     looks = [each for each in column.head(100).to_list() if _LIKE_A_DATE.search(each)]
     if looks or tried:
         raise UsageError(_no_format(column, text, tried, where))
@@ -187,31 +242,30 @@ def _of_one_format(column: "polars.Series") -> np.ndarray | None:
     return None if found.null_count() else found.to_numpy()
 
 
-def _plain(column: "polars.Series") -> "tuple[polars.Series, str]":
-    """Return the texts without what carries no time (commas, weekdays, spaces), and the zone that all of them name."""
-    import polars
+def _several(readings: dict[str, np.ndarray], column: "polars.Series", where: str) -> str:
+    """Say how else a date can be read."""
+    found = np.stack(list(readings.values()))
+    row = int((found != found[0]).any(0).argmax())
+    ways = [f"{each[row].astype('datetime64[D]')} ({one})" for one, each in readings.items()]
+    options = {"%d": "--day-first", "%m": "--no-day-first"}
+    named = [options.get(one[:2], f"--time-format '{one}'") for one in readings]
+    named = sorted(named, key=len)
+    return (
+        f"{where} can be read in {'two' if len(ways) == 2 else 'three'} ways: {column[row]!r} is "
+        f"{', '.join(ways[:-1])} or {ways[-1]}; say which with {', '.join(named[:-1])} or {named[-1]}"
+    )
 
-    text = column.str.replace_all(r"[,\s]+", " ").str.strip_chars(" ")
-    text = text.str.replace(r"(?i)^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.? ", "")
-    text = text.str.replace(r"(?i)\bsept\b", "Sep").str.replace(r"(?i)^([a-z]{3,9}\.?) ?['’](\d{2})$", "${1}-${2}")
-    text = text.str.replace(r"(?i) ?([ap])\.?m\.?$", "${1}m").str.replace(r"(\d)([ap])m$", "${1}${2}M")
-    text = text.str.replace(r"(?i)(\d)(am|pm)$", "${1}${2}").str.to_uppercase()
-    text = text.str.replace(r"^(.*[ T]\d{1,2})([AP]M)$", "${1}:00${2}")
-    text = text.str.replace(r"^(\d{4})[- ]?Q([1-4])$", "${1}-Q${2}").str.replace(r"^Q([1-4])[- ](\d{4})$", "${2}-Q${1}")
-    for quarter, month in enumerate(("01", "04", "07", "10"), 1):
+
+def _plain(column: "polars.Series") -> "tuple[polars.Series, Zone]":
+    """Return the texts without what carries no time (commas, weekdays, spaces), and the zone that they name."""
+    text = column.str.strip_chars().str.replace(r"^(\d{8})T(\d{2})(\d{2})(\d{2})", "${1} ${2}:${3}:${4}")
+    text, zone = zones.split(text)
+    for pattern, form in _REWRITTEN:
+        text = text.str.replace_all(f"(?i){pattern}", form)
+    text = text.str.to_uppercase().str.replace(r"^(.*[ T]\d{1,2})([AP]M)$", "${1}:00${2}")
+    for quarter, month in enumerate(_QUARTERS, 1):
         text = text.str.replace(rf"-Q{quarter}$", f"-{month}")
-    zones = text.str.extract(rf"\d ?({_ZONE})$").filter(text.str.contains(r":\d{2}"))
-    known = zones.drop_nulls().unique()
-    if len(known) == 1 and not zones.null_count() and len(zones) == len(text):
-        zone = str(known[0]).replace("UTC", "Z").replace("GMT", "Z")
-        return text.str.replace(rf" ?{_ZONE}$", ""), zone
-    if len(known) > 1:  # summer and winter time: in UTC they are equally far apart
-        form = r"%Y-%m-%dT%H:%M:%S%.f%#z"
-        moved = text.str.replace(" ", "T").str.replace(r"T(\d{1,2}:\d{2})( ?[Z+-])", "T${1}:00${2}")
-        utc = moved.str.replace(r" ?(Z|UTC|GMT)$", "+0000").str.strptime(polars.Datetime("us"), form, strict=False)
-        if not utc.null_count():
-            return utc.dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%d %H:%M:%S%.6f"), "Z"
-    return text, ""
+    return text, zone
 
 
 def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
@@ -228,9 +282,9 @@ def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
                 continue
             joined = text.str.replace(r"(\d)T(\d)", "${1} ${2}")
             if date.endswith(r"W\d{2}"):
-                joined = joined.str.replace(r"^(\d{4})-?W(\d{2})", "${1}-W${2}-1")
+                joined = joined.str.replace(r"^(\d{4}-W\d{2})", "${1}-1")
                 formats = ("%G-W%V-%u",)
-            elif not any("%d" in form for form in formats):
+            elif not any("%d" in form or "%u" in form for form in formats):
                 joined = "01 " + joined
                 formats = tuple(f"%d {form}" for form in formats)
             fits = text.str.contains(f"(?i)^{date}{gap}{clock}$")
@@ -238,15 +292,17 @@ def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
                 whole = f"{form} {hours}".rstrip()
                 parsed = joined.str.strptime(polars.Datetime("us"), whole, strict=False)
                 tried.append(whole)
-                if fits.all() and not parsed.null_count():
+                if not fits.all() or parsed.null_count() or (form.startswith("%y") and _days_first(text)):
+                    continue
+                if not any(np.array_equal(parsed, each) for each in found.values()):
                     found[whole] = parsed.to_numpy()
-    if len(found) == 2 and _same(list(found.values())):
-        found.popitem()
     return found, tried
 
 
-def _same(readings: list[np.ndarray]) -> bool:
-    return all(np.array_equal(each, readings[0]) for each in readings)
+def _days_first(text: "polars.Series") -> bool:
+    """Whether the first number of dates is no year: it has one digit, or changes more often than the last."""
+    first, last = (text.str.extract(r"^(\d+)\D\d+\D(\d+)", group).n_unique() for group in (1, 2))
+    return first > last or not bool(text.str.contains(r"^\d{2}\D").all())
 
 
 def _first(column: "polars.Series", parsed: "polars.Series") -> str:
@@ -257,14 +313,14 @@ def _no_format(column: "polars.Series", text: "polars.Series", tried: list[str],
     """Say which text fits none of the formats."""
     import polars
 
-    wrong = column[0]
+    wrong, shown = column[0], [form.removeprefix("%d ") if "%B" not in form else form for form in tried]
     whole = text.str.replace(r"(\d)T(\d)", "${1} ${2}")
     for form in tried:
         dated = "01 " + whole if form.startswith("%d ") and not text[0][:1].isdigit() else whole
         parsed = dated.str.strptime(polars.Datetime("us"), form, strict=False)
         if 0 < parsed.null_count() < len(parsed):
             wrong = _first(column, parsed)
-    names = f"the format{'s' if len(tried) > 1 else ''} {', '.join(map(repr, tried))} of the first row" if tried else ""
+    names = f"the format{'s' if len(tried) > 1 else ''} {', '.join(map(repr, shown))} of the first row" if tried else ""
     what = f"does not fit {names}" if tried else "is of no format that is known, such as '%Y-%m-%d %H:%M'"
     remove = "remove its row, or " if tried else ""
     return f"{where} holds {wrong!r}, which {what}; {remove}name the format with --time-format, as of Python's strptime"
