@@ -393,6 +393,16 @@ class Perfect:
         return np.repeat(np.stack(actual)[..., None], len(QUANTILES), -1)
 
 
+def test_forecasts_of_counts_are_not_negative():
+    counts = np.random.default_rng(0).poisson(0.5, 200).astype(float)
+    for values, least in ((counts, 0.0), (counts - 1, -np.inf), (counts + 1, -np.inf)):
+        task = made(values, horizon=6, folds=4)
+        assert task.floor.tolist() == [least]
+        found = backtest.tried(rivals.Naive(task), backtest.Places.of(task))
+        assert (found.raw < 0).any()
+        assert (found.quantiles.min() >= 0) == (least == 0)
+
+
 def test_scores_are_those_of_the_formulas():
     values = waves(200, channels=2)
     task = made(values, horizon=6, folds=3)

@@ -308,7 +308,11 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
         ([[1, "a", "", 3], [2, "a", "", 3]], {}, "column 'power' of .* has no values at all"),
         ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {}, r"column 'power' of .* holds 1e\+200, and 1e\+100 is the most"),
         ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {"gaps": "fill"}, r"holds 1e\+200, and 1e\+100 is the most"),
-        ([[1, "a", 2, 3], [1, "a", 2, 3]], {"by": "city"}, "the time '1' occurs twice in a$"),
+        (
+            [[1, "a", 2, 3], [1, "a", 2, 3]],
+            {"by": "city"},
+            "the time '1' occurs twice in a; keep one row of each time$",
+        ),
         ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' occurs twice in .*with --by"),
         ([[1, "a", 2, 3], ["", "a", 2, 3]], {}, "column 'day' of .* lacks 1 value, the first in row 2"),
         ([[1, "a", 2, 3]], {"known": ("power",), "target": ("power",)}, "'power' of .* has another part already"),
@@ -340,9 +344,6 @@ def test_a_column_of_words_is_left_out_and_named(tmp_path):
     found = read(write(tmp_path / "t.csv", [[1, "x", 1, 2], [2, "y", 1, 3]]))
     assert found.channels == ("power", "heat")
     assert found.remarks == ("not forecast, since they hold no numbers: 'city'",)
-    (tmp_path / "t.csv").write_bytes("t,x\n1,2\n".encode("utf-16"))
-    with pytest.raises(UsageError, match="it is UTF-16; write it as UTF-8"):
-        read(tmp_path / "t.csv")
 
 
 def days(*numbers, month=1):
@@ -480,8 +481,12 @@ def sold(n):
     [
         (dated(sold, "Tag,Stück").encode("latin-1"), "it is not UTF-8, and perhaps Latin-1 or Windows-1252"),
         (dated(lambda n: ("Köln", n)).encode("cp1252"), "it is not UTF-8, and perhaps Latin-1"),
-        (dated(sold).encode("utf-16"), "it is UTF-16; write it as UTF-8"),
-        (dated(sold).encode("utf-16-le"), "it is UTF-16; write it as UTF-8"),
+        (dated(sold).encode("utf-16")[:-1], "begins as UTF-16, and is none; write it as UTF-8"),
+        (dated(sold).encode("utf-16-le"), "it is UTF-16 or no text; write it as UTF-8"),
+        (
+            b"month,sold\n" + b"".join(b"%02d/2024,5\n" % month for month in range(1, 9)) + b"Total,40\n",
+            "holds 'Total', which does not fit the format '%m/%Y' of the first row; remove its row",
+        ),
         (dated(sold).replace("\n", "\r").encode(), "its lines end with a carriage return alone"),
         (
             b"Sales of 2024\n\n" + dated(sold).encode(),
@@ -504,6 +509,31 @@ def test_what_is_no_table_yet_is_one_line_with_the_way_out(tmp_path, data, words
     (tmp_path / "t.csv").write_bytes(data)
     with pytest.raises(UsageError, match=words):
         read(tmp_path / "t.csv")
+
+
+def test_utf16_with_its_mark_is_read(tmp_path):
+    (tmp_path / "t.csv").write_bytes(dated(sold, "Tag\tStück", join="\t").encode("utf-16"))
+    found = read(tmp_path / "t.csv")
+    assert (found.channels, len(found.series[0])) == (("Stück",), 12)
+
+
+def test_days_of_a_place_keep_their_dates_and_a_time_that_occurs_twice_has_its_zone():
+    days = polars.datetime_range(
+        datetime.datetime(2024, 3, 29), datetime.datetime(2024, 4, 3), "1d", time_zone="Europe/Berlin", eager=True
+    )
+    for frame in (
+        polars.DataFrame({"t": days, "x": range(6)}),
+        polars.DataFrame({"t": days, "x": range(6)}).to_pandas(),
+    ):
+        found = table.of_frame(files.of_any_frame(frame), Columns(), "x")
+        assert found.clock.name() == "1 day"
+        assert str(found.series[0].times[-1])[:10] == "2024-04-03"
+    hours = polars.Series("t", ["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 01:00"])
+    frame = polars.DataFrame({"t": hours.str.to_datetime(time_zone="Europe/Berlin"), "x": range(3)})
+    with pytest.raises(
+        UsageError, match=r"the time '2024-01-01 00:00:00Z' occurs twice in x; keep one row of each time"
+    ):
+        table.of_frame(frame, Columns(), "x")
 
 
 @pytest.mark.parametrize(

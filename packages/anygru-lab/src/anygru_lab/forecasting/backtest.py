@@ -59,13 +59,14 @@ class Tested:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a back-test forecasts: series, origin and fold of each, and what came."""
+    """Where a back-test forecasts: series, origin and fold of each, what came, and the least that channels can be."""
 
     numbers: np.ndarray
     origins: np.ndarray
     folds: np.ndarray
     actual: np.ndarray
     units: np.ndarray
+    floor: np.ndarray
 
     @classmethod
     def of(cls, problem: Problem) -> "Places":
@@ -78,7 +79,8 @@ class Places:
         numbers, origins, folds = np.array(places).T
         actual = np.stack([problem.actual(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
         units = {n: problem.unit(n) for n in set(numbers.tolist())}
-        return cls(numbers, origins, folds, actual, np.stack([units[int(n)] for n in numbers])[:, None])
+        return cls(numbers, origins, folds, actual, np.stack([units[int(n)] for n in numbers])[:, None],
+                   problem.floor)  # fmt: skip
 
 
 def tried(
@@ -106,7 +108,7 @@ def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places,
     for fold in np.unique(places.folds):
         mine = places.folds == fold
         quantiles, actual = _without(fold, raw, places, more)
-        calibrated[mine] = conformal.applied(raw[mine], conformal.factors(quantiles, actual))
+        calibrated[mine] = conformal.applied(raw[mine], conformal.factors(quantiles, actual), places.floor)
     factor = conformal.factors(*_without(None, raw, places, more))
     return Tested(name, calibrated, raw, factor, _scores(calibrated, raw, places), _by_origin(raw, places))
 

@@ -34,10 +34,14 @@ def factors(quantiles: np.ndarray, actual: np.ndarray) -> np.ndarray:
     return found
 
 
-def applied(quantiles: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Quantiles whose bands are so much wider; they rise, since no band may be wider than the one around it."""
+def applied(quantiles: np.ndarray, factor: np.ndarray, floor: np.ndarray | float = -np.inf) -> np.ndarray:
+    """Quantiles [..., C, quantiles] whose bands are so much wider, and nowhere below the `floor` [C] of each channel.
+
+    They rise, since no band may be wider than the one around it.
+    """
     middle = quantiles[..., MIDDLE : MIDDLE + 1]
     below = (middle - quantiles[..., :MIDDLE]) * factor
     above = (quantiles[..., MIDDLE + 1 :] - middle) * factor[::-1]
     below = np.maximum.accumulate(below[..., ::-1], axis=-1)[..., ::-1]
-    return np.concatenate([middle - below, middle, middle + np.maximum.accumulate(above, axis=-1)], axis=-1)
+    found = np.concatenate([middle - below, middle, middle + np.maximum.accumulate(above, axis=-1)], axis=-1)
+    return np.asarray(np.maximum(found, np.asarray(floor)[..., None]))

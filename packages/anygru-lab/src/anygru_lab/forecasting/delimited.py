@@ -1,6 +1,7 @@
 """CSV as people have it: what ends its fields, which marks its decimals have, its names, and lines that do not fit."""
 
 import csv
+import io
 import re
 from collections import Counter
 from typing import Any, BinaryIO, NamedTuple
@@ -12,7 +13,7 @@ from . import numerals, times
 SEPARATORS = (b",", b";", b"\t", b"|")
 MOST_COLUMNS = 10_000
 SAMPLE = 1000  # rows whose texts show the decimal mark
-_NOT_UTF8 = "it is not UTF-8, and perhaps Latin-1 or Windows-1252; write it as UTF-8"
+_NOT_UTF8 = "it is not UTF-8, and perhaps Latin-1 or Windows-1252; write it as UTF-8 (in Excel: save as CSV UTF-8)"
 
 
 class Head(NamedTuple):
@@ -31,6 +32,13 @@ def read(path: str, file: BinaryIO) -> "tuple[Any, bool | None]":
     """
     import polars
 
+    if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16, as Excel writes "Unicode text"
+        file.seek(0)
+        try:
+            file = io.BytesIO(file.read().decode("utf-16").encode())
+        except UnicodeDecodeError:
+            raise UsageError(f"cannot read {path!r}: it begins as UTF-16, and is none; write it as UTF-8") from None
+    file.seek(0)
     head = _head(path, file)
     options: dict[str, Any] = {"separator": head.separator, "skip_rows": head.above}
     decimal_comma: bool | None = False
@@ -54,8 +62,8 @@ def _head(path: str, file: BinaryIO) -> Head:
     given = re.fullmatch(rb"(?:\xef\xbb\xbf)?sep=(.)\s*", line)  # a line that Excel reads and writes
     if given:
         line, above = file.readline(1 << 24), 1
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in line:
-        raise UsageError(f"cannot read {path!r}: it is UTF-16; write it as UTF-8")
+    if b"\0" in line:
+        raise UsageError(f"cannot read {path!r}: it is UTF-16 or no text; write it as UTF-8")
     if b"\r" in line.rstrip(b"\r\n") and not line.endswith(b"\n"):
         raise UsageError(f"cannot read {path!r}: its lines end with a carriage return alone; write line feeds")
     try:

@@ -84,7 +84,10 @@ def _column(name: str, column: Any) -> "polars.Series":
         zone = getattr(column.dtype, "tz", None)
         values = column.dt.tz_convert("UTC").dt.tz_localize(None) if zone is not None else column
         found = polars.Series(name, values.to_numpy().astype("datetime64[us]"))
-        return found.dt.replace_time_zone("UTC") if zone is not None else found
+        if zone is None:
+            return found
+        found = found.dt.replace_time_zone("UTC")
+        return found.dt.convert_time_zone(str(zone)) if "/" in str(zone) else found
     if column.dtype.kind in "biuf" and type(column.dtype).__module__.startswith("numpy"):
         return polars.Series(name, column.to_numpy())
     missing = column.isna().to_list()

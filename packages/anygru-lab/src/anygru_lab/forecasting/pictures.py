@@ -45,7 +45,8 @@ def figure(problem: Problem, parts: Sequence[tuple[int, int, np.ndarray]], used:
         _panel(place, problem, [part for part in parts if part[0] == number], number, channel)
     left_out = len(table.series) * len(table.channels) - len(panels)
     more = f"; {left_out:,} more in forecast.csv" if left_out else ""
-    axes[0].legend(frameon=False, loc="upper left", ncols=4, fontsize=8)
+    names = {name: mark for mark, name in zip(*axes[0].get_legend_handles_labels(), strict=True)}
+    found.legend(names.values(), names, frameon=False, loc="outside upper right", ncols=4, fontsize=8)
     found.suptitle(f"forecast by: {used}{more}", fontsize=9, color=GRAY, x=0.01, ha="left")
     return found
 
@@ -54,8 +55,7 @@ def _panel(
     axes: "Axes", problem: Problem, parts: Sequence[tuple[int, int, np.ndarray]], number: int, channel: int
 ) -> None:
     series, clock, horizon = problem.table.series[number], problem.table.clock, problem.horizon
-    folds = problem.folds if any(origin < len(series) for _, origin, _ in parts) else 0
-    first = max(0, len(series) - SHOWN * (folds + 1) * horizon)
+    first = max(0, len(series) - SHOWN * (problem.folds + 1) * horizon)
     shown: Any = series.times if clock.dated else np.arange(len(series))
     axes.plot(shown[first:], series.values[first:, channel], color=INK, linewidth=1, label="values")
     later: Any = clock.later(series.times[-1], horizon) if clock.dated else np.arange(horizon) + len(series)

@@ -229,7 +229,7 @@ def following(model: Model, problem: Problem, store: Store) -> dict[str, np.ndar
     if len(model.chosen) > 1:
         found[AVERAGE] = backtest.middle([found[name] for name in model.chosen])
     wanted = [AVERAGE if len(model.chosen) > 1 else model.chosen[0], GRU]
-    return {name: conformal.applied(found[name], model.factors[name]) for name in dict.fromkeys(wanted)}
+    return {name: conformal.applied(found[name], model.factors[name], problem.floor) for name in dict.fromkeys(wanted)}
 
 
 def _method(name: str, model: Model, problem: Problem, store: Store) -> Method:

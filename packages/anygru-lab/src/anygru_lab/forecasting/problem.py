@@ -16,6 +16,7 @@ LOW, HIGH = QUANTILES.index(0.1), QUANTILES.index(0.9)
 FOLDS = 8  # of the back-test, if they are at most a quarter of the series
 USUAL = 12  # steps ahead where there is no season
 MOST_TESTED = 1000  # series of the back-test
+ZEROS = 0.02  # of the values, that show that 0 is the least there can be
 AHEAD = 48  # steps ahead at most, unless more are asked for
 
 
@@ -75,6 +76,14 @@ class Problem:
     def unit(self, number: int) -> np.ndarray:
         """Return the mean error of the seasonal naive forecast of a series before its first origin, for each channel."""
         return difference(self.table.series[number].values[: self.first_origin(number)], self.season)
+
+    @cached_property
+    def floor(self) -> np.ndarray:
+        """What no forecast of a channel [C] goes below: 0 where values are often 0 and never less, as counts are."""
+        values = [each.values for each in self.table.series]
+        least = np.min([each.min(0) for each in values], axis=0)
+        zeros = sum((each == 0).sum(0) for each in values) / sum(map(len, values))
+        return np.asarray(np.where((least == 0) & (zeros >= ZEROS), 0.0, -np.inf))
 
     def actual(self, number: int, origin: int) -> np.ndarray:
         return self.table.series[number].values[origin : origin + self.horizon]

@@ -124,7 +124,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     parts = _groups(frame, columns.by, moments)
     ordered = [moments.values[rows] for _, rows in parts]
     for (name, _), each in zip(parts, ordered, strict=True):
-        _once(each, moments.kind, name, where, columns)
+        _once(each, moments, name, where, columns)
     clock = clocks.find(ordered, moments.kind, moments.zone, columns.gaps)
     reader = _Reader(values, moments.values, known, past, clock, columns, channels, where)
     series = tuple(reader.series(name, rows) for name, rows in parts)
@@ -268,15 +268,17 @@ def _groups(frame: "polars.DataFrame", by: str | None, moments: times.Moments) -
     return [(str(name), rows) for name, rows in zip(names, np.split(order, bounds), strict=True)]
 
 
-def _once(moments: np.ndarray, kind: str, name: str, where: str, columns: Columns) -> None:
-    ordered = np.sort(moments) if kind == "word" else moments
+def _once(ordered: np.ndarray, moments: times.Moments, name: str, where: str, columns: Columns) -> None:
+    kind = moments.kind
+    ordered = np.sort(ordered) if kind == "word" else ordered
     twice = ordered[1:] == ordered[:-1]
     if twice.any():
-        one = Clock(kind).texts(ordered[:-1][twice][:1])[0]
-        way_out = "" if columns.by else "; name the column that tells series apart with --by, if there is one"
+        one = Clock(kind, zone=moments.zone).texts(ordered[:-1][twice][:1])[0]
+        way_out = "; keep one row of each time"
+        way_out += "" if columns.by else ", or name the column that tells series apart with --by"
         if kind == "date":
             way_out += "; if another column has the hour, join both into one column"
-        if kind == "time":
+        if kind == "time" and not moments.zone:
             way_out += "; if clocks were set back there, write times with their offsets or in UTC"
         raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
 

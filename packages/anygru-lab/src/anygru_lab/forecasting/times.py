@@ -60,6 +60,7 @@ _REWRITTEN = (
     (r" ?([ap])\.?m\.?$", "${1}m"),
 )
 """Forms that are rewritten as others, whatever the case of their letters."""
+_OF_MONTHS = "~"  # between a first day and the months of formats without days
 _QUARTERS = ("01", "04", "07", "10")
 _CLOCKS = (
     (r"", ""),
@@ -111,8 +112,10 @@ def read(column: "polars.Series", where: str, form: str | None = None, day_first
         return Moments(column.cast(polars.Datetime("us")).to_numpy(), "date")
     if dtype == polars.Datetime:
         zone = "Z" if getattr(dtype, "time_zone", None) else ""
-        values = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zone else column
-        return _moments(values.cast(polars.Datetime("us")).to_numpy(), zone)
+        local = (column.dt.replace_time_zone(None) if zone else column).cast(polars.Datetime("us")).to_numpy()
+        if not zone or zones.days(local):
+            return _moments(local)
+        return _moments(column.cast(polars.Datetime("us", "UTC")).dt.replace_time_zone(None).to_numpy(), zone)
     if dtype in (polars.Duration, polars.Time):
         return Moments(column.to_physical().to_numpy() / _per_second(dtype), "number")
     if dtype.is_numeric() and form is None:
@@ -285,8 +288,8 @@ def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
                 joined = joined.str.replace(r"^(\d{4}-W\d{2})", "${1}-1")
                 formats = ("%G-W%V-%u",)
             elif not any("%d" in form or "%u" in form for form in formats):
-                joined = "01 " + joined
-                formats = tuple(f"%d {form}" for form in formats)
+                joined = f"01{_OF_MONTHS}" + joined
+                formats = tuple(f"%d{_OF_MONTHS}{form}" for form in formats)
             fits = text.str.contains(f"(?i)^{date}{gap}{clock}$")
             for form in formats:
                 whole = f"{form} {hours}".rstrip()
@@ -313,10 +316,10 @@ def _no_format(column: "polars.Series", text: "polars.Series", tried: list[str],
     """Say which text fits none of the formats."""
     import polars
 
-    wrong, shown = column[0], [form.removeprefix("%d ") if "%B" not in form else form for form in tried]
+    wrong, shown = column[0], [form.removeprefix(f"%d{_OF_MONTHS}") for form in tried]
     whole = text.str.replace(r"(\d)T(\d)", "${1} ${2}")
     for form in tried:
-        dated = "01 " + whole if form.startswith("%d ") and not text[0][:1].isdigit() else whole
+        dated = f"01{_OF_MONTHS}" + whole if form.startswith(f"%d{_OF_MONTHS}") else whole
         parsed = dated.str.strptime(polars.Datetime("us"), form, strict=False)
         if 0 < parsed.null_count() < len(parsed):
             wrong = _first(column, parsed)

@@ -70,7 +70,7 @@ def applied(moments: np.ndarray, zone: Zone, text: "polars.Series", where: str) 
 
     if zone.minutes is None and "/" not in zone.name:
         return moments, zone.name
-    if len(np.unique((moments - moments.astype("datetime64[D]")).astype(np.int64))) == 1:
+    if days(moments):
         return moments, ""
     if zone.minutes is not None:
         return moments - zone.minutes.astype("timedelta64[m]"), "Z"
@@ -82,3 +82,8 @@ def applied(moments: np.ndarray, zone: Zone, text: "polars.Series", where: str) 
         skipped = text.filter(local.is_null())[0]
         raise UsageError(f"{where} holds {skipped!r}, a time that clocks skip there; write times in UTC")
     return local.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy(), "Z"
+
+
+def days(moments: np.ndarray) -> bool:
+    """Whether several moments have one time of the day."""
+    return len(moments) > 1 and len(np.unique((moments - moments.astype("datetime64[D]")).astype(np.int64))) == 1
