@@ -36,6 +36,7 @@ class Function(torch.autograd.Function):
     @classmethod
     def apply(cls, *arguments: Any, **keywords: Any) -> Any:
         context: Any = cls._backward_cls
+        # torch makes the context's class, and hands back what was saved in its own types.
         context.saved_tensors = property(lambda self: dress(super(context, self).saved_tensors))
         return dress(super().apply(*arguments, **keywords))
 

@@ -56,6 +56,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
 def reduce(tensor: Tensor, dst: int) -> None:
     """Put the sum into the tensor of process `dst`; the others keep theirs."""
     local = _local(tensor)
+    # torch's `reduce` may leave sums of some processes in the tensors of the others.
     total = local.clone()
     dist.all_reduce(total)
     if dist.get_rank() == dst:

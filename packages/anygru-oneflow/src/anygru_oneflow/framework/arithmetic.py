@@ -69,6 +69,7 @@ def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """`input + alpha * other`; a bool of Python beside a tensor of bools counts as 0 or 1."""
+    # In 0.9.0 True + True of a tensor and Python is 2, an int64; of two tensors it is true (recorded).
     if isinstance(other, bool) and _is_bool(input):
         other = int(other)
     input, other = _in_one_type(input, other)
@@ -118,6 +119,7 @@ def div(input: Any, other: Any) -> Any:
 
 def floor_divide(input: Any, other: Any) -> Any:
     """`input // other`: rounded down for floating point, toward zero for integers."""
+    # -7 // 2 is -3 in 0.9.0 and -4 in torch; -7.0 // 2 is -4.0 in both (recorded).
     quotient = torch.div(input, other, rounding_mode="floor")
     if torch_dtype(quotient).is_floating_point:
         return quotient
@@ -131,6 +133,7 @@ def fmod(input: Any, other: Any) -> Any:
         if _is_bool(other):
             return torch.logical_and(torch.zeros_like(input), other)
         input = input.to(torch.int64)
+    # `%` in torch has the sign of the divisor: -7 % 3 is 2 there and -1 in 0.9.0 (recorded).
     return torch.fmod(input, other)
 
 
@@ -243,6 +246,7 @@ def _floats(input: torch.Tensor) -> torch.Tensor:
     return input if _is_floating(input) else torch.Tensor.to(input, torch.float32)
 
 
+# abs keeps whole numbers; these three do not (recorded in 0.9.0).
 neg = negative = _in_floats(torch.neg)
 sign = _in_floats(torch.sign)
 square = _in_floats(torch.square)
@@ -273,7 +277,7 @@ def _number_first(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
 
 def _same(self: Tensor, other: Any) -> Any:
     """`self == other`; nothing is None."""
-    return False if other is None else eq(self, other)
+    return False if other is None else eq(self, other)  # `!= None` is a TypeError (recorded)
 
 
 eq = _comparison(torch.eq, torch.eq)

@@ -105,6 +105,7 @@ def roll(
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     """How often each number occurs, from 0 to the greatest; of no numbers that of 0."""
+    # Of nothing 0.9.0 gives [0] where torch gives [] (recorded).
     return torch.bincount(input, weights, max(minlength, 0 if input.numel() else 1))
 
 
@@ -140,6 +141,7 @@ def unique(
         return dress(parts.compute(unique, "", (input, sorted, return_inverse, return_counts, dtype), {}))
     counted = torch.int32 if dtype is None else plain(dtype)
     with torch._C.DisableTorchFunctionSubclass():
+        # 0.9.0 has no `dim`: the values of all dimensions count together (recorded).
         values, inverse, counts = torch.unique(input.flatten(), return_inverse=True, return_counts=True)
         if not sorted:
             first = torch.full_like(counts, inverse.numel())
@@ -159,6 +161,7 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return torch.where(condition)
     result = torch.where(condition.bool(), x, y)
+    # 0.9.0 makes the float a float64 tensor, by which the other one is promoted; two floats are float32 (recorded).
     if isinstance(x, torch.Tensor) != isinstance(y, torch.Tensor) and isinstance(
         y if isinstance(x, torch.Tensor) else x, float
     ):
@@ -179,6 +182,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = Non
 def _first_or_second(input: Tensor, dim: int | None) -> int:
     if dim is not None:
         return dim
+    # torch has the same rule, but warns of it; of 0.9.0 it is recorded.
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
@@ -203,6 +207,7 @@ def copy_(self: Tensor, other: Any) -> None:
         assert known.dtype == torch_dtype(self), f"copy_: the array must be {self.dtype}, got {other.dtype}"
         assert known.shape == tuple(self.shape), f"copy_: the array must have shape {self.shape}, got {known.shape}"
         source = known
+    # torch would record the copy as a step, and refuse a leaf that requires a gradient; 0.9.0 does neither.
     with torch.no_grad():
         if self.is_global and isinstance(source, Tensor) and source.is_global:
             source = source.to_global(self.placement, self.sbp)

@@ -24,6 +24,7 @@ DRESSED: dict[type, type] = {}
 def dress(value: Any) -> Any:
     """A result of torch in OneFlow's types: tensors (in place, in tuples and lists too), shapes, types, devices."""
     kind = type(value)
+    # torch leaves some results open as averages or extremes; OneFlow knows open sums alone.
     if kind is DTensor and any(
         isinstance(layout, Partial) and layout.reduce_op != "sum" for layout in value.placements
     ):
@@ -62,6 +63,7 @@ def as_in_programs() -> contextlib.AbstractContextManager[None]:
 def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
     """An alias in torch's own class."""
     if isinstance(value, DTensor):
+        # `as_subclass` would lose the layout; the object itself changes sides, and `dress` brings it back.
         value.__class__ = DTensor
         return value
     return value.as_subclass(torch.Tensor)
@@ -74,6 +76,7 @@ def copied(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         return values.copy()
     if isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
+        # torch takes no list of tensors other than single numbers.
         return [value.tolist() for value in values]
     return values
 

@@ -42,6 +42,7 @@ class dtype:
         return f"oneflow.{self.name}"
 
     def __reduce__(self) -> str:
+        # A name of this module, by which pickle finds the one object again.
         return "bool_" if self.name == "bool" else self.name
 
 
@@ -131,6 +132,7 @@ def indexed(place: torch.device) -> torch.device:
     return place if place.index is not None else torch.device(place.type, 0)
 
 
+# `cpu:0` and `cpu` are different devices for torch when it compares them.
 _CPU = torch.device("cpu")
 
 

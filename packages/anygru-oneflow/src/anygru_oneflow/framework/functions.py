@@ -109,8 +109,10 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None
     """Numbers at equal distances, which OneFlow 0.9.0 makes by `arange`: of whole numbers there may be more than `steps`."""
     start, end, steps = (value.item() if isinstance(value, torch.Tensor) else value for value in (start, end, steps))
     if start == end:
+        # A step of 0, which `arange` refuses, is a case of its own in 0.9.0.
         return torch.full((steps,), float(start), dtype=torch.float32, **keywords)  # whatever dtype says (recorded)
     step = 1.0 if steps < 2 else (end - start) / (steps - 1)
+    # Half a step more lets `arange`, which leaves its end out, include it in spite of rounding.
     end = {0: start, 1: start + 1.0}.get(steps, end + step / 2)
     return _arange(start, end, step, dtype or torch.float32, **keywords)
 
@@ -159,6 +161,7 @@ def tensor(
     known: Any = plain(dtype)
     values = _numbers(copied(data), known)
     if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
+        # NumPy's numbers in a list are float32 whatever their own type and the default one (recorded in 0.9.0).
         known = torch.get_default_dtype() if np.asarray(values).dtype == np.float64 else torch.float32
     made = torch.as_tensor(values, dtype=known, device=plain(device))
     if not made.numel():
@@ -209,6 +212,7 @@ def typed(known: dtype) -> Maker:
 
     def make(*values: Any) -> Tensor:
         if not values or isinstance(values[0], (int, np.integer)):
+            # A single whole number is a size, as in torch's old constructors, not a value.
             return Tensor(*map(int, values)).to(known)
         return tensor(values[0], dtype=known)
 

@@ -60,6 +60,7 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with the updates added at places [..., K]."""
     zeros = torch.zeros(tuple(shape), dtype=torch_dtype(update))
+    # Places named twice add up here; in `tensor_scatter_nd_update` the last one counts (recorded in 0.9.0).
     return dress(torch.index_put(zeros, index.long().unbind(-1), update, accumulate=True))
 
 
@@ -87,6 +88,7 @@ def broadcast_like(input: Tensor, like: Tensor, broadcast_axes: Sequence[int] = 
 def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
     """Whether each label is among the k greatest predictions of its row [B, C]; equal ones count for it."""
     own = predictions.gather(1, targets.long().unsqueeze(1))
+    # An infinite or undefined prediction of the label never counts in 0.9.0 (recorded).
     return ((predictions > own).sum(1) < k) & torch.isfinite(own.squeeze(1))  # type: ignore[return-value]
 
 

@@ -82,8 +82,9 @@ class OverProcesses(torch.Tensor):
     def _brought(self, mesh: DeviceMesh, layout: Iterable[Placement]) -> torch.Tensor:
         """A local tensor as it enters a global one. Of a broadcast only the first process's values count, and have gradients."""
         values = self.as_subclass(torch.Tensor)
-        place = mesh.get_coordinate() or [1] * mesh.ndim
+        place = mesh.get_coordinate() or [1] * mesh.ndim  # a process outside of the mesh is not the first
         if values.requires_grad and any(at and kind.is_replicate() for at, kind in zip(place, layout, strict=True)):
+            # The hook is on a view: on the program's own tensor it would change every other gradient, too.
             values = values.view_as(values)
             values.register_hook(torch.zeros_like)
         return values

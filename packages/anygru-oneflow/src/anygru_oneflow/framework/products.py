@@ -86,6 +86,7 @@ def norm(
     axes = input.dim() if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
     if p is not None and dim is None and axes > 2:
         raise RuntimeError("linalg.norm(): input must be 1-D or 2-D when dim is None and ord is not None")
+    # torch.linalg.norm would take the norm of the singular values; 0.9.0 takes that of the values (recorded).
     if axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf):
         return torch.linalg.vector_norm(input, p, dim, keepdim, dtype=plain(dtype))
     return torch.linalg.norm(input, p, dim, keepdim, dtype=plain(dtype))

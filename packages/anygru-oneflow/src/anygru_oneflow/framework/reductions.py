@@ -92,6 +92,7 @@ def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     axes = dim if isinstance(dim, (tuple, list)) else [dim]
     product: torch.Tensor = input
     last = builtins.max(input.dim(), 1)
+    # torch.prod takes one dimension; from the last one on, the numbers of the others stay right.
     for axis in sorted((axis % last if axis < 0 else axis for axis in axes), reverse=True):
         product = torch.prod(product, axis, keepdim, dtype=wanted)
     return product
@@ -100,6 +101,7 @@ def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
 @_reduction
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
     """Whether no value is zero, as bools."""
+    # Of uint8 torch gives uint8; 0.9.0 gives bools (recorded).
     return _over(torch.all, input, dim, keepdim).to(torch.bool)
 
 
@@ -196,6 +198,7 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
         if places is not None:
             return with_places((dress(input.flatten()[:0].reshape(places.shape)), places))
         found = function(input, *arguments, **keywords)
+        # Values by amax share the gradient; without gradient the one pass of `max` will do.
         return with_places((values(input, dim, keepdim), found[1])) if input.requires_grad else found
 
     return call
@@ -211,7 +214,7 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if torch_dtype(input) is torch.bool:
-            input = torch.Tensor.to(input, torch.uint8)  # type: ignore[assignment]
+            input = torch.Tensor.to(input, torch.uint8)  # type: ignore[assignment]  # torch refuses bools
         nothing = _places_of_nothing(input, dim, keepdim)
         return _over(function, input, dim, keepdim) if nothing is None else nothing
 

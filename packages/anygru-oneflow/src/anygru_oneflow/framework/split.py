@@ -54,6 +54,7 @@ def _weights(values: Sequence[Any], like: DTensor) -> list[Any] | None:
         if isinstance(value, DTensor):
             if value.device_mesh != like.device_mesh or not value.placements[0].is_replicate():
                 return None
+            # The gradient of a weight that all have is an open sum: each process knows the part of its own rows.
             value = global_tensor.piece_of(value, _SUM)
         found.append(value)
     return found
@@ -62,7 +63,7 @@ def _weights(values: Sequence[Any], like: DTensor) -> list[Any] | None:
 def _each_number(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     if arguments[0] is not x or any(isinstance(value, DTensor) for value in arguments[1:]):
         return None
-    if keywords.get("inplace"):
+    if keywords.get("inplace"):  # a piece is a view of the tensor, which torch does not let change
         return None
     return _made(function(_piece(x), *arguments[1:], **keywords), x, x.placements, x.shape)
 
@@ -139,6 +140,7 @@ def _reduced(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any],
     if len(arguments) != 1 or keywords or not x.dtype.is_floating_point:
         return None
     total = torch.sum(_piece(x))
+    # Each part is over the count of all: pieces of different sizes then add up to the mean.
     return _made(total / x.numel() if function.__name__ == "mean" else total, x, _SUM, ())
 
 
@@ -158,6 +160,7 @@ def _labelled(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any]
     total = function(*pieces, **{**keywords, "reduction": "sum"})
     if reduction == "mean":
         count = (pieces[1] != keywords.get("ignore_index", -100)).sum().to(total.dtype)
+        # Labels that do not count may be spread unevenly, so the count is one of all processes; it has no gradient.
         if x.device_mesh.size() > 1:
             dist.all_reduce(count, group=x.device_mesh.get_group(0))
         total = total / count

@@ -29,6 +29,8 @@ _DATA: Any = torch.Tensor.data
 _REQUIRES_GRAD: Any = torch.Tensor.requires_grad
 
 # The mark on a step of the autograd graph from which backward() began, and which does not serve again.
+# torch refuses a second backward() only where a step has saved something, and sums, slices and joins save nothing there; 0.9.0
+# refuses them, too (recorded). The mark also stops `x + 1` and `-x`, which 0.9.0 lets pass.
 _SPENT = "oneflow: released"
 
 _TYPE_NAMES = {
@@ -62,6 +64,7 @@ class Tensor(OverProcesses):
         if len(values) == 1 and isinstance(values[0], Size):
             values = values[0]
         if values and all(isinstance(value, (int, np.integer)) for value in values):
+            # torch leaves the memory as it is; zeros make a program's mistake repeatable.
             return dress(torch.zeros(tuple(map(int, values))))
         if len(values) > 1:
             raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
@@ -135,6 +138,7 @@ class Tensor(OverProcesses):
         if not self.is_leaf:
             raise RuntimeError("Can only set leaf tensor's data.")
         with torch._C.DisableTorchFunctionSubclass():
+            # torch keeps the gradient of the old values; 0.9.0 drops it (recorded).
             _DATA.__set__(self, value)
             self.grad = None
 
@@ -259,6 +263,7 @@ class Parameter(Tensor):
     def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> "Parameter":
         if not isinstance(data, torch.Tensor):
             raise TypeError(f"Parameter needs a tensor, got {type(data).__name__}")
+        # Of whole numbers torch refuses a parameter that requires a gradient; 0.9.0 makes one without (recorded).
         differentiable = torch_dtype(data).is_floating_point
         return as_parameter(torch.nn.Parameter(dress_as_torch(data.detach()), requires_grad and differentiable))
 
@@ -293,6 +298,7 @@ class _Global:
 
     @property
     def device(self) -> torch.device:
+        # torch's own code, which asks for the device of a DTensor, runs with this switched off.
         if torch._C._is_torch_function_enabled():
             raise RuntimeError("Only local tensors have 'device'. Please use '.placement' for global tensors.")
         return _DEVICE(self)

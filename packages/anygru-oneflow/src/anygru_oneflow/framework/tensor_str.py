@@ -34,6 +34,7 @@ def text(tensor: "Tensor") -> str:
     elif tensor.requires_grad:
         # A leaf that has taken part in a computation shows the step that adds up its gradient.
         suffixes.append("requires_grad=True" if tensor.grad is None else "grad_fn=<accumulate_grad>")
+    # torch's private module has no public counterpart that writes the digits alone.
     return _tensor_str._add_suffixes(PREFIX + digits, suffixes, len(PREFIX), force_newline=False)
 
 

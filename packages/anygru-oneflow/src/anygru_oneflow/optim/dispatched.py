@@ -24,7 +24,7 @@ _COMMON = {"learning_rate": 0.0, "l2": 0.0, "weight_decay": 0.0}
 
 @functools.cache
 def _rule(optimizer: Callable[[Any], Optimizer]) -> Optimizer:
-    return optimizer(iter(()))
+    return optimizer(iter(()))  # of an empty list OneFlow's optimizers raise an error
 
 
 def _dispatched(
@@ -52,7 +52,7 @@ def _dispatched(
         group = (fixed or {}) | rounded({_NAMES.get(option, option): value for option, value in given.items()})
         if "beta1" in group:
             group["betas"] = group["beta1"], group["beta2"]
-        rule.steps = group.get("train_step_val", 1) - 1
+        rule.steps = group.get("train_step_val", 1) - 1  # a step counts from 1 here, and from 0 in the rules
         parameter, gradient, *tensors = inputs
         with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
             changed = parameter.detach()

@@ -91,7 +91,7 @@ class Optimizer(torch.optim.Optimizer):
     STATE: tuple[str, ...] = ()
     AT_ONCE = False
     BY_NUMBER = True
-    steps = 0
+    steps = 0  # of all parameters together, where torch counts for each
     # OneFlow's kernels, which programs hand to `oneflow._C.dispatch_sgd_update` and the like.
     _op = _op_with_amsgrad = _op_without_amsgrad = _sgd = _momentum_sgd = _rmsprop = _centered_rmsprop = None
 
@@ -166,6 +166,7 @@ class Optimizer(torch.optim.Optimizer):
         if not all(isinstance(tensor, DTensor) and tensor.placements == parameter.placements for tensor in tensors):
             return parameter, state
         own = parameter._local_tensor.detach()
+        # The rules find the gradient at the tensor, so the piece needs one of its own.
         own.grad = parameter.grad._local_tensor
         return own, {name: tensor._local_tensor for name, tensor in state.items() if isinstance(tensor, DTensor)}
 

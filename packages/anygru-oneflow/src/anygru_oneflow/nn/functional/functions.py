@@ -88,6 +88,7 @@ def hardtanh(input: Tensor, min_val: float, max_val: float) -> Any:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
     """`x / 6 + 0.5` between 0 and 1, twice differentiable."""
+    # torch.hardsigmoid has no second derivative; 0.9.0's is 0 (recorded).
     result = _torch.relu6(input + 3) / 6
     return torch.Tensor.copy_(input, result) if inplace else result
 
@@ -172,6 +173,7 @@ def cross_entropy(
         raise RuntimeError(f"reduction must be none, sum or mean, got {reduction!r}")
     labels = target if target.is_floating_point() else target.long()
     if not labels.is_floating_point() and labels.dim() == input.dim():  # a column of labels
+        # 0.9.0 takes [N, 1] as [N] (recorded); torch would see probabilities of classes there.
         labels = labels.reshape(input.shape[0], *input.shape[2:])
     return _torch.cross_entropy(
         input, labels, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
@@ -221,6 +223,7 @@ def batch_norm(
 
     Of float64, too, OneFlow 0.9.0 keeps `eps` and what remains of the running statistics as float32 (recorded).
     """
+    # Its kernel takes the share that remains, torch's the share that is new.
     changed, bound = 1 - float(np.float32(1 - momentum)), float(np.float32(eps))
     return torch.batch_norm(input, weight, bias, running_mean, running_var, training, changed, bound, False)
 

@@ -74,6 +74,7 @@ class Graph:
         self._check(args, kwargs)
         with running(), torch.set_grad_enabled(self.training), self._precision():
             for optimizer, _ in self._optimizers:
+                # A graph begins each step without gradients; in eager programs that is the program's task.
                 optimizer.zero_grad(set_to_none=True)
             count = self.config.accumulation if self.training else 1
             if count == 1:
@@ -104,6 +105,7 @@ class Graph:
 
     def _precision(self) -> torch.autocast:
         dtype = self.config.amp
+        # Switched off where no type was asked for, whatever the type is.
         return torch.autocast("cuda", torch.float16 if dtype is None else dtype.torch, dtype is not None)
 
     def _divide_gradients(self, count: int) -> None:
@@ -161,7 +163,7 @@ class Graph:
             for optimizer, schedule in self._optimizers:
                 optimizer.steps = steps
                 if schedule is not None:
-                    schedule.last_step = steps - 1
+                    schedule.last_step = steps - 1  # step() adds one and sets the rate
                     schedule.step()
         self._to_load = {}
 

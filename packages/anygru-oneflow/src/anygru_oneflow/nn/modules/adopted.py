@@ -44,6 +44,7 @@ def adopt(
         )
     if shown is not None:
         own["extra_repr"] = lambda self: shown.format(**vars(self))
+    # The module of the caller, by which files of models name the class.
     about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": sys._getframe(1).f_globals["__name__"]}
     return type(layer.__name__, (layer, base), {**own, **about})
 

@@ -68,6 +68,7 @@ class Module(torch.nn.Module):
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> None:  # type: ignore[override]
         """`hook(module, arguments)` sees the positional arguments and may give others."""
+        # 0.9.0 gives no handle back, so a hook stays (recorded).
         super().register_forward_pre_hook(hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> None:  # type: ignore[override]

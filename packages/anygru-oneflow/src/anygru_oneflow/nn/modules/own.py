@@ -26,7 +26,7 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
     forward = adopted.forward
 
     def call(self: Any, input: Tensor) -> Tensor:
-        if self.momentum is None:
+        if self.momentum is None:  # torch's average of all batches, which OneFlow has not
             return forward(self, input)
         self._check_input_dim(input)
         if self.training and self.track_running_stats:
@@ -68,6 +68,7 @@ def _instance_norm(layer: type[torch.nn.Module]) -> Any:
         statistics = self.training or not self.track_running_stats
         momentum = 0.0 if self.momentum is None else self.momentum
         given = (self.weight, self.bias, self.running_mean, self.running_var)
+        # torch.nn.functional.instance_norm refuses a single value a channel before it calls this.
         return torch.instance_norm(input, *given, statistics, momentum, self.eps, torch.backends.cudnn.enabled)
 
     adopted._apply_instance_norm = apply
@@ -158,7 +159,7 @@ class PixelShuffle(Module):
         return parts.permute(0, 1, 4, 2, 5, 3).reshape(batch, -1, height * high, width * wide)  # type: ignore[return-value]
 
     def _get_name(self) -> str:
-        return "PixelShufflev2"
+        return "PixelShufflev2"  # the class's name in OneFlow, which a printed model shows
 
     def extra_repr(self) -> str:
         return f"w_upscale_factor={self.w_upscale_factor}, h_upscale_factor={self.h_upscale_factor}"

@@ -174,6 +174,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # torch refuses what is no bool.
         flags = {3: "bias", 4: "batch_first"}  # any truth value does
         given = [bool(value) if place in flags else plain(value) for place, value in enumerate(args)]
         named = {name: bool(value) if name in flags.values() else plain(value) for name, value in kwargs.items()}

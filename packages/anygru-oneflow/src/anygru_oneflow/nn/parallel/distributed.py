@@ -46,6 +46,7 @@ class _Averaging:
     def __call__(self, parameter: torch.Tensor) -> None:
         if not self.waiting:
             self.waiting = True
+            # torch has no public hook for the end of backward; its own data parallelism uses this one.
             torch.autograd.Variable._execution_engine.queue_callback(self.average)
 
     def average(self) -> None:

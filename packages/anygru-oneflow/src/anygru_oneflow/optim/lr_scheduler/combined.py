@@ -119,6 +119,7 @@ class WarmupLR(SequentialLR):
         self.warmup_prefix = warmup_prefix
         self.optimizer = optimizer
         self.last_step = last_step
+        # Before the parts are made, each of which sets the rates of its first step at once.
         self._init_base_lrs()
         schedulers: list[LRScheduler] = []
         if warmup_iters > 0:

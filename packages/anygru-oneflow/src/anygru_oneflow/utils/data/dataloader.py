@@ -28,6 +28,6 @@ class DataLoader(_DataLoader):
     """As torch.utils.data.DataLoader, with OneFlow's tensors."""
 
     def __init__(self, dataset: Dataset, batch_size: int | None = 1, *args: Any, **kwargs: Any) -> None:
-        if batch_size is not None and len(args) < 5:
+        if batch_size is not None and len(args) < 5:  # the fifth one after the batch size is collate_fn
             kwargs.setdefault("collate_fn", collate)
         super().__init__(dataset, batch_size, *args, **kwargs)
