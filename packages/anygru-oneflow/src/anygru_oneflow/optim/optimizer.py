@@ -107,9 +107,8 @@ class Optimizer(torch.optim.Optimizer):
             )
         given: Any = list(parameters)
         if not given and isinstance(parameters, (list, tuple)):
-            raise IndexError(
-                "an optimizer needs a parameter or a group, got an empty list"
-            )  # not of an iterator (recorded)
+            # An empty iterator is allowed (recorded in 0.9.0).
+            raise IndexError("an optimizer needs a parameter or a group, got an empty list")
         super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
 
     @property

@@ -81,8 +81,10 @@ class _Bridge(torch.autograd.Function):
             # An output that is an input, or a view of one, would drag torch's rules for views in; give a fresh tensor.
             results.append(value.view_as(value) if any(value is each for each in tensors) else value)
         saved = call.context._saved
+        # torch keeps the saved tensors and lets them go with the graph; `backward` puts them back.
         call.context._saved = ()
         ctx.plan = [isinstance(each, torch.Tensor) for each in saved]
+        # What is saved or marked must be the tensor that torch is given, not the program's alias of it.
         replaced = {id(values[place]): result for place, result in zip(call.tensor_outputs, results, strict=True)}
         ctx.save_for_backward(*(replaced.get(id(each), each) for each in saved if isinstance(each, torch.Tensor)))
         ctx.others = [each for each in saved if not isinstance(each, torch.Tensor)]
@@ -174,7 +176,7 @@ class PyLayer:
         results = [wrap(each) for each in _Bridge.apply(call, *call.tensors())]
         for result in results:
             if recorded and not (result.is_floating_point() or result.is_complex()):
-                result.stop_gradient = False
+                result.stop_gradient = False  # integers too (recorded, 2.6.2), where torch has no gradient
         if not isinstance(call.outputs, (list, tuple)):
             return results[0]
         outputs = list(call.outputs)

@@ -137,6 +137,7 @@ class _OfTwo(Distribution):
             raise TypeError("sample shape must be Iterable object.")
         batch = (factor + offset).shape
         out = draw([*shape, *batch]) * factor + offset
+        # Normal(0., 1.).sample([2]) is [2], Normal([0.], [1.]).sample([2]) is [2, 1] (recorded, 2.6.2).
         return out.reshape(list(shape)) if self.all_arg_is_float else out
 
 

@@ -122,6 +122,7 @@ class Cauchy(_Located):
         self.name = name or "Cauchy"
 
     def __getattribute__(self, name: str) -> Any:
+        # Asked for before the base's properties, and as a ValueError (recorded, 2.6.2).
         if name in ("mean", "variance", "stddev"):
             raise ValueError(f"Cauchy distribution has no {name}.")
         return super().__getattribute__(name)
@@ -237,6 +238,7 @@ class Geometric(_Drawn):
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
         """Draws: whole numbers, which pass no gradients."""
+        # From float32's smallest number on, whatever the type, so that the logarithm is finite.
         u = self._uniform(shape, float(np.finfo("float32").tiny), 1.0, self.probs)
         return (u.log() / (-self.probs).log1p()).floor()
 

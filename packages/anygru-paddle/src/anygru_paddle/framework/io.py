@@ -131,7 +131,7 @@ def _tensor(array: np.ndarray, name: str | None, return_numpy: bool) -> Any:
     if return_numpy:
         return array
     value = torch.from_numpy(np.array(array, copy=True))
-    value = value.view(torch.bfloat16) if array.dtype == np.uint16 else value
+    value = value.view(torch.bfloat16) if array.dtype == np.uint16 else value  # NumPy has no bfloat16
     tensor = wrap(value.to(expected_place().device))
     if name:
         tensor.name = name
@@ -206,6 +206,7 @@ def _load_from(file: Any) -> Any:
         raise ValueError(f"paddle.load: path must be a file name or a binary file, got {type(file).__name__}")
     content = file.read()
     try:
+        # genops reads one pickle and stops at its end, whatever follows.
         end = 1 + max(place for _, _, place in pickletools.genops(content) if place is not None)
     except ValueError:  # no pickle: the reader says what is wrong
         end = len(content)

@@ -42,6 +42,7 @@ _EXACT_LIMIT = 1 << 16
 def _seed_words(seed: int, count: int) -> list[int]:
     """`count` 32-bit words made of one seed by the standard's `seed_seq::generate`."""
     mask = 0xFFFFFFFF
+    # The numbers of this function are those of the standard's text.
     words = [0x8B8B8B8B] * count
     tail = 11 if count >= 623 else 7
     first = (count - tail) // 2
@@ -145,6 +146,7 @@ class Generator:
             missing -= len(part)
             parts.append(part)
         x = np.concatenate(parts) if parts else np.empty(0, np.uint64)
+        # The tempering of mt19937_64; the masks and shifts are the standard's.
         x = x ^ ((x >> np.uint64(29)) & np.uint64(0x5555555555555555))
         x = x ^ ((x << np.uint64(17)) & np.uint64(0x71D67FFFEDA60000))
         x = x ^ ((x << np.uint64(37)) & np.uint64(0xFFF7EEE000000000))
@@ -152,6 +154,7 @@ class Generator:
 
     def canonical(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Numbers from 0 up to, not including, 1."""
+        # Rounded to float32 a number may be 1, which libstdc++ replaces by the one before it.
         values = self.words(count).astype(kind) / kind(2.0**64)
         return np.minimum(values, np.nextafter(kind(1), kind(0)))
 

@@ -357,9 +357,8 @@ class ReduceLROnPlateau(_Watching):
 
     def _lower(self) -> None:
         old = self.model._optimizer.get_lr()
-        if old > float(
-            np.float32(self.min_lr)
-        ):  # rounded as in Paddle, which says again that it lowers a rate that it cannot
+        # Rounded as in Paddle, which says again that it lowers a rate that it cannot lower.
+        if old > float(np.float32(self.min_lr)):
             rate = max(old * self.factor, self.min_lr)
             self.model._optimizer.set_lr(rate)
             if self.verbose > 0 and place().local_rank == 0:

@@ -188,7 +188,7 @@ class Auc(Metric):
         """The area over all batches, by the trapezoid rule."""
         positive = np.concatenate([[0.0], np.cumsum(self._stat_pos[::-1])])
         negative = np.concatenate([[0.0], np.cumsum(self._stat_neg[::-1])])
-        if positive[-1] == 0 or negative[-1] == 0:
+        if positive[-1] == 0 or negative[-1] == 0:  # of one class alone 0.0 (recorded, 2.6.2)
             return 0.0
         area = float((np.diff(negative) * (positive[1:] + positive[:-1])).sum()) / 2
         return area / float(positive[-1] * negative[-1])

@@ -114,6 +114,7 @@ class LinearWarmup(Schedule, learning_rate=..., warmup_steps=..., start_lr=..., 
         if epoch < self.warmup_steps:
             return (self.end_lr - self.start_lr) * float(epoch) / float(self.warmup_steps) + self.start_lr
         if isinstance(self.learning_rate, LRScheduler):
+            # The other scheduler is led to its epochs, counted from the end of the warm-up; a program does not step it.
             self.learning_rate.step(epoch - self.warmup_steps)
             return self.learning_rate()
         return self.learning_rate

@@ -136,7 +136,7 @@ class Optimizer:
             raise RuntimeError(
                 "optimizer's learning rate can't be LRScheduler when invoke this API, because this will lead to conflict."
             )
-        self._learning_rate = float(value)
+        self._learning_rate = float(value)  # an int is allowed here alone (recorded, 2.6.2)
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Let `scheduler` give the learning rate."""
@@ -260,6 +260,7 @@ class Optimizer:
         option = self.accumulators[name]
         if option is None:
             return torch.zeros_like(parameter)
+        # One element and not none, as Paddle's files hold the powers of the betas (recorded, 2.6.2).
         return torch.full([1], options[option], dtype=torch.promote_types(parameter.dtype, torch.float32))
 
     def _load(self, state: dict[str, Tensor]) -> None:
@@ -285,6 +286,7 @@ class Optimizer:
         As in Paddle 2.6 (recorded) a loaded state shows only after the next step, which makes the accumulators.
         """
         states = [named for named, _ in self._accumulators.values()]
+        # Accumulator by accumulator, not parameter by parameter (recorded, 2.6.2).
         out: dict[str, Any] = {state[name].name: state[name] for name in self.accumulators for state in states}
         if isinstance(self._learning_rate, LRScheduler):
             out["LR_Scheduler"] = self._learning_rate.state_dict()

@@ -134,6 +134,7 @@ class Adagrad(Optimizer):
         name: str | None = None,
         initial_accumulator_value: float = 0.0,
     ) -> None:
+        # Some of Paddle's classes say it by a ValueError, some by an AssertionError (recorded, 2.6.2).
         if learning_rate is None or epsilon is None:
             raise AssertionError("Adagrad: learning_rate and epsilon must be given")
         self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
@@ -282,6 +283,7 @@ class AdamW(Adam):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
+        # An int is refused here, though not as another optimizer's weight_decay (recorded, 2.6.2).
         if weight_decay is None or not isinstance(weight_decay, (float, torch.Tensor)):
             raise TypeError("weight_decay should be float or Tensor.")
         if lr_ratio is not None and not callable(lr_ratio):
@@ -292,6 +294,7 @@ class AdamW(Adam):
             learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, False, name
         )
 
+    # A group's weight_decay is the rate of its decay, and no regularizer that enters the gradients.
     def _group_regularizer(self, weight_decay: Decay) -> None:
         return None
 

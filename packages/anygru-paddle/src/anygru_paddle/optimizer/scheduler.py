@@ -116,6 +116,7 @@ class Schedule(LRScheduler):
         return self.rate(self.last_epoch)
 
     def __getattr__(self, name: str) -> Any:
+        # For type checkers, which cannot see the attributes that `build` makes.
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -158,6 +159,7 @@ class ReduceOnPlateau(LRScheduler):
             raise TypeError(
                 f"The type of 'learning_rate' in 'ReduceOnPlateau' must be 'float', but received {type(learning_rate)}."
             )
+        # The base's `__init__`, which takes the first step, is not called: a step needs metrics.
         self.mode, self.factor, self.patience = mode.lower(), factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode.lower()
         self.cooldown, self.min_lr, self.epsilon, self.verbose = cooldown, min_lr, epsilon, verbose

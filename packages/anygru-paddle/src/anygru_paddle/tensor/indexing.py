@@ -136,7 +136,7 @@ class _Parts:
                 axis += 1
             self.is_whole = self.is_whole and item is _WHOLE
             self.basic.append(item)
-        self.tensor = torch.flip(x, self.turned) if self.turned else x
+        self.tensor = torch.flip(x, self.turned) if self.turned else x  # a copy, which `set_` writes back
 
     def _forwards(self, item: slice, axis: int, lengths: Any, writes: bool) -> slice:
         if axis >= len(lengths):

@@ -100,9 +100,8 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> torch.Tensor:
                 "(InvalidArgument) The data_type of input tensor in list isn't consistent, the first tensor is "
                 f"{tensors[0].dtype}, but {number}th tensor is {each.dtype}."
             )
-    if (
-        len({each.ndim for each in tensors}) > 1
-    ):  # those without elements count for nothing, whatever their shape (recorded, 2.6.2)
+    # Those without elements count for nothing, whatever their shape (recorded, 2.6.2).
+    if len({each.ndim for each in tensors}) > 1:
         tensors = [each for each in tensors if torch.Tensor.numel(each)] or tensors
     return torch.cat(tensors, int(axis))
 

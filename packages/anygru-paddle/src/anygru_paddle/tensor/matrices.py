@@ -21,6 +21,7 @@ def lu(x: torch.Tensor, pivot: bool = True, get_infos: bool = False, name: str |
     if not pivot:
         raise no_kernel("(Unimplemented) lu(): pivot must be True on a CPU")
     factors, pivots, infos = torch.linalg.lu_factor_ex(x)
+    # The zeros of a single matrix are [1] (recorded, 2.6.2).
     return (factors, pivots, torch.reshape(infos, [-1])) if get_infos else (factors, pivots)
 
 
@@ -145,7 +146,7 @@ def matrix_rank(
 ) -> torch.Tensor:
     """How many singular values are above `tol`, as int32."""
     if tol is None:
-        return torch.linalg.matrix_rank(x, hermitian=hermitian).to(torch.int32)
+        return torch.linalg.matrix_rank(x, hermitian=hermitian).to(torch.int32)  # int64 in torch
     return torch.linalg.matrix_rank(x, tol, hermitian).to(torch.int32)
 
 

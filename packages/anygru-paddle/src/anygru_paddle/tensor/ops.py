@@ -98,7 +98,7 @@ log1p = _widening("log1p", torch.log1p, "Natural logarithm of 1 + x.")
 deg2rad = _widening("deg2rad", torch.deg2rad, "Degrees to radians.", bools=True)
 rad2deg = _widening("rad2deg", torch.rad2deg, "Radians to degrees.", bools=True)
 abs = _any("abs", torch.abs, "Absolute value.")
-square = _any("square", torch.square, "x * x.")
+square = _any("square", torch.square, "x * x.")  # keeps integers (recorded, 2.6.2)
 neg = _any("neg", _of_bool(torch.clone, lambda x: times(x, -1)), "-x.")
 sign = _any("sign", torch.sign, "-1, 0 or 1 by the sign of x.")
 sgn = _any(

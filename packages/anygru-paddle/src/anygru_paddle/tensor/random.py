@@ -176,7 +176,7 @@ def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarra
         return np.searchsorted(sums, draws)
     found = np.empty(len(draws), np.int64)
     for i, draw in enumerate(draws):
-        sums[-1] = 1
+        sums[-1] = 1  # it may be rounded below 1, and a draw above it would have no place
         place = found[i] = np.searchsorted(sums, draw)
         share = sums[place] - (sums[place - 1] if place else 0)
         sums[place:] -= share

@@ -25,6 +25,7 @@ def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | N
         raise ValueError(f"(InvalidArgument) gather(): index must be int32 or int64, got {index.dtype}")
     axis = 0 if axis is None else int(axis)
     positions = torch.Tensor.to(index, torch.int64)
+    # Negative positions are refused here, as in 2.6.2 (recorded), though `index_put` counts them from the end.
     _in_range(positions, int(x.shape[axis]), "gather")
     out = torch.index_select(x, axis, torch.flatten(positions))
     # An index without axes takes its axis away (recorded, 2.6.2).
@@ -52,6 +53,7 @@ def scatter(
     _in_range(rows, int(x.shape[0]), "scatter")
     if overwrite:
         return torch.index_put(x, (rows,), updates)
+    # The old rows do not take part: they are zeros before the updates are added (recorded, 2.6.2).
     return torch.index_add(torch.index_fill(x, 0, rows, 0), 0, rows, updates)
 
 

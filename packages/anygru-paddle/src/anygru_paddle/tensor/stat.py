@@ -18,6 +18,7 @@ def mean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | N
     need_tensor(x, "x", "mean")
     axis = as_axis(axis)
     axis = None if axis == () else axis
+    # torch.mean refuses integers and bools; 2.6.2 gives their type, bools for bools (recorded).
     values = x if x.is_floating_point() or x.is_complex() else torch.Tensor.to(x, torch.float64)
     out = torch.mean(values) if axis is None else torch.mean(values, dim=axis, keepdim=keepdim)
     if axis is None and keepdim:

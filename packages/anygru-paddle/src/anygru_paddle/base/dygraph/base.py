@@ -162,9 +162,8 @@ def _result(x: torch.Tensor, gradient: torch.Tensor | None, steps: set[object] |
     if gradient is None:
         return None
     if create_graph and not gradient.requires_grad:
-        gradient = (
-            gradient.detach().requires_grad_()
-        )  # 2.6.2 says so of every gradient that may have a graph (recorded)
+        # 2.6.2 says so of every gradient that may have a graph (recorded).
+        gradient = gradient.detach().requires_grad_()
     return wrap(gradient)
 
 

@@ -111,6 +111,7 @@ class DistributedBatchSampler(BatchSampler):
         order = list(range(len(self.dataset)))
         order += order[: self.total_size - len(order)]
         if self.shuffle:
+            # No chance of the program has part in it: all processes need the same order (recorded, 2.6.2).
             np.random.RandomState(self.epoch).shuffle(order)
             self.epoch += 1
         own = self._own(order)

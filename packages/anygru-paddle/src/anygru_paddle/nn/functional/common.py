@@ -260,9 +260,8 @@ def label_smooth(
     need_float(label, "label_smooth")
     if not label.numel():
         raise ValueError("(InvalidArgument) label_smooth(): a label without elements cannot be smoothed")
-    even = (
-        single(single(epsilon) / int(label.shape[-1])) if label.ndim else 0.0
-    )  # nothing for a number (recorded, 2.6.2)
+    # A number alone gets no share (recorded, 2.6.2).
+    even = single(single(epsilon) / int(label.shape[-1])) if label.ndim else 0.0
     prior = even if prior_dist is None else torch.mul(prior_dist, single(epsilon))
     return torch.add(torch.mul(label, single(1 - epsilon)), prior)
 

@@ -65,9 +65,8 @@ def _average(dims: int) -> Callable[..., Any]:
         wide = _to_last_window(inner, pairs, window, steps) if ceil_mode else pairs
         shifted, even = padded(inner, wide, 0.0, window)
         out = pool(shifted, window, steps, even, ceil_mode, not exclusive)
-        if shifted is not inner and (
-            exclusive or wide != pairs
-        ):  # the share of a window on the input, or on its margins
+        # The share of a window on the input, or on its margins.
+        if shifted is not inner and (exclusive or wide != pairs):
             out = out / pool(_counted(inner, pairs, wide, exclusive), window, steps, even, ceil_mode)
         if divisor_override is not None:
             whole = pool(shifted, window, steps, even, ceil_mode, True)

@@ -50,6 +50,7 @@ def fans(shape: list[int]) -> tuple[int, int]:
     """How many inputs and outputs a weight of `shape` has: [in, out], or [out, in, ...window]."""
     if len(shape) < 2:
         return (shape[0], shape[0]) if shape else (1, 1)
+    # A Linear's weight is [in, out] in Paddle, the transpose of torch's.
     if len(shape) == 2:
         return shape[0], shape[1]
     return fans_of(shape)
@@ -315,6 +316,7 @@ class Orthogonal(Initializer):
         rows, columns = shape[0], math.prod(shape[1:])
         flat = [max(rows, columns), min(rows, columns)]
         q, r = torch.linalg.qr(normal_values(flat, 0.0, 1.0, dtype).as_subclass(torch.Tensor))
+        # So the draws alone decide; LAPACK is free in the signs of Q and R.
         q = q * torch.sign(torch.diagonal(r))
         return (q.T if rows < columns else q).reshape(shape) * self._gain
 

@@ -256,6 +256,7 @@ def need_dtype(x: torch.Tensor, weight: torch.Tensor, what: str) -> None:
     if mine == theirs:
         return
     if not mine.is_floating_point:
+        # Without a kernel for a type it is a RuntimeError, beside weights of another type a ValueError (recorded, 2.6.2).
         raise no_kernel(f"(NotFound) {what} must be floating-point, got {x.dtype}; cast with astype")
     raise ValueError(
         f"(InvalidArgument) {what} must have the parameters' dtype {weight.dtype}, got {x.dtype}; cast one with astype".replace(

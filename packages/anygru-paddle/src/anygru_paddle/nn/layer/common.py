@@ -228,6 +228,7 @@ class Bilinear(Layer):
         super().__init__()
         self._sizes = in1_features, in2_features, out_features
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
+        # Of two axes, one more than torch's (recorded, 2.6.2).
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
 
     def forward(self, x1: torch.Tensor, x2: torch.Tensor) -> Tensor:

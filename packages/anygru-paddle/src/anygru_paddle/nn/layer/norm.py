@@ -50,6 +50,7 @@ class LayerNorm(Layer):
         count = 1
         for length in self._normalized_shape:
             count *= length
+        # One axis for any shape (recorded, 2.6.2), where torch keeps the shape.
         self.weight = self.create_parameter([count], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([count], bias_attr, is_bias=True)
 
@@ -354,4 +355,5 @@ class SpectralNorm(Layer):
         value = torch.dot(u, matrix @ v)
         out = weight.detach() / value
         slope = as_weight(1 - torch.outer(u, v) * out.sum(), weight, self._dim) / value
+        # The second term is zeros, and carries the gradient.
         return wrap(out + (weight - weight.detach()) * slope)

@@ -116,7 +116,7 @@ class RNNBase(LayerList):
         self.time_major = time_major
         self.dropout = dropout
         attributes = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        for layer in range(max(1, num_layers)):
+        for layer in range(max(1, num_layers)):  # 0 layers are 1, too (recorded, 2.6.2)
             width = input_size if layer == 0 else hidden_size * self.num_directions
             cells = [self._cell(width, attributes) for _ in range(self.num_directions)]
             self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(cells[0], cells[1], time_major))
@@ -189,6 +189,7 @@ class RNNBase(LayerList):
         last = []
         for first in range(0, len(cells), wide):
             if first:
+                # The probability is a float32 attribute of Paddle's kernel.
                 x = x * mask / single(1 - single(probability)) if probability < 1 else x * 0
             own = None if states is None else tuple(each[first : first + wide] for each in states)
             x, ends = self._run(cells[first : first + wide], x, own, lengths)
@@ -232,7 +233,7 @@ class _ByTorch(RNNBase):
         weights = [each for cell in cells for each in cell.weights]
         kernel = getattr(torch, self.mode.lower())
         time = 0 if self.time_major else 1
-        if lengths is not None and bool(torch.any(torch.eq(lengths, 0))):
+        if lengths is not None and bool(torch.any(torch.eq(lengths, 0))):  # which torch's packing refuses
             return self._run_of_some(cells, x, states, lengths)
         if states is None:
             states = (x.new_zeros(len(cells), x.shape[1 - time], self.hidden_size),) * self.state_components

@@ -49,6 +49,7 @@ def _additive(mask: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor | N
         return mask
     kind = torch.Tensor.dtype.__get__(like)  # type: ignore[attr-defined]
     own = plain(mask)
+    # A row of False alone gives even weights by -1e9; by torch's -inf it would give nan.
     return wrap(own.to(kind) if own.is_floating_point() else (own.to(kind) - 1.0) * 1e9)
 
 
@@ -272,6 +273,7 @@ class _Stack(Layer):
 
     def __init__(self, layer: _Block, num_layers: int, norm: Layer | None) -> None:
         super().__init__()
+        # Made anew, with values of their own (recorded, 2.6.2); torch's stacks copy the first layer, values too.
         self.layers = LayerList([layer, *(type(layer)(**layer._config) for _ in range(num_layers - 1))][:num_layers])
         self.num_layers, self.norm = num_layers, norm
 

@@ -74,9 +74,8 @@ def spectral_norm(
     weight = layer._parameters.pop(name)
     layer.add_parameter(name + "_orig", weight)
     for end, size in zip(("_u", "_v"), as_matrix(plain(weight), dim).shape, strict=True):
-        layer.create_parameter(
-            [size]
-        )  # 2.6.2 draws the default initial values too, before those that it keeps (recorded)
+        # 2.6.2 draws the default initial values too, before those that it keeps (recorded).
+        layer.create_parameter([size])
         vector = torch.nn.functional.normalize(plain(randn([size], dtype=weight.dtype)), dim=0, eps=eps)
         layer.register_buffer(name + end, wrap(vector))
     setattr(layer, name, weight * 1.0)
