@@ -111,6 +111,7 @@ def record(
     """
     if not hasattr(torch.export.Dim, "AUTO"):
         raise not_covered(f"paddle.jit.save with torch {torch.__version__}", "torch 2.6 or newer")
+    # Lengths that are equal in the examples may differ later: each is a symbol of its own.
     shapes = ShapeEnv(duck_shape=False)
     mode = FakeTensorMode(shape_env=shapes, allow_non_fake_inputs=True)
     own = [torch.empty_like(plain(each.detach())) for each in weights]

@@ -28,7 +28,7 @@ __all__ = ["INFER_MODEL_SUFFIX", "INFER_PARAMS_SUFFIX", "TranslatedLayer"]
 INFER_MODEL_SUFFIX = ".pdmodel"
 INFER_PARAMS_SUFFIX = ".pdiparams"
 _FACTS = "anygru.json"
-_MOST_FACTS = 16 << 20  # bytes
+_MOST_FACTS = 16 << 20  # bytes; a damaged file may tell of any size
 _MARK = {"format": "anygru's own file of paddle.jit.save", "version": 1}
 Program = Callable[[list[torch.Tensor], list[torch.Tensor]], Any]
 

@@ -133,7 +133,7 @@ def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str 
 
 @operation
 def index_sample(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """From row i of `x` the elements at positions index[i]."""
+    """From row i of `x` [B, N] the elements at positions index[i] of `index` [B, K]: [B, K]."""
     return torch.gather(x, 1, torch.Tensor.to(index, torch.int64))
 
 

@@ -19,7 +19,12 @@ __all__ = [
 
 @operation
 def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | None = None) -> torch.Tensor:
-    """Slices of `x` along an axis (the first) at the positions `index`."""
+    """Slices of `x` along an axis (the first) at the positions `index`, a vector or a number.
+
+    Raises:
+        ValueError: if `index` does not hold integers.
+        IndexError: for a position below 0 or beyond the axis.
+    """
     need_tensor(index, "index", "gather")
     if index.is_floating_point():
         raise ValueError(f"(InvalidArgument) gather(): index must be int32 or int64, got {index.dtype}")

@@ -65,7 +65,8 @@ def hardtanh(x: torch.Tensor, min: float = -1.0, max: float = 1.0, name: str | N
 def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None = None) -> torch.Tensor:
     """x, or negative_slope * x below 0."""
     need_float(x, "leaky_relu")
-    return torch.where(torch.lt(x, 0), torch.mul(x, single(negative_slope)), x)  # the gradient at 0 is 1
+    # At 0 the gradient is 1 (recorded, 2.6.2), and in torch the slope.
+    return torch.where(torch.lt(x, 0), torch.mul(x, single(negative_slope)), x)
 
 
 @operation

@@ -85,6 +85,7 @@ def dropout(
         if any(not -x.ndim <= each < x.ndim for each in axes) or len(axes) > x.ndim:
             raise ValueError(f"dropout: axis must name axes of a tensor with {x.ndim}, got {axis}")
         shape = [length if index in [each % x.ndim for each in axes] else 1 for index, length in enumerate(shape)]
+    # Chosen and not multiplied: an infinite value that is dropped is 0 (recorded, 2.6.2), and nan in torch.
     out = torch.where(draw_kept(shape, p, x), x, torch.zeros([], device=x.device, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
     # Without axes Paddle has a kernel, with them it multiplies by a number.
     scale = 1 / (1 - p if axis is not None else single(1 - single(p)))
@@ -270,6 +271,6 @@ def label_smooth(
 def bilinear(
     x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: Any = None, name: Any = None
 ) -> torch.Tensor:
-    """x1 @ weight[k] @ x2 for every k, plus bias."""
+    """x1 [B, I] @ weight[k] [I, J] @ x2 [B, J] for every k, plus bias [1, K]: [B, K]."""
     out = torch.einsum("bi,kij,bj->bk", x1, weight, x2)
     return out if bias is None else torch.add(out, bias)

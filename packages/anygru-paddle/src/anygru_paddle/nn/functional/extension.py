@@ -14,7 +14,7 @@ __all__ = ["diag_embed", "gather_tree", "sequence_mask"]
 
 @operation
 def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
-    """Ones for the first x steps of `maxlen` (the longest), zeros after, along a new last axis."""
+    """Ones for the first x steps of `maxlen` (the longest), zeros after: lengths [...] give [..., maxlen]."""
     need_tensor(x, "x", "sequence_mask")
     steps = -1 if maxlen is None else int(maxlen)
     if steps < 0:

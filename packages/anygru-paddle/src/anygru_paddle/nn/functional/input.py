@@ -52,7 +52,12 @@ def _need_rows(index: torch.Tensor, rows: int) -> None:
 
 @operation
 def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> torch.Tensor:
-    """Ones at the positions x along a new last axis, in float32."""
+    """Ones at the positions x along a new last axis of `num_classes`, in float32.
+
+    Raises:
+        RuntimeError: unless x holds integers.
+        ValueError: for a position that is no class.
+    """
     need_tensor(x, "x", "one_hot")
     if x.is_floating_point():
         raise no_kernel(f"(NotFound) one_hot(): x must be int32 or int64, got {x.dtype}; cast with astype")

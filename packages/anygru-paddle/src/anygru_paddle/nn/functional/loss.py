@@ -291,4 +291,5 @@ def ctc_loss(
     if norm_by_times:
         # The value of the loss, and a share of its gradient.
         loss = loss.detach() + (loss - loss.detach()) / steps.reshape(loss.shape)
+    # A label of length 0 counts as one of 1 here; 2.6.2 ends the process on it (recorded).
     return torch.mean(loss / lengths.clamp(min=1)) if reduction == "mean" else reduced(loss, reduction)

@@ -138,7 +138,7 @@ def interpolate(
     wanted = wanted * (x.ndim - 2) if wanted is not None and len(wanted) == 1 else wanted
     inner = to_first(plain(x), last)
     if align_mode == 1 and not align_corners and mode.endswith("linear"):
-        return to_last(_from_edges(inner, wanted, factor), last)
+        return to_last(_from_edges(inner, wanted, factor), last)  # which torch has not
     corners = align_corners if mode in _AXES else None
     return to_last(torch.nn.functional.interpolate(inner, wanted, factor, mode, corners), last)
 
@@ -169,7 +169,7 @@ def fold(
     x: torch.Tensor, output_sizes: Any, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1,
     name: str | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """Images [N, C, H, W] as the sums of windows that `unfold` gave."""
+    """Images [N, C, H, W] as the sums of windows [N, C * window, windows] that `unfold` gave."""
     need_tensor(x, "x", "fold")
     sizes = _pair(output_sizes), _pair(kernel_sizes), _pair(dilations), _pair(paddings), _pair(strides)
     return torch.nn.functional.fold(plain(x), *sizes)
@@ -189,5 +189,5 @@ def grid_sample(
     x: torch.Tensor, grid: torch.Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = True,
     name: str | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """The values of images at places from -1 to 1."""
+    """The values [N, C, h, w] of images [N, C, H, W] at places from -1 to 1, [N, h, w, 2], x before y."""
     return torch.nn.functional.grid_sample(plain(x), plain(grid), mode, padding_mode, align_corners)
