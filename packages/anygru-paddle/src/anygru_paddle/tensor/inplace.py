@@ -42,7 +42,7 @@ def _replace(x: torch.Tensor, value: torch.Tensor) -> None:
     if x.requires_grad and x.is_leaf and not value.is_floating_point():
         torch.Tensor.requires_grad_(x, False)
     elif x.requires_grad and recorded and not x.is_leaf and not x._is_view():
-        torch.Tensor.detach_(x)
+        torch.Tensor.detach_(x)  # not of a view, which torch refuses
     x.data = plain(value.detach())
 
 
@@ -54,6 +54,7 @@ def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
         if _shape(value) == _shape(x) and _dtype(value) == _dtype(x):
             torch.Tensor.copy_(x, value)  # into the same memory, which views of x share
         elif _is_recorded(value):
+            # The copy is the step by which the gradient of `value` goes on.
             _replace(x, torch.empty_like(value))
             torch.Tensor.copy_(x, value)
         else:

@@ -226,7 +226,7 @@ diff = row(
 @operation
 def trace(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> torch.Tensor:
     """The sum of the diagonal."""
-    return torch.sum(torch.diagonal(x, offset, axis1, axis2), dim=-1)
+    return torch.sum(torch.diagonal(x, offset, axis1, axis2), dim=-1)  # torch.trace takes matrices alone
 
 
 @operation

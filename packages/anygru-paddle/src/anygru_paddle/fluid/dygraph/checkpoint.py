@@ -22,7 +22,7 @@ def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
     if not state_dict:
         raise AssertionError("state_dict is empty, no need to save")
     is_layer = any(isinstance(value, EagerParamBase) for value in state_dict.values())
-    save(state_dict, model_path + (".pdparams" if is_layer else ".pdopt"), protocol=2)
+    save(state_dict, model_path + (".pdparams" if is_layer else ".pdopt"), protocol=2)  # 1.8's own, for Python 2 (read)
 
 
 def load_dygraph(model_path: str, **configs: Any) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ def soft_relu(x: torch.Tensor, threshold: float = 40.0) -> torch.Tensor:
 
 
 def l2_normalize(x: torch.Tensor, axis: int, epsilon: float = 1e-12) -> torch.Tensor:
-    axis = 0 if x.ndim == 1 else axis
+    axis = 0 if x.ndim == 1 else axis  # whatever is asked, as in 1.8 (read)
     return x * torch.rsqrt(torch.clamp_min(torch.sum(x * x, axis, keepdim=True), epsilon))
 
 
@@ -103,7 +103,7 @@ def nearest(input: torch.Tensor, out_shape: Any, scale: Any, data_format: str) -
         length = image.shape[axis]
         size = int(length * scale) if out_shape is None else int(out_shape[place])
         step = (length - 1) / (size - 1) if size > 1 else 0.0
-        image = image.index_select(axis, (torch.arange(size) * step + 0.5).long())
+        image = image.index_select(axis, (torch.arange(size) * step + 0.5).long())  # halves go up
     return wrap(image)
 
 

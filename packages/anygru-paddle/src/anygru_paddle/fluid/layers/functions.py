@@ -144,7 +144,7 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "pad": (formulas.new(formulas.pad), "x paddings pad_value=0.0 name=None"),
     "pad2d": (formulas.pad2d, "input paddings=(0,0,0,0) mode='constant' pad_value=0.0 data_format='NCHW' name=None"),
     "t": (linalg.t, "input name=None"),
-    "cross": (linalg.cross, "input>x other>y dim>axis=9"),
+    "cross": (linalg.cross, "input>x other>y dim>axis=9"),  # 9: the first axis of length 3
     "kron": (math.kron, "x y out>!=None name=None"),
     "tril": (creation.tril, "input>x diagonal=0 name=None"),
     "triu": (creation.triu, "input>x diagonal=0 name=None"),
