@@ -1,5 +1,6 @@
 """What MXNet keeps under contrib: cells, samplers, words; loops in hybridized blocks, scopes of attributes, saved blocks."""
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -152,3 +153,34 @@ def test_a_download_is_what_lies_there(tmp_path):
     assert gluon.utils.download("http://example.com/x.txt", str(tmp_path)) == str(tmp_path / "x.txt")
     with pytest.raises(NotCoveredError, match="put the file at"):
         gluon.utils.download("http://example.com/y.txt", str(tmp_path))
+
+
+def test_the_profiler_counts_operators_and_tasks(tmp_path):
+    profiler, path = mx.profiler, tmp_path / "record.json"
+    with pytest.raises(mx.MXNetError, match="profile_everything"):
+        profiler.set_config(profile_everything=True)
+    profiler.set_config(profile_all=True, aggregate_stats=True, filename=str(path))
+    domain = profiler.Domain("steps")
+    profiler.set_state("run")
+    with mx.autograd.pause():
+        mx.nd.dot(mx.nd.ones((4, 4)), mx.nd.ones((4, 4)))
+    for task in (domain.new_task("task"), domain.new_frame("frame"), profiler.Event("event")):
+        task.start()
+        task.stop()
+    domain.new_marker("mark").mark()
+    profiler.pause()
+    mx.nd.ones(3).exp()
+    counter = domain.new_counter("counter", 3)
+    counter += 2
+    profiler.set_state("stop")
+    found = json.loads(profiler.dumps(format="json"))["Time"]
+    assert sorted(found) == ["event", "operator", "steps", "steps,frame", "steps,instant_marker"]
+    assert found["steps"]["task"]["Count"] == 1
+    counts = {name: row["Count"] for name, row in found["operator"].items()}
+    assert counts["aten::full"] == 2
+    assert not any("exp" in name for name in counts)
+    profiler.dump()
+    events = json.loads(path.read_text())["traceEvents"]
+    assert {event["name"] for event in events} >= {"task", "frame", "event", "mark", "aten::full"}
+    assert "Total Count" in profiler.dumps(reset=True)
+    assert "Total Count" not in profiler.dumps()

@@ -282,3 +282,129 @@ def test_losses_need_no_gradients_from_outside():
         gradient(sym.Group([x * 2, x * 3]), [seed])
     with pytest.raises(mx.MXNetError, match="not a loss"):
         gradient(sym.Group([sym.MakeLoss(x * 5), x * 2]), [seed])
+
+
+def parts():
+    hidden = sym.Activation(sym.FullyConnected(sym.var("data"), num_hidden=5, name="one"), act_type="tanh", name="act")
+    return hidden, sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), num_hidden=3, name="two"), name="softmax")
+
+
+def table():
+    data = np.random.RandomState(0).randn(6, 4).astype("float32")
+    return mx.io.NDArrayIter(data, (np.arange(6) % 3).astype("float32"), 3)
+
+
+class Normal(mx.init.Initializer):
+    def _init_weight(self, name, arr):
+        arr[:] = np.random.RandomState(len(name)).randn(*arr.shape) * 0.3
+
+
+def hinge(scores, labels):
+    scores, labels = scores.asnumpy(), labels.asnumpy().astype(int)
+    gradient = np.zeros_like(scores)
+    for row, label in enumerate(labels):
+        lost = 1 + scores[row] - scores[row, label]
+        lost[label] = 0
+        gradient[row, label] -= 1
+        gradient[row, lost.argmax()] += 1
+    return gradient
+
+
+def test_modules_in_a_chain(caplog):
+    caplog.set_level(logging.INFO)
+    one, two = parts()
+    chain = mx.mod.SequentialModule().add(mx.mod.Module(one, label_names=[]))
+    chain.add(mx.mod.Module(two), take_labels=True, auto_wiring=True)
+    with pytest.raises(AssertionError, match="a typo"):
+        chain.add(mx.mod.Module(two), take_label=True)
+    symbols = []
+    chain.fit(
+        table(), table(), ["acc", "ce"], initializer=Normal(), optimizer="adam", optimizer_params={"learning_rate": 0.1},
+        num_epoch=2, epoch_end_callback=lambda epoch, symbol, *params: symbols.append(symbol),
+    )  # fmt: skip
+    # MXNet 1.9.1's numbers, recorded.
+    for message in (
+        "Epoch[0] Train-cross-entropy=1.052647",
+        "Epoch[1] Train-accuracy=0.833333",
+        "Epoch[1] Validation-cross-entropy=0.589497",
+    ):
+        assert message in caplog.messages
+    assert symbols == [None, None]
+    assert chain.output_shapes == [("softmax_output", (3, 3))]
+    assert np.allclose(chain.get_params()[0]["two_bias"].asnumpy(), [0.0973774, -0.0585249, 0.0907836], atol=1e-5)
+    twice = mx.mod.SequentialModule().add(mx.mod.Module(one, label_names=[]))
+    twice.add(mx.mod.Module(one, label_names=[]), auto_wiring=True)
+    twice.bind([("data", (2, 3))])
+    with pytest.raises(AssertionError, match="Duplicated parameter names"):
+        twice.init_params()
+
+
+def test_a_loss_in_python_ends_a_chain(caplog):
+    caplog.set_level(logging.INFO)
+    scores = mx.mod.Module(sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc"), label_names=[])
+    loss = mx.mod.PythonLossModule(grad_func=hinge)
+    chain = mx.mod.SequentialModule().add(scores).add(loss, take_labels=True, auto_wiring=True)
+    chain.fit(table(), initializer=Normal(), optimizer_params={"learning_rate": 0.1}, num_epoch=2)
+    assert "Epoch[1] Train-accuracy=0.666667" in caplog.messages
+    assert np.allclose(chain.get_params()[0]["fc_bias"].asnumpy(), [-1 / 30, 2 / 30, -1 / 30])  # MXNet 1.9.1's
+    assert chain.output_shapes == [("pyloss_output", (3, 3))]
+    assert loss.get_params() == ({}, {})
+    with pytest.raises(NotImplementedError, match="get_params"):
+        mx.mod.BaseModule().get_params()
+
+
+def test_a_monitor_logs_statistics(caplog):
+    caplog.set_level(logging.INFO)
+    one, two = parts()
+    whole = two(data=one)
+    monitor = mx.mon.Monitor(2, pattern=".*output|two.*", sort=True)
+    mx.mod.Module(whole).fit(table(), initializer=Normal(), num_epoch=1, monitor=monitor)
+    # MXNet 1.9.1's numbers, without those of its gradients' operators.
+    told = [message.split() for message in caplog.messages if message.startswith("Batch:")]
+    assert [(row[1], row[2]) for row in told] == [
+        ("1", name) for name in ("act_output", "one_output", "softmax_output", "two_bias", "two_output", "two_weight")
+    ]
+    found = [float(row[3]) for row in told]
+    assert np.allclose(found, [0.41203362, 0.48319706, 0.3352028, 0.00026364892, 0.14283827, 0.23694052], rtol=1e-4)
+    executor = whole.simple_bind(mx.cpu(), data=(3, 4))
+    monitor = mx.mon.Monitor(1, stat_func=lambda x: [x.max(), nd.norm(x)])
+    monitor.install(executor)
+    monitor.tic()
+    executor.reshape(data=(2, 4), softmax_label=(2,)).forward()
+    assert {name: found for _, name, found in monitor.toc()}["softmax_output"] == "0.33333334\t0.8164966\t"
+    assert monitor.toc() == []
+
+
+def test_values_of_no_parameter_are_ignored_unless_some_may_be_missing():
+    module = mx.mod.Module(parts()[0], label_names=[])
+    module.bind([("data", (2, 4))])
+    more = {"one_weight": nd.ones((5, 4)), "one_bias": nd.ones(5), "two_bias": nd.ones(3)}
+    module.init_params(None, more, {})
+    module.set_params(more, {})
+    with pytest.raises(ValueError, match="two_bias"):
+        module.set_params(more, {}, allow_missing=True)
+    assert module.get_params()[0]["one_bias"].asnumpy().tolist() == [1] * 5
+
+
+@pytest.mark.parametrize(("round_batch", "rows"), [(True, [[6, 0, 1], [2, 3, 4]]), (False, [[6, 4, 5], [0, 1, 2]])])
+def test_batches_of_a_file_of_numbers(tmp_path, round_batch, rows):
+    path, labels = str(tmp_path / "data.csv"), str(tmp_path / "labels.csv")
+    np.savetxt(path, np.arange(28).reshape(7, 4), delimiter=",")
+    np.savetxt(labels, np.arange(7), delimiter=",")
+    data = mx.io.CSVIter(
+        data_csv=path, data_shape=(2, 2), label_csv=labels, batch_size=3, round_batch=round_batch, prefetch_buffer=2
+    )
+    assert (data.provide_data[0].shape, data.provide_label[0].shape) == ((3, 2, 2), (3,))
+    first = list(data)
+    data.reset()
+    # The rows of the third batch and of the next pass's first one, as recorded from MXNet 1.9.1.
+    for batch, expected, pad in ((first[2], rows[0], 2), (next(data), rows[1], 0)):
+        assert batch.label[0].asnumpy().tolist() == batch.index.tolist() == expected
+        assert (batch.data[0][:, 0, 1].asnumpy() == np.array(expected) * 4 + 1).all()
+        assert batch.pad == pad
+    assert (
+        mx.io.CSVIter(data_csv=path, data_shape=(4,), batch_size=7, dtype="int32").next().data[0][3, 3].asscalar() == 15
+    )
+    for wrong in ({"data_shape": (3,)}, {"data_csv": path + "x"}, {"dtype": "float64"}, {"prefetch": 1}):
+        with pytest.raises(mx.MXNetError, match="CSVIter"):
+            mx.io.CSVIter(**{"data_csv": path, "data_shape": (4,), "batch_size": 3, **wrong})

@@ -22,12 +22,14 @@ from . import (
     metric,
     model,
     module,
+    monitor,
     name,
     ndarray,
     numpy,
     numpy_extension,
     operator,
     optimizer,
+    profiler,
     random,
     registry,
     rnn,
@@ -40,6 +42,7 @@ from . import (
 from . import initializer as init
 from . import kvstore as kv
 from . import module as mod
+from . import monitor as mon
 from . import ndarray as nd
 from . import numpy as np
 from . import numpy_extension as npx

@@ -18,8 +18,8 @@ from .ndarray.utils import zeros
 
 # Operators whose gradients do not depend on those of their results.
 _LOSSES = {
-    "BlockGrad", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SoftmaxOutput",
-    "make_loss",
+    "BlockGrad", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SVMOutput",
+    "SoftmaxOutput", "make_loss",
 }  # fmt: skip
 
 
@@ -194,7 +194,9 @@ class Executor:
 
         args, grads = all_fitted(self.arg_dict, shapes), all_fitted(self.grad_dict, shapes)
         held = all_fitted(self.aux_dict, states)
-        return Executor(self._symbol, self._program, self._ctx, args, grads, self._requests, held)
+        made = Executor(self._symbol, self._program, self._ctx, args, grads, self._requests, held)
+        made._watch = self._watch
+        return made
 
     def set_monitor_callback(self, callback: Callable, monitor_all: bool = False) -> None:
         """Have `callback(name, array)` called for each result (with `monitor_all`, each input too) of `forward`."""

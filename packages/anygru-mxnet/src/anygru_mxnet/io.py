@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import DtypeLike, Sizes, mx_real_t
+from .base import DtypeLike, MXNetError, Sizes, mx_real_t
 from .ndarray.ndarray import NDArray
 from .ndarray.register import FUNCTIONS
 from .ndarray.utils import array
@@ -200,6 +200,82 @@ class NDArrayIter(DataIter):
         For the first batch of a pass: how many the pass before has left over, as MXNet 1.9.1 counts them (recorded).
         """
         return self._pad if self._first else self._carried
+
+
+class CSVIter(NDArrayIter):
+    """Batches of the rows of files of numbers with commas between them.
+
+    Args:
+        data_csv, label_csv: paths; labels are zeros without one.
+        data_shape, label_shape: the shape of what a row holds.
+        round_batch: whether an incomplete last batch is filled from the start, where the next pass then goes on; otherwise it
+            is filled with rows of the batch before it, as in MXNet 1.9.1 (recorded).
+        options: `dtype` (float32, int32 or int64), `data_name`, `label_name`; those of reading ahead change no value.
+
+    Raises:
+        MXNetError: for a file that cannot be read, rows of another size, and another dtype.
+    """
+
+    def __init__(
+        self, *, data_csv: str, data_shape: Sizes, batch_size: int, label_csv: str | None = None,
+        label_shape: Sizes = (1,), round_batch: bool = True, **options: Any,
+    ) -> None:  # fmt: skip
+        dtype = options.pop("dtype", mx_real_t)
+        names = options.pop("data_name", "data"), options.pop("label_name", "softmax_label")
+        if np.dtype(dtype).name not in ("float32", "int32", "int64"):
+            raise MXNetError(f"CSVIter: dtype must be float32, int32 or int64, got {dtype}")
+        unknown = options.keys() - {"ctx", "device_id", "name", "prefetch_buffer"}
+        if unknown:
+            raise MXNetError(f"CSVIter: unknown argument {min(unknown)}")
+        self._round_batch, self._first = round_batch, 0
+        data, shape = _read_rows(data_csv, data_shape), () if tuple(label_shape) == (1,) else label_shape
+        labels = _read_rows(label_csv, shape) if label_csv else np.zeros((len(data), *shape))
+        named = ({name: array(part, dtype=dtype)} for name, part in zip(names, (data, labels), strict=True))
+        super().__init__(*named, batch_size)
+        self._rows = array(np.zeros(batch_size), dtype="int64")
+
+    def reset(self) -> None:
+        """Begin again, behind the rows that filled the last batch."""
+        self._first = max(self._first - self.num_data, 0) if self._round_batch else 0
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False if there is none."""
+        rows = np.arange(self._first, self._first + self.batch_size)
+        if self._first >= self.num_data:
+            return False
+        beyond = rows >= self.num_data
+        rows = np.where(beyond, rows % self.num_data if self._round_batch else self._rows.asnumpy(), rows)
+        self._rows, self._pad, self._first = array(rows, dtype="int64"), int(beyond.sum()), self._first + len(rows)
+        return True
+
+    def next(self) -> DataBatch:
+        """The next batch. Raises StopIteration after the last one."""
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self._pad, self.getindex())
+
+    def getdata(self) -> Any:
+        """The inputs of the batch: one array, as of all of MXNet's readers of files."""
+        return super().getdata()[0]
+
+    def getlabel(self) -> Any:
+        """The labels of the batch, one array."""
+        return super().getlabel()[0]
+
+    def getpad(self) -> int:
+        """How many rows at the end are padding."""
+        return self._pad
+
+    def getindex(self) -> np.ndarray:
+        """The numbers of the rows."""
+        return self._rows.asnumpy().astype("uint64")
+
+
+def _read_rows(path: str, shape: Sizes) -> np.ndarray:
+    try:
+        return np.loadtxt(path, delimiter=",", ndmin=2).reshape(-1, *shape)
+    except (OSError, ValueError) as error:
+        raise MXNetError(f"CSVIter: {path}, rows of shape {shape}: {error}") from error
 
 
 class _Around(DataIter):

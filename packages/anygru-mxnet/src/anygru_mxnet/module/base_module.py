@@ -33,13 +33,27 @@ class BaseModule:
     update: Callable[[], None]
     update_metric: Callable[..., None]
     get_outputs: Callable[..., list]
+    install_monitor: Callable[[Any], None]
+    data_names: Any
+    output_names: Any
+    data_shapes: Any
+    label_shapes: Any
+    output_shapes: Any
     binded = False
     params_initialized = False
     optimizer_initialized = False
     for_training = False
+    inputs_need_grad = False
 
     def __init__(self, logger: Any = logging) -> None:
         self.logger = logger
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "symbol":
+            return None
+        if name in BaseModule.__annotations__:
+            raise NotImplementedError(f"{type(self).__name__} does not define {name}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_ready(self) -> None:
         assert self.binded, "call bind first"
@@ -162,15 +176,15 @@ class BaseModule:
     ) -> None:
         """Train from `begin_epoch` to `num_epoch`, evaluating after each epoch where there is `eval_data`."""
         assert num_epoch is not None, "please specify number of epochs"
-        if monitor is not None:
-            raise NotImplementedError("Module.fit: monitor is not covered; Executor.set_monitor_callback")
         self.bind(train_data.provide_data, train_data.provide_label, True, force_rebind=force_rebind)
+        if monitor is not None:
+            self.install_monitor(monitor)
         self.init_params(initializer or Uniform(0.01), arg_params, aux_params, allow_missing, force_init)
         self.init_optimizer(kvstore, optimizer, optimizer_params)
         eval_metric = eval_metric if isinstance(eval_metric, metric.EvalMetric) else metric.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
             began = time.time()
-            for name, value in self._train_epoch(train_data, epoch, eval_metric, batch_end_callback):
+            for name, value in self._train_epoch(train_data, epoch, eval_metric, batch_end_callback, monitor):
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - began)
             arg_now, aux_now = self.get_params()
@@ -184,7 +198,7 @@ class BaseModule:
             train_data.reset()
 
     def _train_epoch(
-        self, train_data: Any, epoch: int, eval_metric: metric.EvalMetric, callbacks: Callbacks
+        self, train_data: Any, epoch: int, eval_metric: metric.EvalMetric, callbacks: Callbacks, monitor: Any
     ) -> list[tuple[str, float]]:
         """Train on every batch; the metric as it was before the last callback, which may reset it.
 
@@ -196,10 +210,14 @@ class BaseModule:
         data_batch = next(batches)
         while data_batch is not None:  # callbacks read these names
             self.prepare(data_batch)
+            if monitor is not None:
+                monitor.tic()
             self.forward_backward(data_batch)
             self.update()
             self.update_metric(eval_metric, data_batch.label)
             next_data_batch = next(batches, None)
+            if monitor is not None:
+                monitor.toc_print()
             if next_data_batch is None:
                 values = eval_metric.get_global_name_value()
             call_back(callbacks, BatchEndParam(epoch, nbatch, eval_metric, locals()))

@@ -7,6 +7,7 @@ from typing import Any
 from ..checkpoints import load_params
 from ..io import DataBatch
 from ..metric import EvalMetric
+from ..monitor import Monitor
 from ..ndarray import array
 from ..ndarray.ndarray import NDArray
 from ..ndarray.utils import load as load_arrays
@@ -34,6 +35,7 @@ class BucketingModule(BaseModule):
         self._modules: dict[Any, Module] = {}
         self._curr_module = self._make(default_bucket_key)
         self._bound: dict[str, Any] = {}
+        self._monitor: Monitor | None = None
 
     def _make(self, key: Any) -> Module:
         symbol, data_names, label_names = self._sym_gen(key)
@@ -77,6 +79,8 @@ class BucketingModule(BaseModule):
             module = self._make(bucket_key)
             module.bind(data_shapes, label_shapes, shared_module=self._modules[self._default], **self._bound)
             self._modules[bucket_key] = module
+            if self._monitor is not None:
+                module.install_monitor(self._monitor)
         self._curr_module = self._modules[bucket_key]
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
@@ -98,6 +102,12 @@ class BucketingModule(BaseModule):
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Tell a metric the last outputs and these labels."""
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: Monitor) -> None:
+        """Have a Monitor watch the modules of all buckets."""
+        self._monitor = mon
+        for module in self._modules.values():
+            module.install_monitor(mon)
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
         """Write the parameters, the symbol of each bucket met so far, and the list of those buckets."""

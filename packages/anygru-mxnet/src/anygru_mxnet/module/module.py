@@ -14,6 +14,7 @@ from ..executor import Executor
 from ..initializer import InitDesc, Initializer, Uniform
 from ..io import DataBatch, DataDesc
 from ..metric import EvalMetric
+from ..monitor import Monitor
 from ..ndarray.ndarray import NDArray
 from ..optimizer.updater import Updater, read_states
 from ..symbol.symbol import Symbol
@@ -100,7 +101,6 @@ class Module(BaseModule):
         self._updater: Updater | None = None
         self.data_shapes: list[DataDesc] = []
         self.label_shapes: list[DataDesc] = []
-        self.inputs_need_grad = False
 
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
@@ -187,9 +187,10 @@ class Module(BaseModule):
     ) -> None:
         """Give the parameters their values: those of the dicts, or the initializer's where a dict has none.
 
+        Values of no parameter are ignored, whatever `allow_extra` says, as in MXNet 1.9.1 (recorded).
+
         Raises:
             RuntimeError: for a parameter that a dict lacks, unless `allow_missing`.
-            ValueError: for a value of no parameter, unless `allow_extra`.
         """
         if self.params_initialized and not force_init:
             warnings.warn(
@@ -208,10 +209,27 @@ class Module(BaseModule):
                     raise RuntimeError(f"{name} is not presented")
                 elif initializer is not None:
                     initializer(InitDesc(name, attributes.get(name)), target)
-            unknown = [name for name in given or () if name not in targets]
-            if unknown and not allow_extra:
-                raise ValueError(f'Find name "{unknown[0]}" that is not in the arguments')
         self.params_initialized = True
+
+    def set_params(
+        self,
+        arg_params: dict,
+        aux_params: dict,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Give parameters and auxiliary states values.
+
+        Raises:
+            ValueError: for a value of no parameter, with `allow_missing` and without `allow_extra`. Without `allow_missing`
+                MXNet 1.9.1 ignores it, as `init_params` and `fit` do (recorded).
+        """
+        known = {*self._running().arg_dict, *self._running().aux_dict}
+        unknown = [name for name in (*arg_params, *(aux_params or ())) if name not in known]
+        if unknown and allow_missing and not allow_extra:
+            raise ValueError(f'Find name "{unknown[0]}" that is not in the arguments')
+        super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Copies of the parameters and of the auxiliary states, by name."""
@@ -322,6 +340,10 @@ class Module(BaseModule):
         labels = labels[0] if pre_sliced else labels
         named = dict(zip((d.name for d in self.label_shapes), labels or (), strict=False))
         eval_metric.update_dict(named, dict(zip(self.output_names, self.get_outputs(), strict=True)))
+
+    def install_monitor(self, mon: Monitor) -> None:
+        """Have a Monitor watch the executor."""
+        mon.install(self._running())
 
     def _sync_params_from_devices(self) -> None:
         """Nothing to do, since parameters have one place; programs for MXNet call it after an update."""

@@ -113,3 +113,21 @@ def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[
 _regression("LinearRegressionOutput", lambda values: values, torch.sub)
 _regression("LogisticRegressionOutput", torch.sigmoid, torch.sub)
 _regression("MAERegressionOutput", lambda values: values, lambda values, label: torch.sign(values - label))
+
+
+@operator("SVMOutput", inputs=2, infer=lambda attributes, shapes: [shapes[0], shapes[0] and shapes[0][:-1]])
+def _svm_output(
+    data: Tensor,
+    label: Tensor,
+    margin: float = 1.0,
+    regularization_coefficient: float = 1.0,
+    use_linear: bool = False,
+) -> Tensor:
+    """The data; its gradient is that of the hinge losses of one class against the others, squared unless `use_linear`."""
+    values = data.detach()
+    signs = (
+        2 * (label.detach().long().unsqueeze(-1) == torch.arange(data.shape[-1], device=data.device)).to(data.dtype) - 1
+    )
+    missing = (margin - signs * values).clamp(min=0)
+    slopes = (missing > 0).to(data.dtype) if truth(use_linear) else 2 * missing
+    return _Output.apply(data, values.clone(), -signs * slopes * regularization_coefficient)

@@ -111,7 +111,8 @@ class LAMB(TwoMoments):
         moments = updates.Moments(self.beta1, self.beta2, self.epsilon, count, self.bias_correction)
         step = updates.lamb_step(weight, gradient, mean, variance, wd, moments)
         held = weight if self._half is None else self._half._t.detach()
-        sizes = held.square().float().sum().sqrt(), torch.linalg.vector_norm(step)
+        whole = held.square().to(torch.promote_types(held.dtype, torch.float32))
+        sizes = whole.sum().sqrt(), torch.linalg.vector_norm(step)
         updates.lamb_scaled(weight, step, *sizes, lr, self.lower_bound, self.upper_bound)
 
 

@@ -1,0 +1,85 @@
+"""`mx.mon.Monitor`: statistics of the values in executors, logged every few batches. Of MXNet 1.9's `mxnet.monitor`."""
+
+import logging
+import re
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+from .executor import Executor
+from .ndarray.ndarray import NDArray
+from .ndarray.register import FUNCTIONS
+
+Told = list[tuple[int, str, str]]
+
+
+def _size(x: NDArray) -> NDArray:
+    return FUNCTIONS["norm"](x) / sqrt(x.size)
+
+
+class Monitor:
+    """Statistics of the results of each operator of `forward`, and of arguments and auxiliary states.
+
+    Operators that compute gradients are torch's, and not seen.
+
+    Args:
+        interval: every how many batches.
+        stat_func: an array, or a list of them, for an array; by default its norm over the root of its size.
+        pattern: a regular expression that names begin with.
+        sort: whether by name.
+        monitor_all: the inputs of operators, too.
+    """
+
+    def __init__(
+        self,
+        interval: int,
+        stat_func: Callable | None = None,
+        pattern: str = ".*",
+        sort: bool = False,
+        monitor_all: bool = False,
+    ) -> None:
+        self.interval, self.stat_func, self.sort, self.monitor_all = interval, stat_func or _size, sort, monitor_all
+        self.re_prog = re.compile(pattern)
+        self.activated = False
+        self.queue: list[tuple[int, str, Any]] = []
+        self.step = 0
+        self.exes: list[Executor] = []
+
+    def stat_helper(self, name: str, array: NDArray) -> None:
+        """Note the statistic of a value, between `tic` and `toc`."""
+        if self.activated and self.re_prog.match(name):
+            self.queue.append((self.step, name, self.stat_func(array)))
+
+    def install(self, exe: Executor) -> None:
+        """Watch an executor, too."""
+        exe.set_monitor_callback(self.stat_helper, self.monitor_all)
+        self.exes.append(exe)
+
+    def tic(self) -> None:
+        """A batch begins."""
+        if self.step % self.interval == 0:
+            self.queue, self.activated = [], True
+        self.step += 1
+
+    def toc(self) -> Told:
+        """A batch ends: number of the batch, name and statistics of what it had; nothing between the intervals."""
+        if not self.activated:
+            return []
+        for exe in self.exes:
+            for name, array in (*exe.arg_dict.items(), *exe.aux_dict.items()):
+                self.stat_helper(name, array)
+        self.activated = False
+        queue = sorted(self.queue, key=lambda told: told[1]) if self.sort else self.queue
+        self.queue = []
+        return [(step, name, _text(found)) for step, name, found in queue]
+
+    def toc_print(self) -> None:
+        """Log what `toc` gives."""
+        for step, name, found in self.toc():
+            logging.info("Batch: %7d %-30s %s", step, name, found)
+
+
+def _text(found: NDArray | list[NDArray]) -> str:
+    arrays = [found] if isinstance(found, NDArray) else found
+    assert all(isinstance(array, NDArray) for array in arrays), "stat_func gives no NDArray"
+    return "".join(f"{str(array.asscalar() if array.shape == (1,) else array.asnumpy())}\t" for array in arrays)
