@@ -67,3 +67,23 @@ def test_what_is_known_of_a_result(name):
 def test_known_sizes_that_do_not_broadcast_are_refused():
     with pytest.raises(mx.MXNetError, match="broadcast"):
         sym.broadcast_add(x, y).infer_shape_partial(x=(2, 0), y=(3, 1))
+
+
+def test_a_range_is_as_long_as_its_reader_needs():
+    """As in MXNet 1.9.1 (recorded); gluon-nlp's adaptive softmax asks for it."""
+    x, d = mx.sym.var("x"), mx.sym.var("d")
+    steps = mx.sym.arange(start=2, step=3, infer_range=True)
+    assert (steps + x).infer_shape(x=(4,)) == ([(4,)], [(4,)], [])
+    assert (steps + x).eval(x=mx.nd.ones(4))[0].asnumpy().tolist() == [3, 6, 9, 12]
+    picked = mx.sym.pick(d, mx.sym.arange(0, infer_range=True, repeat=2)).eval(d=mx.nd.array([[1, 2, 3, 4]] * 4))
+    assert picked[0].asnumpy().tolist() == [1, 1, 2, 2]
+    with pytest.raises(mx.MXNetError):
+        mx.sym.broadcast_add(steps, x).eval(x=mx.nd.ones(4))
+
+    class Places(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return x + F.arange(0, None, infer_range=True)
+
+    block = Places()
+    block.hybridize()
+    assert [block(mx.nd.ones(n)).asnumpy().tolist() for n in (3, 5)] == [[1, 2, 3], [1, 2, 3, 4, 5]]

@@ -42,7 +42,7 @@ def _batch_take(a: Tensor, indices: Tensor) -> Tensor:
 
 
 def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
-    if shapes[0] is None or shapes[1] is not None:
+    if shapes[0] is None or (shapes[1] is not None and 0 not in shapes[1]):
         return shapes
     axis = attributes.get("axis", -1)
     if axis is None:

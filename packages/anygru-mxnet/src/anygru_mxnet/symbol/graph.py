@@ -148,7 +148,11 @@ class Program:
         parameters = flattened_parameters(node)
         if parameters is not None:
             return partial(_run_rnn, attributes, len(node.inputs) - 2)
-        if node.operator.name in _CREATORS:
+        if endless(node):
+            # Of unknown length it is empty, which the operator refuses.
+            count = self._sizes.get(id(node), (0,))[0] // int(attributes.get("repeat", 1))
+            attributes["stop"] = attributes.get("start", 0) + count * attributes.get("step", 1.0)
+        elif node.operator.name in _CREATORS:
             shape = attributes.get("shape", ())
             sizes = shape if isinstance(shape, tuple) else (shape,)
             attributes["shape"] = self._sizes.get(id(node)) or tuple(size or 1 for size in sizes)
@@ -213,8 +217,23 @@ class Program:
 
 
 def unknown_size(node: Node) -> bool:
-    """Whether a node makes an array of which a size is 0, which means that the graph implies it."""
-    if node.operator is None or node.operator.name not in _CREATORS:
+    """Whether a node makes an array of which a size is 0, or a range without an end: the graph implies it."""
+    return 0 in created_shape(node)
+
+
+def created_shape(node: Node) -> tuple[int, ...]:
+    """The shape of what a node makes from nothing, with 0 for sizes that the graph implies; () of any other node."""
+    if node.operator is None:
+        return ()
+    if endless(node):
+        return (0,)
+    shape = node.operator.parse(node.attrs).get("shape", ()) if node.operator.name in _CREATORS else ()
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
+def endless(node: Node) -> bool:
+    """Whether a node is `arange(start, infer_range=True)`, which has as many numbers as its reader needs."""
+    if node.operator is None or node.operator.name != "_arange":
         return False
-    shape = node.operator.parse(node.attrs).get("shape", ())
-    return 0 in (shape if isinstance(shape, tuple) else (shape,))
+    attributes = node.operator.parse(node.attrs)
+    return truth(attributes.get("infer_range", False)) and attributes.get("stop") is None

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from ..base import MXNetError
 from ..operators.recurrent import gates_of, parameter_shapes
 from ..operators.registry import MOST_AXES, truth, value_of
-from .graph import Program, flattened_parameters, unknown_size
+from .graph import Program, created_shape, flattened_parameters, unknown_size
 from .node import Entry, Node, naming, topological
 
 Shape = tuple[int, ...]
@@ -199,9 +199,7 @@ def _run(node: Node, found: Shapes) -> None:
 def _results_on_trial(node: Node, sizes: list[Shape]) -> list[Shape | None]:
     """The results' shapes, with 0 for the sizes that depend on those that are not known."""
     if unknown_size(node):
-        assert node.operator is not None
-        shape = node.operator.parse(node.attrs)["shape"]
-        return [shape if isinstance(shape, tuple) else (shape,)]
+        return [created_shape(node)]
     trials = []
     for trial in _TRIALS:
         try:

@@ -6,7 +6,7 @@ that follows from the shapes of the values, once for each set of shapes.
 
 from torch import Tensor
 
-from .graph import BROADCASTING, Program, Watch, running_inputs, unknown_size
+from .graph import BROADCASTING, Program, Watch, endless, running_inputs, unknown_size
 from .infer import Shape, known, shapes
 from .node import Entry, topological
 
@@ -59,6 +59,8 @@ def _needs_sizes(heads: list[Entry]) -> bool:
     for node in topological((node for node, _ in heads), running_inputs):
         if node.operator is None:
             continue
+        if endless(node):
+            return True
         if unknown_size(node):
             spread.add(id(node))
             continue
