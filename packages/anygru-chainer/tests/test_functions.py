@@ -302,3 +302,28 @@ def test_forget_calls_a_function_a_second_time_for_its_gradient():
     z = F.sum(F.forget(F.tanh, chainer.Variable(x)))
     with pytest.raises(RuntimeError, match="double backpropagation"):
         z.backward(enable_double_backprop=True)
+
+
+def test_products_of_arrays_that_public_programs_take_from_matmul():
+    from anygru_chainer.functions import products
+
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(products._matmul(a, b, transb=True), a @ b.T)
+    np.testing.assert_array_equal(products._matmul(a, b, transb=True, transout=True), b @ a.T)
+    np.testing.assert_array_equal(products._matmul(a[0], b, transa=True, transb=True), a[0] @ b.T)
+    # Chainer 7.8.1's answers.
+    assert [products._get_check_index(t, r) for t in (False, True) for r in (False, True)] == [1, 0, 0, 1]
+
+
+def test_numbers_for_the_axes_of_convolutions():
+    x, w = np.ones((1, 1, 4, 4), "f"), np.ones((1, 1, 2, 2), "f")
+    assert chainer.utils.conv_nd.as_tuple(2, 3) == (2, 2, 2)
+    # The classes of Chainer 7.8.1's errors.
+    for error, call in (
+        (ValueError, lambda: F.convolution_2d(x, w, stride=(1, 1, 1))),
+        (ValueError, lambda: F.deconvolution_2d(x, w, pad=(1, 1, 1))),
+        (AssertionError, lambda: F.convolution_nd(x, w, stride=(1, 1, 1))),
+        (AssertionError, lambda: F.max_pooling_2d(x, (2, 2, 2))),
+    ):
+        with pytest.raises(error):
+            call()

@@ -7,6 +7,7 @@ import torch
 
 from ..types import VariableLike
 from ..utils import argument, get_conv_outsize, get_deconv_outsize, type_check
+from ..utils.conv_nd import Ints, as_tuple
 from ..variable import Variable, as_array
 from ._checks import Type, expect, real
 from ._rows import Tensor, function
@@ -20,8 +21,6 @@ __all__ = [
     "max_pooling_3d", "max_pooling_nd", "spatial_pyramid_pooling_2d", "unpooling_1d", "unpooling_2d", "unpooling_3d",
     "unpooling_nd",
 ]  # fmt: skip
-Ints = int | Sequence[int]
-"""One number for all axes, or one each."""
 _CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _DECONVOLUTIONS = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
 _MAXIMA = {1: torch.max_pool1d, 2: torch.max_pool2d, 3: torch.max_pool3d}
@@ -29,18 +28,10 @@ _F = torch.nn.functional
 _MEANS = {1: _F.avg_pool1d, 2: _F.avg_pool2d, 3: _F.avg_pool3d}
 
 
-def as_tuple(value: Ints, n: int) -> tuple[int, ...]:
-    """`value` for each of n axes, or the n values that it is (ValueError for another number of them)."""
-    if isinstance(value, int):
-        return (value,) * n
-    if len(value) != n:
-        raise ValueError(f"expected one number, or one for each of {n} axes, got {value}")
-    return tuple(value)
-
-
-def as_pair(value: Ints) -> tuple[int, ...]:
-    """(value, value), or the pair that it is."""
-    return as_tuple(value, 2)
+def as_pair(value: Ints) -> tuple[int, int]:
+    """(value, value), or the pair that it is: ValueError for another number of them, as in Chainer 7.8.1 (recorded)."""
+    first, second = (value, value) if isinstance(value, int) else value
+    return first, second
 
 
 def dilate_and_groups(kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -145,7 +136,7 @@ def convolution_2d(
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
     """
     dilate, groups = dilate_and_groups(kwargs)
-    return _convolution(x, W, b, 2, stride, pad, cover_all, dilate, groups)
+    return _convolution(x, W, b, 2, as_pair(stride), as_pair(pad), cover_all, dilate, groups)
 
 
 def dilated_convolution_2d(
@@ -158,7 +149,7 @@ def dilated_convolution_2d(
     cover_all: bool = False,
 ) -> Variable:
     """`convolution_2d` with its arguments in another order."""
-    return _convolution(x, W, b, 2, stride, pad, cover_all, dilate, 1)
+    return _convolution(x, W, b, 2, as_pair(stride), as_pair(pad), cover_all, dilate, 1)
 
 
 def depthwise_convolution_2d(
@@ -167,7 +158,7 @@ def depthwise_convolution_2d(
     """Each channel of x [B, C, H, W] convolved with M filters of its own, W [M, C, kH, kW]: [B, C * M, H', W']."""
     filters = transpose(W, (1, 0, 2, 3))
     filters = reshape(filters, (-1, 1, *filters.shape[2:]))
-    return _convolution(x, filters, b, 2, stride, pad, False, 1, x.shape[1])
+    return _convolution(x, filters, b, 2, as_pair(stride), as_pair(pad), False, 1, x.shape[1])
 
 
 def deconvolution_nd(
@@ -198,7 +189,7 @@ def deconvolution_2d(
 ) -> Variable:
     """`deconvolution_nd` of pictures; `dilate` and `groups` are keywords (ValueError for one of an earlier release)."""
     dilate, groups = dilate_and_groups(kwargs)
-    return _deconvolution(x, W, b, 2, stride, pad, outsize, dilate, groups)
+    return _deconvolution(x, W, b, 2, as_pair(stride), as_pair(pad), outsize, dilate, groups)
 
 
 def _windows(ndim: int, ksize: Ints, stride: Ints | None, pad: Ints, last: Any) -> tuple[Any, ...]:

@@ -22,16 +22,27 @@ __all__ = [
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _inner_axis(transposed: bool, right: bool) -> int:
-    """The axis of an operand (counted from the end) that the product sums over."""
-    return -2 if transposed != right else -1
+def _check_ndim(in_type: Type, lower: int = 1, upper: int = 2) -> None:
+    expect(in_type.ndim >= lower, in_type.ndim <= upper)
+
+
+def _get_check_index(trans: bool, right: bool, row_idx: int = 0, col_idx: int = 1) -> int:
+    """The axis of an operand that the product sums over, of those that hold rows and columns; `fabiencro/knmt` uses it."""
+    return row_idx if trans != right else col_idx
+
+
+def _matmul(a: Any, b: Any, transa: bool = False, transb: bool = False, transout: bool = False) -> Any:
+    """The product of two arrays, transposed with `transout`; `fabiencro/knmt` uses it."""
+    if transout:
+        a, b, transa, transb = b, a, not transb, not transa
+    return (a.swapaxes(-1, -2) if transa and a.ndim > 1 else a) @ (b.swapaxes(-1, -2) if transb and b.ndim > 1 else b)
 
 
 def _inner_sizes(node: Any, a: Type, b: Type) -> None:
     expect(a.ndim >= 1, b.ndim >= 1)
     a_ndim, b_ndim = type_check.eval(a.ndim), type_check.eval(b.ndim)
-    a_axis = _inner_axis(node.transa, False) if a_ndim > 1 else 0
-    b_axis = _inner_axis(node.transb, True) if b_ndim > 1 else 0
+    a_axis = _get_check_index(node.transa, False, -2, -1) if a_ndim > 1 else 0
+    b_axis = _get_check_index(node.transb, True, -2, -1) if b_ndim > 1 else 0
     expect(a.shape[a_axis] == b.shape[b_axis])
     if a_ndim > 1 and b_ndim > 1:
         type_check.expect_broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -50,10 +61,11 @@ def matmul(a: Tensor, b: Tensor, transa: bool = False, transb: bool = False) -> 
 
 def _batches(node: Any, a: Type, b: Type) -> None:
     expect(a.dtype == numpy.float32, b.dtype == numpy.float32)
-    expect(a.ndim >= 2, a.ndim <= 3, b.ndim >= 2, b.ndim <= 3)
+    _check_ndim(a, 2, 3)
+    _check_ndim(b, 2, 3)
     sizes = []
     for in_type, transposed, right in ((a, node.transa, False), (b, node.transb, True)):
-        axis = 3 + _inner_axis(transposed, right)
+        axis = _get_check_index(transposed, right, 1, 2)
         sizes.append(1 if axis == 2 and type_check.eval(in_type.ndim) == 2 else in_type.shape[axis])
     expect(sizes[0] == sizes[1])
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy
 from numpy.typing import DTypeLike
 
-from . import argument, type_check
+from . import argument, conv_nd, type_check
 from .array import size_of_shape, sum_to
 from .conv import get_conv_outsize, get_deconv_outsize
 from .experimental import experimental
@@ -18,6 +18,7 @@ from .experimental import experimental
 __all__ = [
     "argument",
     "collections_abc",
+    "conv_nd",
     "experimental",
     "force_array",
     "force_type",

@@ -14,8 +14,9 @@ from ...functions.convolutions import (
 from ...initializers import fillers
 from ...link import Link
 from ...types import InitializerSpec, VariableLike
+from ...utils.conv_nd import Ints
 from ...variable import Parameter, Variable, as_array
-from .convolution_nd import ConvolutionBase, Ints
+from .convolution_nd import ConvolutionBase
 
 __all__ = ["Convolution2D", "Deconvolution2D", "DepthwiseConvolution2D", "DilatedConvolution2D"]
 

@@ -1,13 +1,15 @@
 """Convolutions and transposed convolutions over any number of axes."""
 
 from collections.abc import Sequence
+from functools import partialmethod
 from typing import Any
 
-from ...functions.convolutions import as_tuple, convolution_nd, deconvolution_nd
+from ...functions.convolutions import convolution_nd, deconvolution_nd
 from ...initializers import fillers
 from ...link import Link
 from ...types import InitializerSpec, VariableLike
 from ...utils import argument
+from ...utils.conv_nd import Ints, as_tuple
 from ...variable import Parameter, Variable, as_array
 
 __all__ = [
@@ -18,8 +20,6 @@ __all__ = [
     "Deconvolution3D",
     "DeconvolutionND",
 ]
-
-Ints = int | Sequence[int]
 
 
 class ConvolutionBase(Link):
@@ -179,26 +179,22 @@ class DeconvolutionND(ConvolutionBase):
 class Convolution1D(ConvolutionND):
     """Convolution over one axis; the arguments are those of `ConvolutionND` without `ndim`."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(1, *args, **kwargs)
+    __init__ = partialmethod(ConvolutionND.__init__, 1)
 
 
 class Convolution3D(ConvolutionND):
     """Convolution over three axes; the arguments are those of `ConvolutionND` without `ndim`."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, *args, **kwargs)
+    __init__ = partialmethod(ConvolutionND.__init__, 3)
 
 
 class Deconvolution1D(DeconvolutionND):
     """Transposed convolution over one axis; the arguments are those of `DeconvolutionND` without `ndim`."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(1, *args, **kwargs)
+    __init__ = partialmethod(DeconvolutionND.__init__, 1)
 
 
 class Deconvolution3D(DeconvolutionND):
     """Transposed convolution over three axes; the arguments are those of `DeconvolutionND` without `ndim`."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, *args, **kwargs)
+    __init__ = partialmethod(DeconvolutionND.__init__, 3)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...functions.activations import relu
-from ...functions.convolutions import Ints
 from ...link import ChainList
 from ...types import VariableLike
 from ...utils import argument
+from ...utils.conv_nd import Ints
 from ...variable import Variable
 from .convolution_2d import Convolution2D
 
