@@ -1,6 +1,6 @@
 """`mx.io`: batches of arrays in memory, and what describes them. Of MXNet 1.9's `mxnet.io`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -217,8 +217,8 @@ class CSVIter(NDArrayIter):
     """
 
     def __init__(
-        self, *, data_csv: str, data_shape: Sizes, batch_size: int, label_csv: str | None = None,
-        label_shape: Sizes = (1,), round_batch: bool = True, **options: Any,
+        self, *, data_csv: str, data_shape: Sequence[int], batch_size: int, label_csv: str | None = None,
+        label_shape: Sequence[int] = (1,), round_batch: bool = True, **options: Any,
     ) -> None:  # fmt: skip
         dtype = options.pop("dtype", mx_real_t)
         names = options.pop("data_name", "data"), options.pop("label_name", "softmax_label")
@@ -230,8 +230,8 @@ class CSVIter(NDArrayIter):
         self._round_batch, self._first = round_batch, 0
         data, shape = _read_rows(data_csv, data_shape), () if tuple(label_shape) == (1,) else label_shape
         labels = _read_rows(label_csv, shape) if label_csv else np.zeros((len(data), *shape))
-        named = ({name: array(part, dtype=dtype)} for name, part in zip(names, (data, labels), strict=True))
-        super().__init__(*named, batch_size)
+        named = [{name: array(part, dtype=dtype)} for name, part in zip(names, (data, labels), strict=True)]
+        super().__init__(named[0], named[1], batch_size)
         self._rows = array(np.zeros(batch_size), dtype="int64")
 
     def reset(self) -> None:
@@ -271,7 +271,7 @@ class CSVIter(NDArrayIter):
         return self._rows.asnumpy().astype("uint64")
 
 
-def _read_rows(path: str, shape: Sizes) -> np.ndarray:
+def _read_rows(path: str, shape: Sequence[int]) -> np.ndarray:
     try:
         return np.loadtxt(path, delimiter=",", ndmin=2).reshape(-1, *shape)
     except (OSError, ValueError) as error:

@@ -4,6 +4,7 @@ import json
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +18,9 @@ _OPTIONS = {
 _config: dict[str, Any] = {"filename": "profile.json"}
 _spans: list[tuple[str, str, float, float]] = []  # category, name, begin and length in microseconds
 _running: Any = None
-_SORTS = {"total": sum, "avg": lambda times: sum(times) / len(times), "min": min, "max": max, "count": len}
+_SORTS: dict[str, Callable[[list[float]], float]] = {
+    "total": sum, "avg": lambda times: sum(times) / len(times), "min": min, "max": max, "count": len,
+}  # fmt: skip
 
 
 def set_config(**kwargs: Any) -> None:
@@ -82,7 +85,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
         groups[category][name].append(length / 1000)
     if reset:
         _spans.clear()
-    columns = {"Count": len, "Total": sum, "Min": min, "Max": max, "Avg": _SORTS["avg"]}
+    columns = {name.capitalize(): _SORTS[name] for name in ("count", "total", "min", "max", "avg")}
     found: dict[str, dict[str, dict[str, Any]]] = {
         category: {
             name: {column: round(of(times), 4) for column, of in columns.items()}
