@@ -27,6 +27,7 @@ class FunctionQueue:
         """Add a function, unless it has been here before (or is None)."""
         if function is not None and id(function) not in self._seen:
             self._seen.add(id(function))
+            # The counter decides between equal ranks, since functions cannot be compared.
             heapq.heappush(self._heap, (-function.rank, len(self._seen), function))
 
     def __bool__(self) -> bool:
@@ -212,6 +213,7 @@ def _gradients_of(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...
     except Exception as error:
         if function.stack is not None:
             lines = "".join(traceback.format_list(function.stack[:-1]))
+            # The class of the error stays the one that `backward` raised.
             error.args = (f"{error}\nStacktrace of the function is below:\n{lines}", *error.args[1:])
         raise
     if len(results) == len(function.inputs):

@@ -18,6 +18,7 @@ def _recover_parameter(
     grad_valid: bool,
     initializer: Any,
     update_rule: Any,
+    # In Chainer 7.8.1's pickles (read); the array has a device of its own.
     device: DeviceSpec = None,
 ) -> "Parameter":
     parameter = Parameter(initializer, name=name)

@@ -49,7 +49,9 @@ class TorchFunction(FunctionNode):
                 if x._requires_grad:
                     record = True
                     if tensor.is_floating_point():
+                        # On a fresh tensor over the array's memory, so that the user's arrays know nothing of torch's graph.
                         tensor.requires_grad_()
+        # Asked before it is set: setting torch's switch costs more than most functions of small arrays.
         if record is not recorded:
             torch.set_grad_enabled(record)
         try:
@@ -86,6 +88,7 @@ class TorchFunction(FunctionNode):
                     [self._results[i] for i in outputs],
                     [self._leaves[i] for i in indexes],
                     [as_tensor(gy.array) for gy in gys],
+                    # Chainer's graphs can be walked backwards any number of times (7.8.1, seen).
                     retain_graph=True,
                     allow_unused=True,
                 )

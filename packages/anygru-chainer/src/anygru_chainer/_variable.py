@@ -39,9 +39,11 @@ class Variable:
         TypeError: `data` is no array, or an unknown keyword came. ValueError: a keyword of the first release came.
     """
 
+    # Above NumPy's arrays, so that `array + variable` asks the Variable.
     __array_priority__ = 200
     _partial_sum: Any = None
     """The tensor of a gradient that only the present backward pass has seen, so that it may be added to."""
+    # As in Chainer 7.8.1 (`variable.py`, read): `==` of Variables is an error, and so they are no keys.
     __hash__ = None  # type: ignore[assignment]
 
     T: "Variable"  # `variable_operators` sets this and what follows, and the comparisons

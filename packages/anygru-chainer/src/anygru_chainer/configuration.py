@@ -15,6 +15,8 @@ from numpy.typing import DTypeLike
 class GlobalConfig:
     """Settings shared by all threads; a thread overrides one by assigning to `chainer.config`."""
 
+    # cudnn_deterministic, warn_nondeterministic, autotune, schedule_func, use_ideep, lazy_grad_sum,
+    # cudnn_fast_batch_normalization and use_static_graph are there for scripts that set them: nothing here reads them.
     debug: Any = None
     cudnn_deterministic: Any = None
     warn_nondeterministic: Any = None

@@ -135,6 +135,7 @@ class FunctionNode:
         for y in results:
             node = y._node
             node._creator_node, node._rank = self, rank + 1
+            # Weak: a node's creator is this function, and a cycle would keep graphs until Python looks for cycles.
             outputs.append(weakref.ref(node))
         self.outputs = tuple(outputs)
         for index in self._input_indexes_to_retain or ():
@@ -202,6 +203,7 @@ class FunctionNode:
     ) -> tuple[Any, ...]:
         """`backward`, added to the gradients that the inputs have already."""
         results = self.backward(target_input_indexes, grad_outputs)
+        # A user's `backward` may give the gradients of all inputs (Chainer 7.8.1, seen).
         if len(results) == len(self.inputs):
             results = tuple(results[i] for i in target_input_indexes)
         return tuple(

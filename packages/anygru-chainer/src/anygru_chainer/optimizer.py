@@ -33,6 +33,7 @@ class Optimizer:
     use_auto_new_epoch = False
     _hookable: _Hookable | None = None
     _loss_scale: float | None = None
+    # The largest float16.
     _loss_scale_max = 65504
     _loss_scaling_is_dynamic = False
     _loss_scaling_isnan = False
@@ -142,6 +143,7 @@ class Optimizer:
         if not self._loss_scaling_is_dynamic or self._loss_scale is None:
             return
         factor = (
+            # Doubled until the first overflow, then by a factor that makes 2 in `interval` steps.
             0.5 if self._loss_scaling_isnan else self._loss_scaling_multiplier if self._loss_scaling_isnan_ever else 2.0
         )
         self._loss_scale = max(1, min(self._loss_scale_max, self._loss_scale * factor))
@@ -230,6 +232,7 @@ class GradientMethod(Optimizer):
         self.check_nan_in_grads()
         self.call_hooks("pre")
         self.t += 1
+        # A step that overflows is left out but counted: `t` goes on (Chainer 7.8.1, seen).
         if self.is_safe_to_update():
             for param in self.target.params():
                 param.update()
@@ -253,6 +256,7 @@ class GradientMethod(Optimizer):
         self._use_fp32_update = flag
         if self.target is not None:
             for param in self.target.params():
+                # The flag is not passed on: `use_fp32_update(False)` turns the rules on (Chainer 7.8.1, seen).
                 param.update_rule.use_fp32_update()
 
 

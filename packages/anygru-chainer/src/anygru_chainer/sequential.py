@@ -48,6 +48,7 @@ class Sequential(ChainList):
             raise ValueError(f"{index} should be less than {len(self)}")
         _check_callable(layer)
         if self._layers[index] is not layer:
+            # A layer put at [-1] lands one place too early: the old one is gone by then (Chainer 7.8.1, seen).
             del self[index]
             self.insert(index, layer)
 
@@ -149,6 +150,7 @@ class Sequential(ChainList):
     def clear(self) -> None:
         """Remove all layers. As in the original, every other link stays among the children."""
         self._layers = []
+        # Chainer 7.8.1 deletes while it counts, so every other link is passed over (4 links leave 2, seen).
         del self._children[::2]
 
     def index(self, layer: Callable[..., Any], start: int | None = None, end: int | None = None) -> int:

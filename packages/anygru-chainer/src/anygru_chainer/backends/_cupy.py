@@ -108,6 +108,7 @@ def dot(a: ndarray, b: ndarray) -> ndarray:
 
 def get_array_module(*arrays: Any) -> Any:
     """This module if any argument (array or Variable) is on a GPU; NumPy otherwise."""
+    # A Variable has its array in `.array`; both kinds are passed.
     on_gpu = [array for array in arrays if isinstance(getattr(array, "array", array), ndarray)]
     return sys.modules[__name__] if on_gpu else numpy
 

@@ -151,6 +151,7 @@ class ndarray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = unwrap(value)
+        # A NumPy array may be written, too; torch writes between tensors of one device only.
         self.tensor[unwrap(key)] = value.to(self.tensor) if isinstance(value, torch.Tensor) else value
 
     def __len__(self) -> int:

@@ -126,6 +126,7 @@ class CommunicatorBase:
 
     def allreduce(self, array: NdArray) -> Any:
         """The sum of the arrays of all processes."""
+        # torch sums in place, and the caller keeps its array.
         tensor = as_tensor(array).clone()
         dist.all_reduce(tensor)
         return as_array(tensor)
@@ -174,6 +175,7 @@ class CommunicatorBase:
 
     def bcast_data(self, model: Link) -> None:
         """Give the parameters of process 0 to the models of all processes."""
+        # Sorted, since all processes must send in one order.
         for _, param in sorted(model.namedparams()):
             if param.array is not None:
                 dist.broadcast(as_tensor(param.array), 0)

@@ -15,6 +15,7 @@ class MultiNodeOptimizer:
     """
 
     def __init__(self, actual_optimizer: GradientMethod, communicator: CommunicatorBase, zero_fill: bool) -> None:
+        # Past `__setattr__`, which hands everything on to the optimizer inside.
         self.__dict__["communicator"] = communicator
         self.__dict__["actual_optimizer"] = actual_optimizer
         self.__dict__["zero_fill"] = zero_fill

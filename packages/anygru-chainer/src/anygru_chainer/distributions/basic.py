@@ -101,6 +101,7 @@ class Normal(Distribution):
         return F.log_ndtr((self.loc - x) / self.scale)
 
     def sample_n(self, n: int) -> Variable:
+        # Drawn in float64 and rounded, so that a seed gives Chainer's numbers on a CPU (seen).
         draws = numpy.random.standard_normal((n, *self.loc.shape)).astype(self.loc.dtype)
         return self.loc + self.scale * self.loc.device.send(draws)
 
@@ -113,8 +114,10 @@ def _kl_normal(dist1: Normal, dist2: Normal) -> Variable:
 
 @function("BernoulliLogProb")
 def _bernoulli_log_prob(logit: Tensor, x: Tensor, binary_check: bool = False) -> Tensor:
+    # The outcome has no gradient (Chainer 7.8.1, seen).
     x = x.detach().to(logit.dtype)
     y = logit * (x - 1) - torch.nn.functional.softplus(-logit)
+    # A sure outcome: the line above has inf - inf there.
     y = torch.where(logit == math.inf, x.log(), torch.where(logit == -math.inf, (1 - x).log(), y))
     return torch.where((x != 0) & (x != 1), -math.inf, y) if binary_check else y
 

@@ -105,6 +105,7 @@ def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> 
     """The sum of the old gradient and a new one; a pair of matrices means their product."""
     if new is None:
         return old
+    # Only this function sets `_partial_sum`, on a sum that nobody else has seen: it may be added to in place.
     if old is not None and old._partial_sum is not None:
         if isinstance(new, tuple):
             old._partial_sum.addmm_(*new)
@@ -246,6 +247,7 @@ class LSTMStep(Step):
         candidate, gates, squashed = self._saved
         enters, stays, leaves = gates.unbind()
         c, x, w = inputs[:3]
+        # None, as Chainer gives it, where the loss depends on the cells alone.
         if g_out is None:
             g_out = torch.zeros_like(squashed)
         g = tanh_gradient(g_out * leaves, squashed)

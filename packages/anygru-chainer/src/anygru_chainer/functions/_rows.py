@@ -127,6 +127,7 @@ def function(
             inputs = args[0] if takes_list else [x for x in args[:n_inputs] if x is not None]
             return node(*args[n_inputs:]).result(inputs)
 
+        # Without the annotations: they say Tensor, while callers pass Variables and arrays.
         functools.update_wrapper(call, body, (*functools.WRAPPER_ASSIGNMENTS[:4],))
         del call.__dict__["__wrapped__"]
         call.__dict__["__signature__"] = signature

@@ -33,6 +33,7 @@ HardSigmoid, hard_sigmoid = elementwise("HardSigmoid", _hard_sigmoid, "`0.2 * x 
 
 def _cap(z: float) -> tuple[float]:
     if not isinstance(z, float):
+        # An int is refused, too (Chainer 7.8.1, seen).
         raise TypeError(f"z must be float value, got {z!r}")
     if z <= 0:
         raise AssertionError(f"z must be positive, got {z}")
@@ -81,6 +82,8 @@ def leaky_relu(x: Tensor, slope: float = 0.2) -> Tensor:
 @function("Softplus", real)
 def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, elementwise."""
+    # torch's softplus is x itself above a threshold of 20; Chainer 7.8.1 computes the formula everywhere (`softplus.py`,
+    # read).
     scaled = float(beta) * x
     return torch.logaddexp(scaled, torch.zeros_like(scaled)) / float(beta)
 
@@ -139,6 +142,7 @@ def _slopes(node: object, x: Type, w: Type) -> None:
 @function("PReLUFunction", real, one_dtype, _slopes)
 def prelu(x: Tensor, W: Tensor) -> Tensor:
     """`x` where it is positive, `W * x` elsewhere; `W` has the shape of some leading axes without the batch axis."""
+    # At 0 the slope is 1 (Chainer 7.8.1, seen); torch's prelu has W there.
     return torch.where(x >= 0, x, _leading(W, x) * x)
 
 

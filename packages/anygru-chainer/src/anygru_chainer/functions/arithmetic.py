@@ -104,6 +104,7 @@ def _bounds(x_min: float | None, x_max: float | None) -> tuple[float | None, flo
 @function("Clip", real, prepare=_bounds)
 def clip(x: Tensor, x_min: float | None, x_max: float | None) -> Tensor:
     """`x`, held between `x_min` and `x_max` (None: no bound)."""
+    # On a bound the slope is 1, as torch has it and unlike `clipped_relu` (Chainer 7.8.1, seen).
     return x.clamp(x_min, x_max)
 
 
@@ -141,6 +142,7 @@ def linear_interpolate(p: Tensor, x: Tensor, y: Tensor) -> Tensor:
 @function("Identity")
 def identity(*inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
     """The inputs: a Variable for one input, a tuple for several."""
+    # New tensors on the same memory: autograd needs outputs that are not the leaves themselves.
     outputs = tuple(x.view_as(x) for x in inputs)
     return outputs[0] if len(outputs) == 1 else outputs
 
@@ -165,6 +167,7 @@ def _operand(x: VariableLike, value: Operand) -> Any:
         raise TypeError(
             f"Value must be a scalar, `numpy.ndarray`, `cupy.ndarray` or a `Variable`.\nActual: {type(value)}"
         )
+    # Only a bare array is cast: a Variable of another dtype is InvalidType (Chainer 7.8.1, seen).
     return value.astype(x.dtype, copy=False)
 
 
@@ -177,6 +180,7 @@ def _constant(value: Operand, x: Tensor) -> Any:
     if x.dtype is torch.bool:
         return bool(value)
     limits = torch.iinfo(x.dtype)
+    # It wraps around: 1 + 300 is 45 in uint8, and 1.7 is 1 for whole numbers (Chainer 7.8.1, seen).
     return (int(value) - limits.min) % (limits.max - limits.min + 1) + limits.min
 
 
@@ -262,6 +266,7 @@ def _operator(
 sub = _operator(Sub, AddConstant, scalar=operator.neg)
 rsub = _operator(Sub, SubFromConstant, reflected=True)
 mul = _operator(Mul, MulConstant)
+# A product with the inverse, which rounds twice (Chainer 7.8.1, `basic_math.py`, read): 1 / 3 is not always exact.
 div = _operator(Div, MulConstant, scalar=lambda value: 1.0 / value)
 rdiv = _operator(Div, DivFromConstant, reflected=True)
 pow = _operator(PowVarVar, PowVarConst)

@@ -79,6 +79,7 @@ def _stretches(node: Any, x: Type) -> None:
 @function("BroadcastTo", _stretches, unless=_same_shape)
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The array repeated along its axes of size 1 and new leading axes until it has this shape."""
+    # Memory of its own: users write into arrays, and each element of this one is an element.
     return x.expand(tuple(shape)).contiguous()
 
 
@@ -232,6 +233,7 @@ def repeat(x: Tensor, repeats: tuple[int, ...], axis: int | None = None) -> Tens
     return x.repeat_interleave(torch.tensor(repeats, device=x.device), along)
 
 
+# With a graph there is a node even where the dtype stays (Chainer 7.8.1, seen), which hooks and drawings show.
 @function("Cast", unless=lambda x, typ: x.dtype == numpy.dtype(typ) and not config.enable_backprop)
 def cast(x: Tensor, typ: Any) -> Tensor:
     """The array in another dtype; the gradient comes back in the dtype of `x`."""

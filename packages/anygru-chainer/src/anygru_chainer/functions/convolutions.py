@@ -79,6 +79,7 @@ def _convolution(
     dilate: tuple[int, ...], groups: int,
 ) -> Tensor:  # fmt: skip
     windows = [d * (k - 1) + 1 for d, k in zip(dilate, W.shape[2:], strict=True)]
+    # torch pads both ends alike, and `cover_all` asks for more at the end.
     x = _around(x, _pads(x, windows, stride, pad, cover_all))
     if any(size < window for size, window in zip(x.shape[2:], windows, strict=True)):
         raise AssertionError(
@@ -93,6 +94,7 @@ def _deconvolution(
     x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...],
     outsize: tuple[int, ...] | None, dilate: tuple[int, ...], groups: int,
 ) -> Tensor:  # fmt: skip
+    # Whole, then cut: torch's output_padding must be below the stride, `outsize` need not.
     y = _DECONVOLUTIONS[ndim](x, W.to(x.dtype), None, stride, 0, 0, groups, dilate)
     sizes = [s - 2 * p for s, p in zip(y.shape[2:], pad, strict=True)] if outsize is None else outsize
     y = _around(y, [(-p, size + p - s) for s, p, size in zip(y.shape[2:], pad, sizes, strict=True)])
@@ -236,6 +238,7 @@ def max_pooling_nd(
     ksize: Ints,
     stride: Ints | None = None,
     pad: Ints = 0,
+    # Unlike torch and the averages here: 5 elements give 3 windows of 2, not 2 (Chainer 7.8.1, seen).
     cover_all: bool = True,
     return_indices: bool = False,
 ) -> Variable:
@@ -313,6 +316,7 @@ def _unpooling(
     if outsize is None:
         facts = zip(x.shape[2:], ksize, stride, pad, strict=True)
         outsize = tuple([get_deconv_outsize(*fact, cover_all=cover_all) for fact in facts])
+    # A transposed convolution with ones writes each element into its window.
     ones = x.new_ones((x.shape[1], 1, *ksize))
     y = _DECONVOLUTIONS[ndim](x, ones, None, stride, 0, 0, x.shape[1])
     return _around(y, [(-p, size + p - s) for s, p, size in zip(y.shape[2:], pad, outsize, strict=True)])

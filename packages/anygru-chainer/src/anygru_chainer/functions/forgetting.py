@@ -45,6 +45,7 @@ class Forget(FunctionNode):
         with force_backprop_mode(), using_config("in_recomputing", True):
             outputs = _call(self.func, inputs)
         pairs = [(y.node, gy) for y, gy in zip(outputs, grad_outputs, strict=True) if gy is not None]
+        # Down to the copies made above, whose gradients are handed on; the outer walk goes on from there.
         backprop_to_all(Variable, pairs, False, None)
         return tuple([inputs[i].grad_var for i in target_input_indexes])
 

@@ -215,6 +215,7 @@ def select_item(x: Tensor, t: Tensor) -> Tensor:
     """`x[i, t[i]]` for each row i of x [B, N]. In debug mode t has to be in [0, N) (ValueError)."""
     if config.debug and bool(((t < 0) | (t >= x.shape[1])).any()):
         raise ValueError("Each label `t` need to satisfty `0 <= t < x.shape[1]`")
+    # A negative index counts from the end outside of debug mode (Chainer 7.8.1, seen).
     return x[torch.arange(len(t), device=x.device), t.long()]
 
 

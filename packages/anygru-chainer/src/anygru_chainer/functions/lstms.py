@@ -46,6 +46,7 @@ def _lstm(
     """The outputs and cells after one step of a layer with an n-step LSTM's matrices and biases; public programs use it."""
 
     def side_by_side(parts: Sequence[VariableLike]) -> Variable:
+        # From input, forget, candidate, output to candidate, input, forget, output, as `lstm` has them.
         stacked = stack([parts[gate] for gate in (2, 0, 1, 3)], axis=1)
         return reshape(stacked, (-1, *stacked.shape[2:]))
 

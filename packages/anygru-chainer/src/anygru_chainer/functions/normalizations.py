@@ -67,6 +67,7 @@ class BatchNormalization(TorchFunction):
         kept = gamma.dtype
         gamma, beta = _single(gamma, beta)
         wide = x.to(gamma.dtype)
+        # Without axes nothing is averaged; torch would take all axes for none.
         mean, var = (wide.mean(axes), wide.var(axes, correction=0)) if axes else (wide, torch.zeros_like(wide))
         self.mean, self.var = as_array(mean.detach().to(kept)), as_array(var.detach().to(kept))
         return _normalize(x, gamma, beta, mean, var, axes, self.eps)
@@ -177,6 +178,7 @@ def _group_normalization(x: Tensor, gamma: Tensor, beta: Tensor, groups: int, ep
     gamma, beta = gamma.to(x.dtype), beta.to(x.dtype)
     if x.numel() == len(x) * groups:  # torch refuses the mean of one element
         shape = (-1, *(1,) * (x.ndim - 2))
+        # Zero, but part of the graph.
         return (x - x) * eps**-0.5 * gamma.reshape(shape) + beta.reshape(shape)
     return torch.nn.functional.group_norm(x, groups, gamma, beta, eps)
 
@@ -196,4 +198,5 @@ def local_response_normalization(
 ) -> Tensor:
     """x [B, C, ...] divided by `(k + alpha * sum(x^2))^beta`, with the sum over n neighbouring channels."""
     (wide,) = _single(x)  # torch has no such mean of half precision on the CPU
+    # torch divides alpha by n, Chainer does not: of three ones with alpha = 3 the middle one is 1 / 10 (7.8.1, seen).
     return torch.nn.functional.local_response_norm(wide, n, alpha * n, beta, k).to(x.dtype)

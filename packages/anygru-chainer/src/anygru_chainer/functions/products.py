@@ -60,6 +60,7 @@ def matmul(a: Tensor, b: Tensor, transa: bool = False, transb: bool = False) -> 
 
 
 def _batches(node: Any, a: Type, b: Type) -> None:
+    # float32 alone passes (Chainer 7.8.1, seen).
     expect(a.dtype == numpy.float32, b.dtype == numpy.float32)
     _check_ndim(a, 2, 3)
     _check_ndim(b, 2, 3)
@@ -178,6 +179,8 @@ def _matrix_and_bias(node: object, x: Type, w: Type, b: Type | None = None) -> N
 def _linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
     if x.dtype == W.dtype:
         return torch.nn.functional.linear(x, W, b)
+    # The product of mixed dtypes is computed in the wider one and has x's; that of `matmul` keeps the wider (Chainer 7.8.1,
+    # seen).
     common = torch.promote_types(x.dtype, W.dtype)
     y = torch.nn.functional.linear(x.to(common), W.to(common)).to(x.dtype)
     return y if b is None else y + b
@@ -242,6 +245,7 @@ def embed_id(x: Tensor, W: Tensor, ignore_label: int | None = None) -> Tensor:
         ids = torch.where(ignored, 0, ids)
     if config.debug and bool(((ids < 0) | (ids >= len(W))).any()):
         raise ValueError("Each not ignored `x` value need to satisfy `0 <= x < len(W)`")
+    # -1 is the last row, as NumPy counts (Chainer 7.8.1, seen); torch's embedding refuses it.
     ids = torch.where(ids < 0, ids + len(W), ids)
     known = ids.numel() and not torch.compiler.is_compiling()  # an exported graph has no values yet
     if known and not (int(ids.min()) >= 0 and int(ids.max()) < len(W)):
@@ -274,6 +278,7 @@ def det(a: VariableLike) -> Variable:
 
 
 def _inverse(a: Tensor) -> Tensor:
+    # Without torch's own check, whose error has another class than Chainer's ValueError (7.8.1, seen).
     inverse, info = torch.linalg.inv_ex(_wide(a))
     if bool(info.any()):
         raise ValueError("Input has singular matrices.")

@@ -72,6 +72,7 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
                 inputs = drop(layer, rows)
                 rows = torch.cat(inputs, 1)
                 if bidirectional:  # each direction reads its own half
+                    # torch's layer has one input for both, so that each matrix gets zeros for the other's half.
                     none = torch.zeros_like(own[0])
                     own = [torch.cat((own[0], none), 1), *own[1:4], torch.cat((none, own[4]), 1), *own[5:]]
             hidden = tuple(cells) if len(cells) > 1 else cells[0]

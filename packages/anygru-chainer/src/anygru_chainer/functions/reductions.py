@@ -177,6 +177,7 @@ def _one_axis(node: Any, x: Type) -> None:
 @function("ArgMax", _one_axis, prepare=_int_or_none, named=False)
 def argmax(x: Tensor, axis: int | None = None) -> Tensor:
     """Place (int32) of the largest element along an axis or in the flattened array; the first of several."""
+    # int32 and NaN counted as the largest (Chainer 7.8.1, seen).
     return _some_elements(x, axis, "argmax").argmax(axis).int()
 
 

@@ -104,6 +104,7 @@ def gumbel_softmax(log_pi: VariableLike, tau: Any = 0.1, axis: int = 1) -> Varia
         tau: the temperature; at 0 the draw would be one category.
     """
     xp = backend.get_array_module(log_pi)
+    # A single number is 1, and nothing is drawn (Chainer 7.8.1, seen).
     if log_pi.ndim < 1:
         return Variable(xp.ones((), log_pi.dtype))
     noise = as_variable(log_pi).device.send(numpy.random.gumbel(size=log_pi.shape).astype(log_pi.dtype))

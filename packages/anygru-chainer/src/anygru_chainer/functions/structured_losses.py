@@ -113,6 +113,7 @@ def _pairs_and_labels(node: object, x0: Type, x1: Type, y: Type) -> None:
 def contrastive(x0: Tensor, x1: Tensor, y: Tensor, margin: float = 1, reduce: str = "mean") -> Tensor:
     """The contrastive loss of pairs of rows [B, N]; y [B] is 1 for pairs that are alike, 0 for others (Hadsell et al., 2006)."""
     squares = (x0 - x1).square().sum(1)
+    # The root's slope at 0 is infinite; equal rows get the gradient 0 (Chainer 7.8.1, seen).
     distance = torch.where(squares > 0, squares, 1).sqrt() * (squares > 0)
     loss = (y * squares + (1 - y) * (margin - distance).clamp(min=0).square()) * 0.5
     return loss.sum() / len(x0) if reduce == "mean" else loss
@@ -244,6 +245,7 @@ def _squared(reduce: str = "half_squared_sum") -> tuple[str]:
 
 
 def _covariance(y: Tensor, z: Tensor) -> Tensor:
+    # By the number of rows, not by one less (Chainer 7.8.1, seen).
     return (y - y.mean(0)).T @ (z - z.mean(0)) / len(y)
 
 

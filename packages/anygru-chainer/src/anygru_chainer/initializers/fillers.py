@@ -126,6 +126,7 @@ class _Random(Initializer):
 
     def __call__(self, array: NdArray) -> None:
         self.check_dtype(array)
+        # Drawn in float64 whatever the dtype: so a seed gives the same numbers in float32 and float64.
         backend.copyto(array, numpy.asarray(self.draw(self.spread(array.shape), array.shape)).astype(array.dtype))
 
 
@@ -236,6 +237,7 @@ class Orthogonal(Initializer):
         self.check_dtype(array)
         draw: Any = self.rng or numpy.random
         if not array.shape:
+            # The orthogonal matrices without axes are 1 and -1.
             array[...] = self.scale * (2 * int(draw.randint(2)) - 1)
             return
         if not array.size:
@@ -249,6 +251,7 @@ class Orthogonal(Initializer):
             )
         normal = draw.normal(size=(n_out, n_in))
         q, r = numpy.linalg.qr(normal.T if n_in > n_out else normal)
+        # With r's diagonal positive the draw is uniform over all such matrices; `qr` alone leaves the signs open.
         q = q * numpy.copysign(self.scale, numpy.diag(r))
         q = q.T if n_in > n_out else q
         backend.copyto(array, q.reshape(array.shape).astype(array.dtype))

@@ -104,6 +104,7 @@ class SerialIterator(Iterator):
             try:
                 serializer("order", order)
             except KeyError:
+                # A file of an early release, or of MultithreadIterator.
                 serializer("_order", order)
         self._state = IteratorState(position, epoch, is_new_epoch, order)
         try:

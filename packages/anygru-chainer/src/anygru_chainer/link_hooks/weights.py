@@ -120,6 +120,7 @@ class SpectralNormalization(WeightHook):
     def weight_of(self, link: Any) -> Any:
         weight, u = getattr(link, self.weight_name), getattr(link, self.vector_name)
         matrix = self.reshape_W(weight)
+        # The second call of `forget` must see the same vectors, and so does not iterate again.
         if not config.in_recomputing:
             with link.device.create_context():
                 for _ in range(self.n_power_iteration):

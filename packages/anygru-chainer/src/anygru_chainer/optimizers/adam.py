@@ -87,6 +87,7 @@ class AdamRule(
 
     def update_tensor(self, param: Tensor, grad: Tensor, state: dict[str, Tensor]) -> None:
         hyper, m, v = self.hyperparam, state["m"], state["v"]
+        # Half precision is computed in single (Chainer 7.8.1, `_get_intermediate_dtype`, read).
         if grad.dtype is torch.float16:
             grad = grad.float()
         check_eps("Adam", hyper.eps, grad)

@@ -194,6 +194,7 @@ class MSVAGRule(TorchRule, lr=0.1, beta=0.9, eta=1.0, weight_decay_rate=0):
     def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
         hyper, m, v, power = self.hyperparam, state["m"], state["v"], self.beta_power
         own = (1.0 - hyper.beta) ** 2 * (1.0 - power**2) / ((1.0 - power) ** 2 * (1.0 - hyper.beta**2))
+        # Below 1, so that the estimate of the variance stays finite (Chainer 7.8.1, `msvag.py`, read).
         rho = min(own, 0.9999)
         m.add_((grad - m) * (1.0 - hyper.beta))
         v.add_((grad * grad - v) * (1.0 - hyper.beta))

@@ -130,6 +130,8 @@ class Trainer:
         self._start_at = time.perf_counter()
         for entry in entries:
             initialize = getattr(entry.extension, "initialize", None)
+            # One that will not be called again after a resumed snapshot must not begin again (Chainer 7.8.1, `trainer.py`,
+            # read).
             if initialize and not getattr(entry.trigger, "finished", False):
                 initialize(self)
         if self.is_before_training:

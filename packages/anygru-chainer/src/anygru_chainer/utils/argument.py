@@ -20,6 +20,7 @@ def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **un
     if kwargs:
         check_unexpected_kwargs(kwargs, **unexpected)
         names = ", ".join(repr(name) for name in sorted(kwargs))
+        # The message names the function that was called, as Python's own would.
         frame = inspect.currentframe()
         caller = frame.f_back.f_code.co_name if frame is not None and frame.f_back is not None else "function"
         raise TypeError(f"{caller}() got unexpected keyword argument(s) {names}")

@@ -158,6 +158,7 @@ class DepthwiseConvolution2D(Link):
         self.pad = as_pair(pad)
         self.channel_multiplier = channel_multiplier
         self.nobias = nobias
+        # LeCunNormal by another name: sqrt(2 / fan) / sqrt(2) (Chainer 7.8.1, read).
         initialW = fillers.HeNormal(1 / math.sqrt(2)) if initialW is None else initialW
         with self.init_scope():
             self.W = Parameter(fillers.get_initializer(initialW))

@@ -72,6 +72,7 @@ def _three(node: Any, x: Type, t: Type, w: Type) -> None:
 def _loss(x: Tensor, t: Tensor, W: Tensor, tree: Any) -> Tensor:
     begins, paths, codes = (torch.from_numpy(table).to(x.device) for table in (tree.begins, tree.paths, tree.codes))
     start, stop = begins[t.long()].long(), begins[t.long() + 1].long()
+    # The turns of all rows at once, one after the other: `rows` and `places` say whose each is and where in the tables.
     rows = torch.repeat_interleave(torch.arange(len(x), device=x.device), stop - start)
     first = torch.cumsum(stop - start, 0) - (stop - start)
     places = torch.arange(len(rows), device=x.device) - first[rows] + start[rows]

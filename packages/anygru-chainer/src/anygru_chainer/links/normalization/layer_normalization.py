@@ -21,6 +21,7 @@ class LayerNormalization(Affine):
     def __init__(
         self,
         size: int | None = None,
+        # The function's own default is 1e-5 (Chainer 7.8.1, seen for both).
         eps: float = 1e-6,
         initial_gamma: InitializerSpec = None,
         initial_beta: InitializerSpec = None,

@@ -82,6 +82,7 @@ class NStepRNNBase(ChainList):
         layers = []
         for layer in range(n_layers):
             below = in_size if layer == 0 else out_size * direction
+            # Parameters are drawn here, layer by layer and matrix before bias, which a seed depends on.
             layers += [self._make_layer(below, out_size, matrix, bias) for _ in range(direction)]
         super().__init__(*layers)
         self._collect_parameters()

@@ -56,6 +56,7 @@ def snapshot(
 
 class _Snapshot(Extension):
     trigger = (1, "epoch")
+    # After all others, whose results it holds.
     priority = -100
 
     def __init__(

@@ -118,6 +118,7 @@ class Evaluator(extension.Extension):
                 args, kwargs = as_arguments(convert.call_converter(self.converter, batch, self.device))
                 with no_backprop_mode():
                     function(*args, **kwargs)
+            # Each batch counts once, a short last one as much as the others (Chainer 7.8.1, seen).
             summary.add(observation)
             if bar is not None:
                 bar.update()

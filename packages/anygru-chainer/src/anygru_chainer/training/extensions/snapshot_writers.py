@@ -26,6 +26,7 @@ class Writer:
         """Write to a temporary file and rename it."""
         path = os.path.join(outdir, filename)
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        # In the folder itself: a rename is all or nothing within one file system only.
         with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".") as folder:
             temporary = os.path.join(folder, os.path.basename(path))
             savefun(temporary, target, **kwds)

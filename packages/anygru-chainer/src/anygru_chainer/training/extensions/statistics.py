@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ParameterStatistics", "VariableStatisticsPlot", "unchain_variables"]
 
+# The percentiles at -3, -2, -1, 0, 1, 2 and 3 standard deviations of a normal distribution.
 _SIGMAS = (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)
 
 
@@ -118,6 +119,7 @@ class Reservoir:
             place = numpy.random.randint(self.size) if keep else -1
         if place >= 0:
             self.data[place] = x
+            # An idx of 0 counts as none (Chainer 7.8.1, `variable_statistics_plot.py`, read).
             self.idxs[place] = idx or self.counter
         self.counter += 1
 
