@@ -229,3 +229,37 @@ def test_chunks_of_other_schemes(scheme, tags, chunks):
     assert [each.numpy().item() for each in found[3:]] == [chunks] * 3
     with pytest.raises(ValueError, match="chunk_scheme"):
         L.chunk_eval(var([tags]), var([tags]), "BIO", 2)
+
+
+def test_dropout_follows_the_layers_and_not_its_argument():
+    x, layer, tracer = L.ones([50, 50], "float32"), fluid.dygraph.Linear(2, 2), fluid.framework._dygraph_tracer()
+    dropped = {}
+    for mode in ("train", "eval", "train"):
+        getattr(layer, mode)()
+        dropped[mode] = [bool((L.dropout(x, 0.5, is_test=given).numpy() == 0).any()) for given in (False, True)]
+        assert tracer._train_mode is (mode == "train")
+    assert dropped == {"train": [True, True], "eval": [False, False]}
+    with fluid.dygraph.no_grad():
+        assert not tracer._has_grad
+        assert L.dropout(x, 0.5).numpy().tolist() == (X[:1, :1] * np.ones((50, 50))).tolist()
+
+
+def test_a_function_of_another_module_can_be_replaced():
+    """Cells of 1.8 let a list of numbers count as one shape while they map shapes to states."""
+    utils, map_structure = L.utils, L.utils.map_structure
+    before = utils.is_sequence
+    utils.is_sequence = lambda value: isinstance(value, list) and not isinstance(value[0], int)
+    try:
+        assert map_structure(str, [[1, 2], [3, 4]]) == ["[1, 2]", "[3, 4]"]
+    finally:
+        utils.is_sequence = before
+    assert map_structure(str, [[1, 2], 3]) == [["1", "2"], "3"]
+
+
+def test_layers_right_below_and_counters():
+    model = fluid.dygraph.Sequential(fluid.dygraph.Sequential(fluid.dygraph.Linear(2, 2)))
+    assert len(model.sublayers()) == 2
+    assert model.sublayers(include_sublayers=False) == [model[0]]
+    count = L.zeros([1], "int64")
+    assert L.increment(count, 2.0, in_place=False).tolist() == [2]
+    assert L.increment(x=count, value=1).tolist() == count.tolist() == [1]

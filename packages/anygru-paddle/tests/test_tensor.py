@@ -304,6 +304,9 @@ def test_transforms_are_torchs_under_paddles_names():
     np.testing.assert_allclose(paddle.fft.rfft(given, 5, axis=1, norm="ortho").numpy(), np.fft.rfft(x, 5, 1, "ortho"))
     np.testing.assert_allclose(paddle.fft.fftn(given, s=(3, 5), axes=(0, 1)).numpy(), np.fft.fftn(x, (3, 5), (0, 1)))
     np.testing.assert_allclose(paddle.fft.ifft2(given).numpy(), np.fft.ifft2(x))
+    np.testing.assert_allclose(paddle.fft.rfft2(given, axes=None).numpy(), np.fft.rfftn(x))
+    with pytest.raises(ValueError, match="sequence of 2 integers"):
+        paddle.fft.fft2(given, axes=[0])
     assert str(paddle.fft.fftfreq(4, dtype="float64").dtype) == "paddle.float32"
 
 

@@ -16,7 +16,7 @@ __all__ = [*_ONE, *_TWO, *_MANY, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
 def _transform(called: str) -> Any:
-    compute = getattr(torch.fft, called)
+    compute = getattr(torch.fft, called.replace("2", "n"))  # axes=None are all axes, also of two (recorded, 2.6.2)
     if called in _ONE:
 
         def function(
@@ -33,6 +33,8 @@ def _transform(called: str) -> Any:
             norm: str = "backward",
             name: str | None = None,
         ) -> torch.Tensor:
+            if called in _TWO and axes is not None and len(axes) != 2:
+                raise ValueError(f"Invalid FFT axes ({axes}), it should be a sequence of 2 integers.")
             return compute(plain(x), s, axes, norm).resolve_conj()
 
     return row(called, function, f"`torch.fft.{called}`.")

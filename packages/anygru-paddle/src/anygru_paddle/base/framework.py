@@ -95,6 +95,31 @@ use_pir_api = in_pir_mode
 _stride_in_no_check_dy2st_diff = contextlib.nullcontext
 
 
+class _Tracer:
+    """What programs ask Paddle's tracer.
+
+    Attributes:
+        _train_mode: the mode that `train` or `eval` of any layer has set last, as in Paddle 1.8.5 and 2.6.2 (recorded).
+    """
+
+    _train_mode = True
+
+    @property
+    def _has_grad(self) -> bool:
+        return torch.is_grad_enabled()
+
+    @_has_grad.setter
+    def _has_grad(self, value: bool) -> None:
+        torch.set_grad_enabled(value)
+
+
+tracer = _Tracer()
+
+
+def _dygraph_tracer() -> _Tracer:
+    return tracer
+
+
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     """`device_count` CPU places, one unless given."""
     return [CPUPlace() for _ in range(device_count or 1)]

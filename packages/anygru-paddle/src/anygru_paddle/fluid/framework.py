@@ -4,6 +4,7 @@ from ..base.flags import get_flags as get_flags
 from ..base.flags import set_flags as set_flags
 from ..base.framework import EagerParamBase as EagerParamBase
 from ..base.framework import Parameter as Parameter
+from ..base.framework import _dygraph_tracer as _dygraph_tracer
 from ..base.framework import cpu_places as cpu_places
 from ..base.framework import cuda_places as cuda_places
 from ..base.framework import in_dygraph_mode as in_dygraph_mode

@@ -189,10 +189,21 @@ def other_path(path: str) -> ModuleType:
             return getattr(target, name)
         return below(name)
 
-    module = ModuleType(path, target.__doc__)
-    module.__path__ = []
-    vars(module)["__getattr__"] = __getattr__
+    module = _OtherPath(path, target.__doc__)
+    vars(module).update(__path__=[], __getattr__=__getattr__, _target=target)
     return module
+
+
+class _OtherPath(ModuleType):
+    """A function that a program puts in the place of another one here is also what the functions of the module itself call."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        target = vars(self)["_target"]
+        # Python puts a module that it has loaded into the one above, where a function of the same name may be.
+        if callable(vars(target).get(name)) and not isinstance(value, ModuleType):
+            setattr(target, name, value)
+        else:
+            super().__setattr__(name, value)
 
 
 @cache

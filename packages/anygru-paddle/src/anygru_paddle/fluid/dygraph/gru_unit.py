@@ -27,7 +27,8 @@ class GRUUnit(Layer):
         size: 3H.
         param_attr, bias_attr: attributes of `weight` [H, 3H] and `bias` [1, 3H]; False leaves the bias out.
         activation, gate_activation: 'identity', 'sigmoid', 'tanh' or 'relu'.
-        origin_mode: the new state is u * h + (1 - u) * candidate; else (1 - u) * h + u * candidate.
+        origin_mode: without effect, as in Paddle 1.8.5 (read and recorded), whatever its page says: a dynamic graph does not
+            hand it to the operator, and the new state is always (1 - u) * h + u * candidate.
         dtype: of the parameters.
 
     Raises:
@@ -51,7 +52,7 @@ class GRUUnit(Layer):
         if size <= 0 or size % 3:
             raise ValueError(f"GRUUnit: size must be 3 times the size of the state, got {size}")
         self._hidden_size, self._dtype = size // 3, dtype
-        self._activation, self._gate_activation, self._origin_mode = activation, gate_activation, origin_mode
+        self._activation, self._gate_activation = activation, gate_activation
         self.weight = self.create_parameter([size // 3, size], param_attr, dtype)
         self.bias = self.create_parameter([1, size], bias_attr, dtype, is_bias=True)
 
@@ -80,8 +81,7 @@ class GRUUnit(Layer):
         inner = gate(x[:, : 2 * size] + h @ gates + bias[: 2 * size])
         update, reset_state = inner[:, :size], inner[:, size:] * h
         node = act(x[:, 2 * size :] + reset_state @ candidate + bias[2 * size :])
-        kept, new = (h, node) if self._origin_mode else (node, h)
-        return wrap(new + update * (kept - new)), wrap(reset_state), wrap(torch.cat([inner, node], 1))
+        return wrap(h + update * (node - h)), wrap(reset_state), wrap(torch.cat([inner, node], 1))
 
     def to_gru_cell(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> GRUCell:
         """A `GRUCell(use_cudnn_impl=False)` with copies of this unit's weights and of the projection before it.
@@ -91,24 +91,23 @@ class GRUUnit(Layer):
             bias: [3H], of that layer.
 
         Raises:
-            ValueError: unless the gates are sigmoids, or `origin_mode` is set.
+            ValueError: unless the gates are sigmoids.
         """
-        if not self._origin_mode and self._gate_activation != "sigmoid":
-            raise ValueError("GRUUnit.to_gru_cell: without origin_mode the gates must be sigmoids")
+        if self._gate_activation != "sigmoid":
+            raise ValueError("GRUUnit.to_gru_cell: the gates must be sigmoids")
         size = self._hidden_size
         gates, candidate, own = self._weights()
         joined = torch.cat([plain(weight), torch.cat([gates, candidate], 1)])
         total = own if bias is None else own + plain(bias).reshape(-1)
-        sign = 1.0 if self._origin_mode else -1.0  # 1 - sigmoid(a) is sigmoid(-a)
         cell = GRUCell(
             size, joined.shape[0] - size, use_cudnn_impl=False, dtype=self._dtype,
             gate_activation=_ACTIVATIONS[self._gate_activation], activation=_ACTIVATIONS[self._activation],
         )  # fmt: skip
         update, reset, node = joined.split(size, 1)
         values = {
-            "_gate_weight": torch.cat([reset, sign * update], 1),
+            "_gate_weight": torch.cat([reset, -update], 1),  # 1 - sigmoid(a) is sigmoid(-a)
             "_candidate_weight": node,
-            "_gate_bias": torch.cat([total[size : 2 * size], sign * total[:size]]),
+            "_gate_bias": torch.cat([total[size : 2 * size], -total[:size]]),
             "_candidate_bias": total[2 * size :],
         }
         for name, value in values.items():

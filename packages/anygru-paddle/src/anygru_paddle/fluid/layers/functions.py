@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ...base.framework import tracer
 from ...framework.dtype import torch_dtype
 from ...metric import metrics
 from ...nn.clip import clip_by_norm
@@ -41,7 +42,7 @@ _SAME: dict[ModuleType, str] = {
     logic: "equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor not_equal",
     F: "elu gelu leaky_relu relu softplus softsign swish mish",
     manipulation: "cast reverse stack unstack",
-    math: "addmm clip increment multiplex stanh",
+    math: "addmm clip multiplex stanh",
     selection: "gather_nd scatter_nd slice strided_slice",
     linalg: "bmm",
     creation: "arange diag_embed fill_constant linspace meshgrid ones_like zeros_like",
@@ -149,6 +150,9 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "tril": (creation.tril, "input>x diagonal=0 name=None"),
     "triu": (creation.triu, "input>x diagonal=0 name=None"),
     "pow": (math.pow, "x factor>y=1.0 name=None"),
+    "increment": (
+        lambda x, value, in_place: math.increment(x if in_place else creation.assign(x), value), "x value=1.0 in_place=True",
+    ),
     "scale": (math.scale, "x scale=1.0 bias=0.0 bias_after_scale=True act=None name=None"),
     "clamp": (math.clip, "input>x min=None max=None output>!=None name=None"),
     "clip_by_norm": (formulas.new(clip_by_norm), "x max_norm name=None"),
@@ -268,18 +272,21 @@ def pool2d(
 def dropout(
     x: torch.Tensor,
     dropout_prob: float,
-    is_test: bool | None = None,
+    is_test: bool = False,
     seed: int | None = None,
     name: str | None = None,
     dropout_implementation: str = "downgrade_in_infer",
 ) -> Tensor:
-    """Zeros in place of elements; without `is_test` as in training."""
+    """Zeros in place of elements, unless `eval` of any layer has been called last, or in `no_grad`.
+
+    `is_test` has no effect on a dynamic graph, as in Paddle 1.8.5 (read and recorded).
+    """
     if seed is not None:
         raise NotImplementedError(
             "fluid.layers.dropout: seed is not covered; paddle.seed() sets the seed of all numbers"
         )
     mode = "downscale_in_infer" if dropout_implementation == "downgrade_in_infer" else dropout_implementation
-    return common.dropout(x, dropout_prob, training=not is_test, mode=mode)
+    return common.dropout(x, dropout_prob, training=tracer._train_mode and tracer._has_grad, mode=mode)
 
 
 def cross_entropy(

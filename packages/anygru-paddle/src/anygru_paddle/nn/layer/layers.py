@@ -15,7 +15,7 @@ import torch
 from torch._C._dynamo.eval_frame import get_eval_frame_callback  # set while torch.compile is at work, before it traces
 
 from ...base import unique_name
-from ...base.framework import EagerParamBase
+from ...base.framework import EagerParamBase, tracer
 from ...base.layer_helper import LayerHelper, create_parameter
 from ...base.seams import not_traced
 from ...framework.dtype import as_dtype
@@ -211,9 +211,10 @@ class Layer(torch.nn.Module):
         self._modules[name] = sublayer
         return sublayer
 
-    def sublayers(self, include_self: bool = False) -> list[Any]:
-        """All layers below this one, each once, parents first."""
-        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+    def sublayers(self, include_self: bool = False, *, include_sublayers: bool = True) -> list[Any]:
+        """All layers below this one, each once, parents first; without `include_sublayers`, which is of 1.8, the next ones."""
+        below = self.named_sublayers(include_self=include_self) if include_sublayers else self.named_children()
+        return [layer for _, layer in below]
 
     def named_sublayers(
         self, prefix: str = "", include_self: bool = False, layers_set: set[Any] | None = None
@@ -269,7 +270,7 @@ class Layer(torch.nn.Module):
 
     def train(self, mode: bool = True) -> None:  # type: ignore[override]
         """Set this layer and all below it to training; torch calls it with a mode."""
-        self.training = mode
+        self.training = tracer._train_mode = mode
         for layer in self._modules.values():
             if layer is not None:
                 layer.train(mode)
