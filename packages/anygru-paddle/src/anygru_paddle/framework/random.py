@@ -176,6 +176,7 @@ class Generator:
             squared = (points**2).sum(axis=1, dtype=kind)
             inside = (squared <= 1) & (squared > 0)
             points, squared = points[inside], squared[inside]
+            # libstdc++ gives the second number of a pair first.
             pairs.append(points[:, ::-1] * np.sqrt(kind(-2) * np.log(squared) / squared)[:, None])
             have += len(points)
         values = np.concatenate(pairs).ravel()[:count] if pairs else np.empty(0, kind)
@@ -190,6 +191,7 @@ class Generator:
         order = list(range(count))
         first = 1
         if count > 1 and count % 2 == 0:
+            # One place alone, so that the others are pairs.
             other = int(self.integers(1, 0, 2)[0])
             order[1], order[other] = order[other], order[1]
             first = 2

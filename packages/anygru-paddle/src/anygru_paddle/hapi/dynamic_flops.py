@@ -85,6 +85,7 @@ def flops(
 
 def _watch(layer: Layer, custom: dict[type, Any], rows: dict[Layer, list[Any]]) -> list[Any]:
     """Hooks that count a layer's operations, and note a row of it."""
+    # A buffer, since a program's `custom_ops` add to `layer.total_ops`.
     layer.register_buffer("total_ops", creation.zeros([1], "int64"))
 
     def note(layer: Any, x: Any, y: Any) -> None:

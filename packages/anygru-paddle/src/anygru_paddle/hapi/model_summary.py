@@ -103,6 +103,7 @@ def _rows(net: Layer, inputs: Sequence[Any]) -> dict[str, tuple[Any, Any, int, i
         rows[name] = _shapes(given), _shapes(output) or [], _count(held), _count(trained)
 
     alone = not net.sublayers()
+    # The recurrent layers are lists of layers, too, and have a row.
     watched = [
         layer.register_forward_post_hook(note)
         for layer in net.sublayers(include_self=True)

@@ -28,7 +28,7 @@ def state_of(
     if include_sublayers:
         for name, sublayer in layer._modules.items():
             if sublayer is not None:
-                state = state.copy()
+                state = state.copy()  # `destination` keeps this layer's own entries alone (recorded, 2.6.2)
                 state.update(
                     state_of(sublayer, None, include_sublayers, f"{prefix}{name}.", with_passing_buffers, use_hook)
                 )

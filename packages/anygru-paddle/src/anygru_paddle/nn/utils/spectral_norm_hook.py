@@ -78,6 +78,7 @@ def spectral_norm(
         layer.create_parameter([size])
         vector = torch.nn.functional.normalize(plain(randn([size], dtype=weight.dtype)), dim=0, eps=eps)
         layer.register_buffer(name + end, wrap(vector))
+    # A tensor and no parameter: `parameters()` lists `<name>_orig` alone.
     setattr(layer, name, weight * 1.0)
     layer.register_forward_pre_hook(hook)
     return layer
