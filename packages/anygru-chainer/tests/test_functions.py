@@ -327,3 +327,8 @@ def test_numbers_for_the_axes_of_convolutions():
     ):
         with pytest.raises(error):
             call()
+
+
+def test_local_response_normalization_of_rows():
+    y = F.local_response_normalization(np.array([[1, 1], [3, 2]], "f"))
+    np.testing.assert_allclose(y.array, [[0.5945590, 0.5945590], [1.7829416, 1.1886277]], rtol=1e-5)  # Chainer 7.8.1's
