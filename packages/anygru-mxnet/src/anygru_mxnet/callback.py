@@ -60,6 +60,7 @@ class Speedometer:
             return
         if count % self.frequent:
             return
+        # The clock may not have moved.
         speed = self.frequent * self.batch_size / max(time.time() - self._since, 1e-9)
         if param.eval_metric is None:
             logging.info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)

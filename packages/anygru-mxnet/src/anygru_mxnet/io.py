@@ -183,6 +183,7 @@ class NDArrayIter(DataIter):
             self._left = rows
         if not len(rows) or (self._pad and self.last_batch_handle != "pad"):
             return False
+        # `resize` begins at the first sample as often as it takes: a batch may be larger than the data.
         self._rows = array(np.concatenate([rows, np.resize(self._order, self._pad)]), dtype="int64")
         return True
 
@@ -395,4 +396,5 @@ def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]
         data = dict(zip(names, data, strict=True))
     if not isinstance(data, dict):
         raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
+    # NumPy's arrays become float32, those of whole numbers too (MXNet 1.9.1, seen).
     return [(key, values if isinstance(values, NDArray) else array(values)) for key, values in sorted(data.items())]

@@ -13,6 +13,9 @@ class LRScheduler:
         warmup_steps: updates that the warm-up takes.
         warmup_begin_lr: the rate it begins with.
         warmup_mode: "linear" or "constant".
+
+    Raises:
+        ValueError: for a warm-up that begins above `base_lr`, has a negative length or another mode.
     """
 
     def __init__(
@@ -50,7 +53,11 @@ class LRScheduler:
 
 
 class FactorScheduler(LRScheduler):
-    """Multiplies the rate by a factor every `step` updates, down to `stop_factor_lr`."""
+    """Multiplies the rate by a factor every `step` updates, down to `stop_factor_lr`; see `LRScheduler`.
+
+    Raises:
+        ValueError: for a step below 1 and a factor above 1.
+    """
 
     def __init__(
         self,
@@ -81,7 +88,12 @@ class FactorScheduler(LRScheduler):
 
 
 class MultiFactorScheduler(LRScheduler):
-    """Multiplies the rate by a factor after each of the given numbers of updates."""
+    """Multiplies the rate by a factor after each of the given numbers of updates; see `LRScheduler`.
+
+    Raises:
+        ValueError: for numbers that do not rise from 1 or more, and a factor above 1.
+        AssertionError: for anything but a list of them.
+    """
 
     def __init__(
         self,
@@ -146,14 +158,14 @@ class _Annealing(LRScheduler):
 
 
 class CosineScheduler(_Annealing):
-    """From the base rate to `final_lr` along half a cosine, over `max_update` updates."""
+    """From the base rate to `final_lr` along half a cosine, over `max_update` updates, those of the warm-up included."""
 
     def _rate(self, step: int) -> float:
         return schedules.cosine(self.base_lr_orig, self.final_lr, step, self.max_steps)
 
 
 class PolyScheduler(_Annealing):
-    """From the base rate to `final_lr` along a power, over `max_update` updates."""
+    """From the base rate to `final_lr` along a power, over `max_update` updates, those of the warm-up included."""
 
     def __init__(
         self,

@@ -18,4 +18,5 @@ def seed(seed_state: int, ctx: ContextLike = "all") -> None:
     """
     if not isinstance(seed_state, int):
         raise ValueError("seed_state must be int")
+    # torch has one seed for all devices, so that `ctx` changes nothing; MXNet 1.9.1 seeds its device alone (its docstring).
     torch.manual_seed(seed_state)

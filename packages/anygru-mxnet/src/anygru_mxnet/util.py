@@ -37,6 +37,7 @@ def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
     if dtype:
         raise NotImplementedError("npx.set_np(dtype=True) is not covered; give dtype='float64' where it is wanted")
     type(state).numpy = array
+    # A value of this thread's own would hide the one for all threads.
     state.__dict__.pop("numpy", None)
 
 

@@ -192,6 +192,7 @@ class KLDivLoss(Loss):
         """The loss per sample, [B]."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
+        # A label of 0 costs 0, where its logarithm alone would make it NaN (MXNet 1.9.1, `KLDivLoss`, read).
         loss = label * (F.log(label + 1e-12) - pred)
         return F.sum(_apply_weighting(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
 

@@ -35,6 +35,7 @@ class Accuracy(GlobalMetric):
         for label, pred in zip(labels, preds, strict=False):
             scores = pred.asnumpy()
             classes = scores if pred.shape == label.shape else scores.argmax(one_axis(self.axis, pred.ndim))
+            # Labels are cut: 1.9 is class 1 (MXNet 1.9.1, seen).
             wanted, found = label.asnumpy().astype("int32").ravel(), classes.astype("int32").ravel()
             check_label_shapes(wanted, found)
             self._add((found == wanted).sum(), len(found))

@@ -87,6 +87,7 @@ class Module(BaseModule):
             if name not in arguments:
                 raise ValueError(f'You created Module with a name "{name}" that the symbol does not have: {arguments}')
         for name in self.label_names:
+            # Without a warning of the default name, which a symbol without labels lacks; MXNet 1.9.1 warns of it, too (seen).
             if name not in arguments and name != "softmax_label":
                 warnings.warn(
                     f'You created Module with label_names "{name}" that the symbol does not have', stacklevel=2
@@ -261,6 +262,7 @@ class Module(BaseModule):
         batch = self.data_shapes[0].shape[DataDesc.get_batch_axis(self.data_shapes[0].layout)]
         names = dict(enumerate(self._param_names))
         if isinstance(optimizer, str):
+            # Adam, too, learns at 0.01 where no rate is given: the default of `optimizer_params` (MXNet 1.9.1, seen).
             options = {"rescale_grad": 1.0 / batch, **dict(optimizer_params)}
             optimizer = optimizers.create(optimizer, sym=self.symbol, param_idx2name=names, **options)
         elif optimizer.rescale_grad != 1.0 / batch:

@@ -20,7 +20,9 @@ class Arithmetic(Array):
     """The operators of Python's language on arrays."""
 
     __slots__ = ()
+    # NumPy leaves `numpy_array * nd_array` to the operators below.
     __array_priority__ = 1000.0
+    # Python takes it from a class that defines `__eq__`.
     __hash__ = Array.__hash__
 
     def __add__(self, other: Any) -> "NDArray":

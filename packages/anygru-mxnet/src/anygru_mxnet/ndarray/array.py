@@ -237,6 +237,7 @@ def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:
     """Copy what shares memory with an input: an operator's result is an array of its own."""
     if isinstance(result, tuple):
         return tuple(_own(part, values, named) for part in result)
+    # Only this private method tells whether a tensor is part of another.
     shares = result._is_view() or any(result is v for v in values) or any(result is v for v in named.values())
     if not shares:
         return result

@@ -114,7 +114,7 @@ def multinomial(
     dtype: DtypeLike = "int32",
     **kwargs: Any,
 ) -> Any:
-    """Positions drawn with the probabilities of each row; with `get_prob` their log likelihoods too."""
+    """Positions [..., *shape] drawn with the probabilities of each row [..., k]; with `get_prob` their log likelihoods too."""
     kwargs.pop("name", None)
     attributes = {"shape": shape, "get_prob": get_prob, "dtype": dtype, **kwargs}
     return call(OPERATORS["_sample_multinomial"], (data,), attributes, out)

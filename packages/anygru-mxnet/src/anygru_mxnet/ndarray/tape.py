@@ -33,6 +33,7 @@ def remember(array: Any) -> None:
     _tape.arrays.append(weakref.ref(array))
     if len(_tape.arrays) > _tape.room:
         _tape.arrays = [known for known in _tape.arrays if known() is not None]
+        # Doubled, so that the search for arrays that are gone costs little for each.
         _tape.room = 2 * len(_tape.arrays) + 1024
 
 

@@ -132,6 +132,7 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
         a: Any, axis: Sizes = None, dtype: DtypeLike = None, out: Any = None, keepdims: bool = False, **options: Any
     ) -> Tensor:
         a = torch.as_tensor(a)
+        # A sum of int32 stays int32, where torch's is int64 (MXNet 1.9.1, seen).
         kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) and not real else None
         if dtype is not None or (real and not a.is_floating_point()):
             a = a.to(torch_dtype(dtype))

@@ -14,6 +14,7 @@ class _Flat(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(*tensors)
+        # torch would make a view of an input that is returned, and an MXNet result has memory of its own.
         return values.clone()
 
     @staticmethod

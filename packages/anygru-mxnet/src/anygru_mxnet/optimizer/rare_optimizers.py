@@ -160,6 +160,7 @@ class LARS(SGD):
         if self._looks:
             now = self.learning_rate
             self.last_lr, self.cur_lr = now if self.cur_lr is None else self.cur_lr, now
+        # MXNet 1.9.1 tells layers by the ends of their names (its source).
         if not self.idx2name.get(index, str(index)).endswith(("gamma", "beta", "bias")):
             size, other = (float(values.detach().float().square().sum()) for values in (weight._t, gradient))
             rate = updates.lars_rate(rate, size, other, decay, self.eta, self.eps, self.rescale_grad)

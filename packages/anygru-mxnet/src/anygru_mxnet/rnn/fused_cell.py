@@ -123,6 +123,7 @@ class FusedRNNCell(BaseRNNCell):
                 cell = BidirectionalCell(cell, back, output_prefix=f"{prefix}bi_l{layer}_")
             stack.add(cell)
             if self._dropout > 0 and layer < self._num_layers - 1:
+                # "lstm__dropout0_", with both underscores (MXNet 1.9.1, seen).
                 stack.add(DropoutCell(self._dropout, prefix=f"{prefix}_dropout{layer}_"))
         return stack
 

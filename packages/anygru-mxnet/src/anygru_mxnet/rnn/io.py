@@ -106,6 +106,7 @@ class BucketSentenceIter(DataIter):
         self.idx = [
             (bucket, first)
             for bucket, rows in enumerate(self.data)
+            # Sentences that do not fill a batch are left out; only those that are too long are counted (MXNet 1.9.1, seen).
             for first in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.reset()

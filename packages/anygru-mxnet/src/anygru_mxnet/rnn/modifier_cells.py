@@ -100,6 +100,7 @@ class ZoneoutCell(ModifierCell):
         output, following = self.base_cell(inputs, states)
 
         def mixed(rate: float, new: Symbol, old: Symbol) -> Symbol:
+            # Zeros of the dropout keep the old; outside of training there are none, and all is new (MXNet 1.9.1, seen).
             return symbol.where(symbol.Dropout(symbol.ones_like(new), p=rate), new, old) if rate else new
 
         before = symbol.zeros_like(output) if self._before is None else self._before

@@ -185,6 +185,7 @@ class Program:
             MXNetError: for values that an operator refuses, naming the node.
         """
         results = self._compute(values, watch) if state.recording else without_torch_grad(self._compute, values, watch)
+        # An output is an array of its own, also of a graph that passes an input on.
         given = {value.untyped_storage().data_ptr() for value in values if value.device.type != "meta"}
         return [
             result.clone() if result.device.type != "meta" and result.untyped_storage().data_ptr() in given else result

@@ -91,6 +91,7 @@ class BatchSampler(Sampler):
             yield batch
         elif self._last_batch == "rollover":
             self._rest = batch
+        # A wrong name is found out here, as in MXNet 1.9.1 (its source), not by the constructor.
         elif self._last_batch != "discard":
             raise self._refuse()
 

@@ -19,7 +19,20 @@ def _options(values: dict[str, Any]) -> str:
 
 
 class BatchNorm(HybridBlock):
-    """Normalisation over the batch, by running means when predicting (Ioffe, Szegedy 2015)."""
+    """Normalisation over the batch, by running means when predicting (Ioffe, Szegedy 2015).
+
+    Args:
+        axis: the axis of the channels, of which there are C.
+        momentum: share of the running statistics that a batch leaves; torch's momentum is one minus it.
+        epsilon: added to the variances.
+        center: whether beta [C] is learnt; else it keeps its first value.
+        scale: whether gamma [C] is learnt; else it is 1, whatever its initializer.
+        use_global_stats: whether training, too, normalises by the running statistics.
+        beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer: initializers.
+        in_channels: C; 0 waits for the first input.
+
+    The running variance is the mean of squares, where torch divides by one element less (MXNet 1.9.1, seen).
+    """
 
     def __init__(
         self,
@@ -107,7 +120,16 @@ class _ScaledNorm(HybridBlock):
 
 
 class LayerNorm(_ScaledNorm):
-    """Normalisation of each vector along an axis (Ba et al. 2016)."""
+    """Normalisation of each vector along an axis (Ba et al. 2016).
+
+    Args:
+        axis: the axis, of C elements; one only.
+        epsilon: added to the variances.
+        center, scale: whether beta and gamma [C] are learnt; else they keep their first values.
+        beta_initializer, gamma_initializer: initializers.
+        in_channels: C; 0 waits for the first input.
+        prefix, params: as for `Block`.
+    """
 
     def __init__(
         self,
@@ -139,7 +161,10 @@ class LayerNorm(_ScaledNorm):
 
 
 class InstanceNorm(_ScaledNorm):
-    """Normalisation of each channel of each sample (Ulyanov et al. 2016)."""
+    """Normalisation of each channel of each sample (Ulyanov et al. 2016).
+
+    The arguments are those of `LayerNorm`; `axis` is that of the channels, and gamma is not learnt by default.
+    """
 
     def __init__(
         self,
@@ -173,7 +198,10 @@ class BatchNormReLU(BatchNorm):
 
 
 class GroupNorm(HybridBlock):
-    """Normalisation of groups of channels (Wu, He 2018); gamma and beta have one element a group, as in MXNet 1.9."""
+    """Normalisation of groups of channels (Wu, He 2018); gamma and beta have one element a group, as in MXNet 1.9.
+
+    The arguments are those of `LayerNorm`, with a number of groups, which divides that of the channels [N, C, ...].
+    """
 
     def __init__(
         self,

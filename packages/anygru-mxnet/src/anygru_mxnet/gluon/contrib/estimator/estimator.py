@@ -140,6 +140,7 @@ class Estimator:
         if not self._train_metrics:
             suggested = _suggest_metric_for_loss(self.loss)
             self._train_metrics = [suggested] if suggested else []
+            # Without the counter at the end of a block's name (MXNet 1.9.1, its source).
             self._train_metrics.append(metric_loss(self.loss.name.rstrip("1234567890")))
         for metric in self._train_metrics:
             metric.name = "training " + metric.name
