@@ -235,10 +235,7 @@ def table_of(results: dict[str, dict[str, Any]]) -> str:
     for name, row in results.items():
         least = min((model for model in MODELS if model in row), key=lambda model: row[model])
         known = f"{row['GRU']:.3f} | {row[least]:.3f} ({least}) | {row['default / best']:.2f}"
-        if "chosen once" in row:
-            lines.append(f"| {TITLES[name]} | {row['default']:.3f} | {row['chosen once']:.3f} | {known} |")
-        else:
-            lines.append(f"| {TITLES[name]} (earlier rule) | | {row['default']:.3f} | {known} |")
+        lines.append(f"| {TITLES[name]} | {row['default']:.3f} | {row['chosen once']:.3f} | {known} |")
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,6 +27,14 @@ for package in ("prometheus_client", "starlette", "uvicorn"):
 websockets = pytest.importorskip("websockets")
 SERVICE = Path(__file__).resolve().parents[3] / "examples/serving/serve.py"
 WIDTH = 6
+
+
+def example(name):
+    """A program of the folder as a module."""
+    spec = importlib.util.spec_from_file_location(name, SERVICE.with_stem(name))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Service:
@@ -206,7 +215,7 @@ def test_a_full_service_keeps_the_states_of_those_it_refuses(start):
 
 
 @pytest.mark.long
-def test_an_old_connection_begins_again_where_it_was(start):
+def test_an_old_connection_begins_again_where_it_was(folder, start):
     service = start("--max-age", "1")
 
     async def work():
@@ -220,6 +229,26 @@ def test_an_old_connection_begins_again_where_it_was(start):
             assert json.loads(await connection.recv()) == {"session": token, "steps": 2}
 
     asyncio.run(work())
+    client, url = example("client"), f"ws://127.0.0.1:{service.port}/session"
+    x = torch.randn(30, WIDTH)
+
+    send = websockets.ClientConnection.send
+    sent = []
+
+    async def slowly(connection, step):  # so that the connection ends in the middle
+        sent.append(connection)
+        await asyncio.sleep(0.06)
+        await send(connection, step)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(websockets.ClientConnection, "send", slowly)
+        found = asyncio.run(client.answers(url, list(x.numpy())))
+    assert len(set(sent)) > 1
+    assert torch.equal(torch.from_numpy(np.stack(found)), expected(folder, x))
+    with pytest.raises(websockets.ConnectionClosed, match="a step has 24 bytes"):
+        asyncio.run(client.answers(url, [np.zeros(3, np.float32)]))
+    with pytest.raises(ConnectionError, match="has not answered for 0 s"):
+        asyncio.run(client.answers("ws://127.0.0.1:1/session", [], patience=0.0))
 
 
 @pytest.mark.long
@@ -260,9 +289,7 @@ def test_a_wide_step_is_not_too_long(tmp_path, start):
 
 
 def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("serve", SERVICE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = example("serve")
     now = 0.0
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
     states = module.States(tmp_path / "states.json", 3, 10.0)

@@ -357,6 +357,34 @@ def test_a_step_that_cannot_be_computed_fails_alone():
     assert isinstance(second, SessionError)
 
 
+def test_a_few_submitted_steps_of_a_layer_are_single_ones():
+    layer = anygru.GRU(6, 8)
+    pool, other = (anygru.SessionPool(layer, 40, max_delay=0.0) for _ in range(2))
+    sessions, twins = ([each.open() for _ in range(40)] for each in (pool, other))
+    calls, together = [], pool.step
+    pool.step = lambda chosen, x, resets=None: (calls.append(len(chosen)), together(chosen, x, resets))[1]
+
+    async def submitted(x):
+        return await asyncio.gather(*(one.submit(each) for one, each in zip(sessions, x, strict=False)))
+
+    for number in (1, 3, 40):
+        x = torch.randn(number, 6)
+        for output, twin, each in zip(asyncio.run(submitted(x)), twins, x, strict=False):
+            same(output, twin.step(each))
+    assert calls == [40]
+    pool._busy[sessions[1]._row] = 1  # as while another thread steps it
+
+    async def one_fails():
+        return await asyncio.gather(*(each.submit(torch.randn(6)) for each in sessions[:3]), return_exceptions=True)
+
+    first, second, third = asyncio.run(one_fails())
+    pool._busy[sessions[1]._row] = 0
+    assert first.shape == third.shape == (8,)
+    assert isinstance(second, SessionError)
+    with pytest.raises(ArgumentTypeError, match="x must be torch.float32"):
+        asyncio.run(sessions[0].submit(torch.randn(6, dtype=torch.float64)))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -24,6 +24,9 @@ from .stepper import check_step
 _HEADER = struct.Struct("<8s16sQII")
 _MAGIC = b"anygru\x01\x00"
 """Of the bytes of a state: magic, fingerprint of the model, steps, numbers, checksum of the rest."""
+_FEW, _SMALL = 8, 2 << 20
+"""Submitted steps of a lone GRU that are computed one after the other, at most, as long as they read so many bytes of weights
+together: a call for many takes as long as eight small ones, or as reading these once more."""
 
 
 class SessionError(ArgumentError):
@@ -141,6 +144,9 @@ class SessionPool:
         self._machine = Machine(model, example, batch_first)
         self._states = self._machine.zeros(self.capacity)
         self._advance = self._machine.advance
+        weights = sum(each.numel() * each.element_size() for each in (*model.parameters(), *model.buffers()))
+        self._few = min(_FEW, _SMALL // max(weights, 1)) if self._advance is not None else 1
+        """Submitted steps that are faster one after the other."""
         self._free = list(range(self.capacity - 1, -1, -1))
         self._counts = array("q", bytes(8 * self.capacity))
         self._steps = np.frombuffer(self._counts, np.int64)
@@ -273,7 +279,9 @@ class SessionPool:
 
     async def _submit(self, session: Session, x: Tensor) -> Tensor:
         loop = asyncio.get_running_loop()
-        check_step(self._machine, x.unsqueeze(0) if isinstance(x, Tensor) else x, 1)
+        like = self._machine.like
+        if type(x) is not Tensor or (x.shape, x.dtype, x.device) != (self._machine.step_shape, like.dtype, like.device):
+            check_step(self._machine, x.unsqueeze(0) if isinstance(x, Tensor) else x, 1)
         if session.is_closed or session._pool is not self:
             raise SessionError("the session is closed" if session.is_closed else "the session is of another pool")
         if session in self._waiting:
@@ -302,7 +310,15 @@ class SessionPool:
                 good.append((session, x, future))
         if not good:
             return
+        for part in [[each] for each in good] if len(good) <= self._few else [good]:
+            self._settle(part)
+
+    def _settle(self, good: list[tuple[Session, Tensor, "asyncio.Future[Tensor]"]]) -> None:
+        """Compute submitted steps together, and give each caller its output, or the error."""
         try:
+            if len(good) == 1:
+                good[0][2].set_result(good[0][0].step(good[0][1]))
+                return
             outputs = self.step([session for session, _, _ in good], torch.stack([x for _, x, _ in good]))
         except Exception as error:  # each caller learns it, as after a step of its own
             for _, _, future in good:
