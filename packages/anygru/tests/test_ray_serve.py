@@ -55,7 +55,8 @@ def port(tmp_path):
         )
     try:
         end = time.monotonic() + 600
-        while not healthy(port):
+        # It answers as soon as one replica can, and tells in its log when both are known.
+        while not (healthy(port) and "is ready at" in (tmp_path / "log").read_text()):
             assert process.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < end, (tmp_path / "log").read_text()
             time.sleep(0.5)
