@@ -183,3 +183,23 @@ def fail(how: str) -> None:
 def answer(number: int) -> torch.Tensor:
     """More than a pipe holds, without a connection."""
     return torch.full((200_000,), float(number))
+
+
+def tell(rank_that_ends: int | None = None, machine: str | None = None) -> list[object]:
+    """What three processes tell each other by their lines, or the error of those whose peer has ended or is silent."""
+    from anygru.parallel import lines
+
+    rank = parallel.start().rank
+    if machine is not None:
+        lines._machine = lambda: machine.format(rank)
+    found = lines.lines_of(dist.group.WORLD)
+    if found is None:
+        return [None]
+    told = [found.tell([rank] * rank), found.tell(range(rank, 70 + rank))[2][:2]]
+    if rank == rank_that_ends:
+        return told
+    try:
+        found.tell([0])
+    except RuntimeError as error:
+        told.append(str(error))
+    return told

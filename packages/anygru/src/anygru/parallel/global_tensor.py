@@ -22,6 +22,7 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 from .. import functional
 from ..errors import ArgumentError, ArgumentTypeError
 from .gradients import keep_gradient_layout as keep_gradient_layout
+from .lines import lines_of
 from .pieces import assembled as assembled
 from .pieces import forget_piece as forget_piece
 from .pieces import gradient_of as gradient_of
@@ -100,10 +101,14 @@ _MOST_DIMS = 64  # of a tensor of torch
 
 def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
     """The shape of each process's piece along one dimension of the mesh."""
+    group = mesh.get_group(axis)
+    lines = lines_of(group)
+    if lines is not None:
+        return lines.tell(local.shape)
     row = [local.dim(), *local.shape, *[0] * (_MOST_DIMS - local.dim())]
     own = torch.tensor(row, dtype=torch.int64, device=local.device)
     gathered = own.new_empty((mesh.size(axis), len(row)))
-    dist.all_gather(list(gathered.unbind()), own, group=mesh.get_group(axis))
+    dist.all_gather(list(gathered.unbind()), own, group=group)
     return [row[1 : row[0] + 1] for row in gathered.tolist()]
 
 

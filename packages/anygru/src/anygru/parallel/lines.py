@@ -1,0 +1,106 @@
+"""Short messages among the processes of one machine, by sockets of their own.
+
+A collective of Gloo takes 0.2 to 0.4 ms of a process's CPU time, however short the message, because three threads hand it on.
+Here a process writes to the others and reads from them itself, which takes a tenth of that.
+"""
+
+import os
+import secrets
+import socket
+import struct
+import weakref
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch.distributed as dist
+
+from ..facts.torch_private import timeout_of
+
+MOST = 8  # processes; among more, a collective takes fewer messages than one for every pair
+_ROOM = 4096  # bytes, more than a message has
+_PEER = struct.Struct("3i")  # process, user, group, as Linux tells them of a socket's other end
+
+
+class Lines:
+    """Open sockets to the other processes of a group, by rank in the group; None for this process."""
+
+    def __init__(self, sockets: list[socket.socket | None]) -> None:
+        self._sockets = sockets
+
+    def tell(self, own: Sequence[int]) -> list[list[int]]:
+        """What each process tells here, a few hundred numbers at most, by rank; all processes must call it.
+
+        Raises:
+            RuntimeError: another process has ended, or tells nothing within the group's timeout.
+        """
+        message = array("q", [len(own), *own]).tobytes()  # never empty, as the end of a connection is
+        for rank, line in enumerate(self._sockets):
+            if line is not None:
+                try:
+                    line.send(message)
+                except OSError as error:
+                    raise _closed(rank) from error
+        return [list(own) if line is None else _heard(line, rank) for rank, line in enumerate(self._sockets)]
+
+
+def _heard(line: socket.socket, rank: int) -> list[int]:
+    try:
+        message = line.recv(_ROOM)
+    except BlockingIOError as error:
+        raise RuntimeError(f"timed out: rank {rank} of the process group does not answer") from error
+    except OSError as error:
+        raise _closed(rank) from error
+    if not message:
+        raise _closed(rank)
+    return array("q", message).tolist()[1:]
+
+
+def _closed(rank: int) -> RuntimeError:
+    return RuntimeError(f"connection closed by rank {rank} of the process group")
+
+
+_known: "weakref.WeakKeyDictionary[dist.ProcessGroup, Lines | None]" = weakref.WeakKeyDictionary()
+
+
+def lines_of(group: dist.ProcessGroup) -> Lines | None:
+    """The lines of a group; None where its processes are many, or on several machines. The first call is a collective."""
+    if group not in _known:
+        _known[group] = _laid(group)
+    return _known[group]
+
+
+def _machine() -> str | None:
+    """What the processes have in common that reach each other's sockets; None where the system has no such sockets."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/net")
+    except OSError:
+        return None
+
+
+def _laid(group: dist.ProcessGroup) -> Lines | None:
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    machine, name = _machine(), b"\0anygru-" + secrets.token_bytes(16)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        if machine is not None:
+            door.bind(name)
+            door.listen(MOST)
+        told: list[tuple[str | None, bytes]] = [(None, b"")] * size
+        dist.all_gather_object(told, (machine, name), group=group)
+        if size > MOST or {each for each, _ in told} != {machine} or machine is None:
+            return None
+        sockets: list[socket.socket | None] = [None] * size
+        for other in range(rank):
+            line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            line.connect(told[other][1])
+            line.send(bytes([rank]))
+            sockets[other] = line
+        while None in sockets[rank + 1 :]:
+            line, _ = door.accept()
+            if _PEER.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[1] == os.getuid():
+                sockets[line.recv(1)[0]] = line
+    seconds = max(int(timeout_of(group)), 1)
+    for line in filter(None, sockets):
+        # Not `settimeout`, which asks the system for each message whether there is one.
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
+    return Lines(sockets)

@@ -1,0 +1,33 @@
+"""Short messages among the processes of one machine: what arrives, and what a process that ends or is silent leads to."""
+
+import socket
+import struct
+
+import programs
+import pytest
+
+from anygru import parallel
+from anygru.parallel.lines import Lines
+
+
+def test_all_hear_all_until_one_has_ended():
+    workers = parallel.spawn(programs.tell, (1,), nprocs=3)
+    for rank in range(3):
+        everyone, numbers, *error = workers.result(rank)
+        assert everyone == [[], [1], [2, 2]]
+        assert numbers == [2, 3]
+        assert error == ([] if rank == 1 else ["connection closed by rank 1 of the process group"])
+
+
+@pytest.mark.long
+def test_processes_of_several_machines_have_no_lines():
+    workers = parallel.spawn(programs.tell, (None, "machine {}"), nprocs=2)
+    assert [workers.result(rank) for rank in range(2)] == [[None], [None]]
+
+
+def test_a_silent_process_is_named():
+    line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with line, other:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 10_000))
+        with pytest.raises(RuntimeError, match="timed out: rank 1 of the process group does not answer"):
+            Lines([None, line]).tell([5])
