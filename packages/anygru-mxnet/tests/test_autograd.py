@@ -312,3 +312,13 @@ def test_an_executors_backward_pass_that_predicts_uses_running_averages(is_train
     assert executor.grad_dict["x"].asnumpy().ravel()[0] == pytest.approx(expected, abs=6e-4)
     moved = (executor.aux_dict["b_moving_mean"].asnumpy() != 0.5).all()
     assert moved == is_train
+
+
+def test_recording_set_inside_pause_records():
+    x = nd.array([1.0, 2])
+    x.attach_grad()
+    with autograd.record(), autograd.pause():
+        autograd.set_recording(True)
+        y = x * 3
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [3, 3]

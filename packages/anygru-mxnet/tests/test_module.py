@@ -408,3 +408,15 @@ def test_batches_of_a_file_of_numbers(tmp_path, round_batch, rows):
     for wrong in ({"data_shape": (3,)}, {"data_csv": path + "x"}, {"dtype": "float64"}, {"prefetch": 1}):
         with pytest.raises(mx.MXNetError, match="CSVIter"):
             mx.io.CSVIter(**{"data_csv": path, "data_shape": (4,), "batch_size": 3, **wrong})
+
+
+@pytest.mark.parametrize(("rows", "size", "pads"), [(3, 5, [2]), (2, 5, [3]), (7, 3, [0, 0, 2])])
+def test_padding_of_fewer_rows_than_a_batch_is_told(rows, size, pads):
+    data = mx.io.NDArrayIter(nd.arange(rows).reshape((rows, 1)), batch_size=size)
+    assert [batch.pad for batch in data] == pads
+    data.reset()
+    symbol = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="f")
+    module = mx.mod.Module(symbol, label_names=None)
+    module.bind(data.provide_data, for_training=False)
+    module.init_params()
+    assert module.predict(data).shape == (rows, 2)

@@ -101,3 +101,31 @@ def test_a_model_trains():
 def test_the_class_of_arrays_prints_its_public_home():
     assert np.ndarray.__module__ == "anygru_mxnet.numpy"
     assert pickle.loads(pickle.dumps(np.ndarray)) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"),
+    [
+        (lambda a: np.maximum(a, np.array([2.0, 2, 0])), [1, 1, 1]),
+        (lambda a: np.maximum(np.array([2.0, 2, 0]), a), [0, 0, 1]),
+        (lambda a: np.minimum(2, a), [1, 1, 1]),
+        (lambda a: np.maximum(a, 2), [1, 1, 0]),
+        (lambda a: a.max(), [1, 1, 0]),
+        (lambda a: a.reshape(1, 3).min(axis=-1), [0, 0, 1]),
+        (lambda a: np.mod(a, np.array([0.0, 3, 3])), [1, 1, 1]),
+    ],
+)
+def test_gradients_where_values_are_equal(compute, expected):
+    a = np.array([2.0, 2, 1])
+    a.attach_grad()
+    with autograd.record():
+        y = compute(a)
+    y.backward()
+    assert a.grad.tolist() == expected
+
+
+def test_rint_takes_the_lower_of_two_as_near_and_a_bool_fills_with_bools():
+    assert np.rint(np.array([0.5, 1.5, -0.5])).tolist() == [0, 1, -1]
+    assert np.mod(np.array([5.0, -5]), 0).tolist() == [0, 0]
+    assert np.full((1,), True).dtype == bool
+    assert np.maximum(np.array([1, 2], dtype="int32"), 1.5).dtype == onp.int32

@@ -178,3 +178,34 @@ def test_a_transformer_refuses_what_mxnet_does(options):
         nd.SpatialTransformer(data, affine, target_shape=(2, 2), **options)
     with pytest.raises(MXNetError, match="must be affine or warp, got 'affin'"):
         nd.GridGenerator(affine, transform_type="affin", target_shape=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"),
+    [
+        (lambda: nd.SoftmaxActivation(nd.zeros((1, 2, 3))), [1 / 3] * 6),
+        (lambda: nd.SoftmaxActivation(nd.zeros((1, 2, 3)), mode="channel"), [0.5] * 6),
+        (lambda: nd.nansum(nd.array([np.nan, 1, 2])), [3]),
+        (lambda: nd.nanprod(nd.array([np.inf, 1, np.nan])), [np.inf]),
+        (lambda: nd._internal._plus_scalar(nd.array([1, 2], dtype="int32"), scalar=1.5, is_int=False), [2.5, 3.5]),
+        (lambda: nd._internal._rminus_scalar(nd.array([1, 2], dtype="int32"), scalar=1.5, is_int=False), [0.5, -0.5]),
+        (lambda: nd._internal._plus_scalar(nd.array([1, 2], dtype="int32"), scalar=1.5), [2, 3]),
+    ],
+)
+def test_what_a_name_does_not_tell(compute, expected) -> None:
+    np.testing.assert_allclose(compute().asnumpy().ravel(), expected, rtol=1e-6)
+
+
+def test_hard_sigmoid_has_no_gradient_on_its_bounds() -> None:
+    x = nd.array([-2.5, 2.5, 0, 3])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.hard_sigmoid(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), [0, 0, 0.2, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 4), (1, 4)])
+def test_groups_that_do_not_fit_are_refused(shape) -> None:
+    with pytest.raises(MXNetError, match="GroupNorm: data must have three axes and channels for 2 groups"):
+        nd.GroupNorm(nd.ones(shape), nd.ones(2), nd.zeros(2), num_groups=2)

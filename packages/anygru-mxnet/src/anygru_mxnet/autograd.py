@@ -6,6 +6,8 @@ outside none are.
 
 from typing import Any
 
+import torch
+
 from .ndarray.array import mark
 from .ndarray.function import Function, Scope
 from .ndarray.gradients import backward, grad
@@ -36,6 +38,8 @@ def set_recording(is_recording: bool) -> bool:
     """Set the flag of recording; the flag as it was."""
     before = state.recording
     state.recording = bool(is_recording)
+    if is_recording:  # inside `pause`, too, which switches torch's own graph off
+        torch._C._set_grad_enabled(True)
     return before
 
 

@@ -200,7 +200,7 @@ class NDArrayIter(DataIter):
 
         For the first batch of a pass: how many the pass before has left over, as MXNet 1.9.1 counts them (recorded).
         """
-        return self._pad if self._first else self._carried
+        return self._pad or (0 if self._first else self._carried)
 
 
 class CSVIter(NDArrayIter):

@@ -56,6 +56,8 @@ def full(
 ) -> Any:
     """One value everywhere."""
     only("order", order, "C")
+    if dtype is None and isinstance(fill_value, bool):
+        dtype = "bool"
     values = (
         zeros(shape, dtype, ctx=ctx) + fill_value
         if dtype is None

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
 from ..context import as_context
-from ..operators.arithmetic import whole_of
+from ..operators.arithmetic import BINARY, whole_of
+from ..operators.elementwise import round_half_down
+from ..operators.reduce import extreme
 from .apply import apply
 from .shaping import SHAPING, only
 
@@ -89,7 +91,7 @@ _ELEMENTS: dict[str, Function] = {
     "cos": torch.cos, "tan": torch.tan, "arcsin": torch.arcsin, "arccos": torch.arccos, "arctan": torch.arctan,
     "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh, "arcsinh": torch.arcsinh, "arccosh": torch.arccosh,
     "arctanh": torch.arctanh, "sign": torch.sign, "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc,
-    "fix": torch.trunc, "rint": torch.round, "reciprocal": torch.reciprocal, "negative": torch.neg,
+    "fix": torch.trunc, "rint": round_half_down, "reciprocal": torch.reciprocal, "negative": torch.neg,
     "degrees": torch.rad2deg, "radians": torch.deg2rad, "isnan": torch.isnan, "isinf": torch.isinf,
     "isfinite": torch.isfinite, "logical_not": torch.logical_not, "invert": torch.bitwise_not,
     "cbrt": lambda x: torch.sign(x) * x.abs().pow(1 / 3), "fabs": torch.abs, "deg2rad": torch.deg2rad,
@@ -110,10 +112,15 @@ def _pair(compute: Callable[[Tensor, Tensor], Tensor]) -> Function:
     return function
 
 
+def _array_first(compute: Callable[[Any, Any], Tensor]) -> Function:
+    """A function whose arguments may change places: where an array equals a number, the array gets the gradient."""
+    return lambda x1, x2: compute(x1, x2) if isinstance(x1, Tensor) else compute(x2, x1)
+
+
 _PAIRS: dict[str, Function] = {
     "add": torch.add, "subtract": torch.sub, "multiply": torch.mul, "divide": torch.div, "true_divide": torch.div,
-    "mod": torch.remainder, "remainder": torch.remainder, "power": torch.pow, "maximum": torch.maximum,
-    "minimum": torch.minimum, "fmax": torch.fmax, "fmin": torch.fmin, "hypot": torch.hypot, "arctan2": torch.arctan2,
+    "mod": BINARY["mod"], "remainder": BINARY["mod"], "power": torch.pow,
+    "fmax": torch.fmax, "fmin": torch.fmin, "hypot": torch.hypot, "arctan2": torch.arctan2,
     "equal": torch.eq, "not_equal": torch.ne, "less": torch.lt, "less_equal": torch.le, "greater": torch.gt,
     "greater_equal": torch.ge, "logical_and": torch.logical_and, "logical_or": torch.logical_or,
     "logical_xor": torch.logical_xor, "matmul": torch.matmul, "outer": lambda a, b: torch.outer(a.ravel(), b.ravel()),
@@ -179,8 +186,8 @@ _REDUCTIONS: dict[str, Function] = {
         lambda a, axes, keep: (torch.mean if a.numel() else torch.sum)(a, axes, keepdim=keep), real=True
     ),
     "prod": _reduction(_product),
-    "max": _extreme(lambda a, axes, keep: torch.amax(a, axes, keepdim=keep)),
-    "min": _extreme(lambda a, axes, keep: torch.amin(a, axes, keepdim=keep)),
+    "max": _extreme(extreme(True)),
+    "min": _extreme(extreme(False)),
     "std": _spread(True),
     "var": _spread(False),
     "all": _extreme(lambda a, axes, keep: torch.all((a != 0), axes, keepdim=keep)),
@@ -323,6 +330,7 @@ ALIASES = {
 FUNCTIONS: dict[str, Function] = {
     **{name: _named(name, _real(compute), 1) for name, compute in _ELEMENTS.items()},
     **{name: _named(name, _pair(compute), 2) for name, compute in _PAIRS.items()},
+    **{name: _named(name, _array_first(BINARY[name]), 2) for name in ("maximum", "minimum")},
     **{name: _named(name, compute) for name, compute in (*_REDUCTIONS.items(), *_OTHERS.items(), *SHAPING.items())},
 }
 FUNCTIONS["nan_to_num"] = _replacing(FUNCTIONS["nan_to_num"])

@@ -148,6 +148,5 @@ def _softmin(
 
 @operator("SoftmaxActivation", alike=True)
 def _softmax_activation(data: Tensor, mode: str = "instance") -> Tensor:
-    if mode == "channel":
-        return torch.softmax(data, 1)
-    return torch.softmax(data.reshape(data.shape[0], -1), -1).reshape(data.shape)
+    # MXNet 1.9.1 documents "instance" as one softmax for each sample, and computes one over the last axis (recorded).
+    return torch.softmax(data, 1 if mode == "channel" else -1)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..base import MXNetError
 from .flat import flat
-from .registry import operator
+from .registry import operator, truth
 
 Binary = Callable[[Any, Any], Tensor]
 
@@ -163,9 +163,11 @@ def _register_binary(name: str, function: Binary) -> None:
         return function(lhs, rhs)
 
     def with_scalar(data: Tensor, scalar: float = 1.0, is_int: bool = True) -> Tensor:
+        data = data if truth(is_int) or data.dtype.is_floating_point else data.double()
         return function(data, as_number(scalar, data))
 
     def from_scalar(data: Tensor, scalar: float = 1.0, is_int: bool = True) -> Tensor:
+        data = data if truth(is_int) or data.dtype.is_floating_point else data.double()
         return function(as_number(scalar, data), data)
 
     own = f"elemwise_{name}" if name in ("add", "sub", "mul", "div") else f"_{name}"

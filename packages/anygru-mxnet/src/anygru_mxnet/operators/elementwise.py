@@ -57,7 +57,8 @@ def round_away(x: Tensor) -> Tensor:
     return torch.sign(x) * (below + (size - below >= 0.5))
 
 
-def _round_half_down(x: Tensor) -> Tensor:
+def round_half_down(x: Tensor) -> Tensor:
+    """The nearest whole number."""
     # torch.round takes the even one of two as near; MXNet 1.9.1's rint the lower one: -0.5 is -1, 0.5 is 0 (seen).
     below, above = x.floor(), x.ceil()
     return torch.where(x - below <= above - x, below, above)
@@ -89,7 +90,7 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "cbrt": _cube_root, "rcbrt": lambda x: torch.copysign(x.abs().pow(-1 / 3), x),
     "reciprocal": torch.reciprocal, "abs": torch.abs, "sign": torch.sign, "negative": torch.neg,
     "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "fix": torch.trunc, "round": round_away,
-    "rint": _round_half_down,
+    "rint": round_half_down,
     "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "arcsin": torch.arcsin, "arccos": torch.arccos,
     "arctan": torch.arctan, "sinh": torch.sinh, "cosh": torch.cosh, "arcsinh": torch.arcsinh,
     "arccosh": torch.arccosh, "arctanh": torch.arctanh, "degrees": torch.rad2deg, "radians": torch.deg2rad,
@@ -204,7 +205,8 @@ def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
 def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     if not data.dtype.is_floating_point:
         raise MXNetError(f"hard_sigmoid: data must be of a floating dtype, got {data.dtype}; use astype")
-    return torch.clamp(data * single(alpha) + single(beta), 0, 1)
+    # No gradient on the bounds themselves, where torch.clamp has that of the line.
+    return torch.nn.functional.hardtanh(data * single(alpha) + single(beta), 0.0, 1.0)
 
 
 @operator("smooth_l1", alike=True, pointwise=True)

@@ -223,6 +223,10 @@ def _instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-3)
 def _group_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False
 ) -> Tensor | tuple[Tensor, ...]:
+    if data.dim() < 3 or data.shape[1] % int(num_groups):
+        raise MXNetError(
+            f"GroupNorm: data must have three axes and channels for {num_groups} groups, got {tuple(data.shape)}"
+        )
     # MXNet 1.9's gamma and beta have one element a group, not one a channel (recorded).
     groups = data.reshape(data.shape[0], int(num_groups), -1)
     variance, mean = torch.var_mean(groups, 2, correction=0)

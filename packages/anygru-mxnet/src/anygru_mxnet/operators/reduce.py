@@ -61,23 +61,26 @@ class _Extreme(torch.autograd.Function):
         return gradient * (data == result), None, None
 
 
-def _extreme(largest: bool) -> Callable[[Tensor, tuple[int, ...], bool], Tensor]:
+def extreme(largest: bool) -> Callable[[Tensor, tuple[int, ...], bool], Tensor]:
+    """The largest or smallest along axes."""
+
     def function(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+        if not axes:
+            return data
         result = _Extreme.apply(data, axes, largest)
-        kept = [size for axis, size in enumerate(data.shape) if axis not in axes]
-        return result if keepdims else result.reshape(kept)
+        return result if keepdims else result.squeeze(axes)
 
     return function
 
 
 def _nan_as(value: float, function: Callable) -> Callable:
-    return lambda data, axes, keepdims: function(torch.nan_to_num(data, nan=value), axes, keepdims)
+    return lambda data, axes, keepdims: function(data.masked_fill(data.isnan(), value), axes, keepdims)
 
 
 _register_reduction(("sum", "sum_axis"), _sum)
 _register_reduction(("mean",), _mean)
-_register_reduction(("max", "max_axis"), _extreme(True))
-_register_reduction(("min", "min_axis"), _extreme(False))
+_register_reduction(("max", "max_axis"), extreme(True))
+_register_reduction(("min", "min_axis"), extreme(False))
 _register_reduction(("prod",), _product)
 _register_reduction(("nansum",), _nan_as(0.0, _sum))
 _register_reduction(("nanprod",), _nan_as(1.0, _product))
