@@ -385,6 +385,10 @@ _DISPATCHED: list[tuple[str, int, dict[str, Any], list[float]]] = [
      [0.389348, -1.111224, 1.888747]),
     ("rmsprop", 1, {"epsilon": 1e-3, "decay_rate": 0.9, "l2": 0.1}, [0.856036, -0.295889, 2.509665]),
     ("rmsprop", 2, {"epsilon": 1e-3, "centered": True}, [1.021352, 0.925182, 2.998641]),
+    ("sgd", 0, {"scale": 0.5, "l1": 0.2}, [0.485445, -0.679801, 2.029109]),
+    ("lamb", 2, {}, [0.907811, -0.580403, 2.416734]),
+    ("lamb", 2, {"l2": 0.1, "weight_decay": 0.2, "beta1": 0.8, "bias_correction2": 0.25}, [0.880481, -0.556153, 2.367658]),
+    ("ftrl", 2, {"lr_power": -0.5, "lambda1": 0.1, "lambda2": 0.02, "beta": 1.0}, [0.016143, 0.525261, 0.082013]),
 ]  # fmt: skip
 
 
@@ -393,7 +397,7 @@ def test_programs_call_the_update_rules_by_their_names(
     kernel: str, tensors: int, options: dict[str, Any], expected: list[float]
 ) -> None:
     weight = flow.nn.Parameter(flow.tensor([0.5, -1.0, 2.0]))
-    states = [flow.zeros_like(weight) for _ in range(tensors)]
+    states = [flow.zeros_like(weight) + (kernel == "ftrl") for _ in range(tensors)]  # which divides by its root
     for _ in range(3):
         ((weight - flow.tensor([1.0, 2.0, 3.0])) ** 2 * 0.3).sum().backward()
         update = getattr(flow._C, f"dispatch_{kernel}_update")
@@ -405,7 +409,9 @@ def test_programs_call_the_update_rules_by_their_names(
 def test_update_rules_refuse_options_that_they_have_not() -> None:
     weight = flow.ones(2)
     for refused in ({"momentum": 0.9}, {"rho": 0.9}):
-        with pytest.raises(TypeError, match=r"dispatch_sgd_update\(\) takes learning_rate, l2, weight_decay; got"):
+        with pytest.raises(
+            TypeError, match=r"dispatch_sgd_update\(\) takes learning_rate, scale, l1, l2, weight_decay; got"
+        ):
             flow._C.dispatch_sgd_update(None, (weight, weight), **refused)
     with pytest.raises(TypeError, match="rho"):
         flow._C.dispatch_adadelta_update(None, (weight, weight, weight, weight), learning_rate=0.1)

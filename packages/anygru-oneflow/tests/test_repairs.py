@@ -175,11 +175,16 @@ def test_functions_that_torch_has_not(function: Any, expected: Any) -> None:
 
 def test_mixed_precision() -> None:
     layer = nn.Linear(3, 2)
-    with flow.amp.autocast("cpu", dtype=flow.bfloat16):
-        assert layer(flow.ones(1, 3)).dtype is flow.bfloat16
-    assert layer(flow.ones(1, 3)).dtype is flow.float32
+    # On the CPU it has no effect (recorded, 0.9.0).
+    with flow.amp.autocast("cpu", dtype=flow.float16):
+        assert layer(flow.ones(1, 3)).dtype is flow.float32
+        assert flow.get_autocast_cpu_dtype() is flow.float16
+        assert not flow.is_autocast_enabled()
     decorated = flow.amp.autocast_decorator(flow.autocast("cpu"), layer.forward)
-    assert decorated(flow.ones(1, 3)).dtype is flow.get_autocast_cpu_dtype() is flow.bfloat16
+    assert decorated(flow.ones(1, 3)).dtype is flow.float32
+    assert flow.get_autocast_cpu_dtype() is flow.bfloat16
+    with pytest.raises(RuntimeError, match="must be 'cuda' or 'cpu'"):
+        flow.autocast("tpu")
     with flow.cuda.amp.autocast(False, flow.float16):
         assert layer(flow.ones(1, 3)).dtype is flow.float32
     assert isinstance(flow.cuda.amp.autocast(False), flow.amp.autocast)

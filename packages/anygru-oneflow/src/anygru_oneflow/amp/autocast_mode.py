@@ -15,12 +15,20 @@ __all__ = [
 
 
 class autocast(torch.autocast):
-    """Compute in a smaller type where that is safe: float16 on a GPU and bfloat16 on the CPU, if no type is given."""
+    """Compute in a smaller type where that is safe, float16 if none is given.
+
+    Only on a GPU: on the CPU it has no effect in OneFlow 0.9.0 (recorded), whatever the type.
+
+    Raises:
+        RuntimeError: for another type of device.
+    """
 
     def __init__(
         self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
-        super().__init__(device_type, plain(dtype), enabled, cache_enabled)
+        if device_type not in ("cuda", "cpu"):
+            raise RuntimeError("User specified autocast device_type must be 'cuda' or 'cpu'")
+        super().__init__(device_type, plain(dtype), enabled and device_type == "cuda", cache_enabled)
 
 
 def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:

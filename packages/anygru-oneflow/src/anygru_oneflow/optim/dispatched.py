@@ -10,16 +10,35 @@ from typing import Any
 import torch
 
 from .optimizer import Optimizer, rounded
-from .optimizers import SGD, Adadelta, Adagrad, Adam, RMSprop
+from .optimizers import LAMB, SGD, Adadelta, Adagrad, Adam, RMSprop
 
 __all__ = [
-    "dispatch_adadelta_update", "dispatch_adagrad_update", "dispatch_adam_update", "dispatch_momentum_update",
-    "dispatch_rmsprop_update", "dispatch_sgd_update",
+    "dispatch_adadelta_update", "dispatch_adagrad_update", "dispatch_adam_update", "dispatch_ftrl_update",
+    "dispatch_lamb_update", "dispatch_momentum_update", "dispatch_rmsprop_update", "dispatch_sgd_update",
 ]  # fmt: skip
 
 # What the optimizers call the options.
 _NAMES = {"learning_rate": "lr", "l2": "weight_decay", "epsilon": "eps", "beta": "momentum", "decay_rate": "alpha"}
-_COMMON = {"learning_rate": 0.0, "l2": 0.0, "weight_decay": 0.0}
+_COMMON = {"learning_rate": 0.0, "scale": 1.0, "l1": 0.0, "l2": 0.0, "weight_decay": 0.0}
+_BEFORE = ("weight_decay", "scale", "l1")  # what the rules do not know
+
+
+class _Ftrl(Optimizer):
+    """Follow the regularized leader (McMahan and others, 2013), with the power of the sums as OneFlow 0.9.0 has it (recorded)."""
+
+    STATE = ("accumulator_value", "z")
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {"lr": 0.0})
+
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        gradient, (sums, z), power = self._gradient(parameter, group), state.values(), group["lr_power"]
+        before = sums**power
+        after = sums.addcmul_(gradient, gradient) ** power
+        z.add_(gradient - (after - before) / group["lr"] * parameter)
+        length = (group["momentum"] + after) / group["lr"] + group["lambda2"]
+        step = (z.sign() * group["lambda1"] - z) / length
+        parameter.copy_(torch.where(z.abs() <= group["lambda1"], 0.0, step))
 
 
 @functools.cache
@@ -48,7 +67,7 @@ def _dispatched(
         given = usual | options
         if len(given) > len(usual) or None in given.values():
             raise TypeError(f"{name}() takes {', '.join(usual)}; got {', '.join(options) or 'none of them'}")
-        rule, decay = _rule(optimizer), given.pop("weight_decay")
+        rule, decay, scale, l1 = _rule(optimizer), *rounded({key: given.pop(key) for key in _BEFORE}).values()
         group = (fixed or {}) | rounded({_NAMES.get(option, option): value for option, value in given.items()})
         if "beta1" in group:
             group["betas"] = group["beta1"], group["beta2"]
@@ -56,9 +75,14 @@ def _dispatched(
         parameter, gradient, *tensors = inputs
         with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
             changed = parameter.detach()
-            changed.grad = gradient
+            gradient = gradient if scale == 1 else gradient * scale
+            changed.grad = gradient + changed.sign() * l1 if l1 else gradient
+            pieces = rule._pieces(changed, dict(zip(rule.STATE, tensors, strict=False)))
+            if isinstance(rule, LAMB):
+                rule._scaled(*pieces, group, decay)
+                return
             apart = rounded({"": group["lr"] * decay})[""] * changed if decay else 0  # as AdamW has it
-            rule._update(*rule._pieces(changed, dict(zip(rule.STATE, tensors, strict=False))), group)
+            rule._update(*pieces, group)
             changed.sub_(apart)
 
     call.__name__ = call.__qualname__ = name
@@ -83,3 +107,15 @@ dispatch_adam_update = _dispatched(
 dispatch_adagrad_update = _dispatched(Adagrad, "dispatch_adagrad_update", lr_decay=0.0, epsilon=1e-10, train_step_val=0)
 dispatch_adadelta_update = _dispatched(Adadelta, "dispatch_adadelta_update", rho=None, epsilon=None, maximize=False)
 dispatch_rmsprop_update = _dispatched(RMSprop, "dispatch_rmsprop_update", epsilon=1e-8, decay_rate=0.99, centered=False)
+dispatch_lamb_update = _dispatched(
+    LAMB,
+    "dispatch_lamb_update",
+    {"amsgrad": False},
+    bias_correction1=1.0,
+    bias_correction2=1.0,
+    beta1=0.9,
+    beta2=0.999,
+    epsilon=1e-8,
+    do_bias_correction=True,
+)
+dispatch_ftrl_update = _dispatched(_Ftrl, "dispatch_ftrl_update", lr_power=None, lambda1=None, lambda2=None, beta=None)

@@ -139,8 +139,13 @@ class LAMB(Adam):
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
         decay = group["weight_decay"] if group["adam_w_mode"] else 0.0
-        change = self._change(parameter, state, {**group, "weight_decay": group["weight_decay"] - decay})
-        change = change / group["bias_correction1"]
+        self._scaled(parameter, state, {**group, "weight_decay": group["weight_decay"] - decay}, decay)
+
+    def _scaled(
+        self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any], decay: float
+    ) -> None:
+        """A step with `decay` apart from the gradient's decay, which is the group's."""
+        change = self._change(parameter, state, group) / group["bias_correction1"]
         sizes = parameter.norm(), change.norm()
         # The decay has no part in the norm, and a norm of zero leaves Adam's length (recorded in 0.9.0).
         ratio = sizes[0] / sizes[1] if all(sizes) else 1.0
