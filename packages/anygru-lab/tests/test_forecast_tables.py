@@ -414,6 +414,19 @@ def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
         read(path, gaps="fill")
 
 
+def test_what_was_not_sold_is_zero(tmp_path):
+    rows = [("2024-01-01", "a", 5, 1), ("2024-01-04", "a", "", 2), ("2024-01-08", "a", 3, 3)]
+    rows += [("2024-01-03", "b", 2, 1), ("2024-01-04", "b", 1, 2)]
+    found = read(write(tmp_path / "t.csv", rows), by="city", target=("power",), past=("heat",), gaps="zero")
+    assert found.clock.name() == "1 day"
+    assert [each.values[:, 0].tolist() for each in found.series] == [[5, 0, 0, 0, 0, 0, 0, 3], [2, 1]]
+    assert found.series[0].past[:, 0].tolist() == [1, 1, 1, 2, 2, 2, 2, 3]
+    assert "filled 5 rows with 0; filled 1 value with 0" in found.describe()
+    far = write(tmp_path / "far.csv", [("2024-01-01", "a", 1, 1), ("2024-01-02", "a", 1, 1), ("2204-01-02", "a", 1, 1)])
+    with pytest.raises(UsageError, match="too many to fill"):
+        read(far, gaps="zero", target=("power",))
+
+
 def test_known_columns_reach_beyond_the_last_value(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("day,sales,promo,kind,rain\n1,5,0,a,1\n2,6,1,b,2\n3,7,0,a,3\n4,,1,a,\n5,,1,b,\n")

@@ -57,7 +57,7 @@ class Forecaster:
     country: adds its holidays, as the package `holidays` names countries: "DE", "US", "DE-BY".
     season: steps of a season, or several; None: found from the times and the values.
     folds: of the back-test; None: as many as a quarter of the series holds, up to 8.
-    gaps: "error", "fill" or "ignore": what to do about missing rows and values.
+    gaps: "error", "fill", "zero" or "ignore": what to do about missing rows and values.
     time_format, day_first: how times that are texts are read, where that is not plain.
     decimal_comma: how numbers that are texts are read, where that is not plain.
     last: rows of each series that are used, the newest; None: all, and of long tables the last (`recent.MOST_ROWS`).
@@ -169,7 +169,7 @@ class Forecaster:
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)
-        choices = {"use": pipeline.USES, "rivals": pipeline.RIVALS, "gaps": ("error", "fill", "ignore")}
+        choices = {"use": pipeline.USES, "rivals": pipeline.RIVALS, "gaps": ("error", "fill", "zero", "ignore")}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")

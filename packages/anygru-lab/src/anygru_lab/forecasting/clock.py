@@ -10,6 +10,7 @@ from anygru.extend import UsageError, count
 _NEARLY = 0.01  # of a step: clocks of devices are not exact
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 _FRIDAY, _EPOCH_WEEKDAY = 4, 3  # Monday is 0; 1970 began on a Thursday
+SPARSE = 100  # steps to a row, at most, where missing rows are 0
 _ENOUGH = 10  # rows without a weekend among them, to take them for trading days
 
 
@@ -99,7 +100,8 @@ def find(groups: Sequence[np.ndarray], kind: str, zone: str, gaps: str) -> Clock
     steps = np.sort(np.concatenate([distances(times, clock) for times in groups]))
     if not len(steps):
         return clock
-    step = float(steps[(len(steps) - 1) // 2])
+    # Where rows without an event were left out, most distances may be several steps.
+    step = float(steps[np.searchsorted(steps, 0, side="right")] if gaps == "zero" else steps[(len(steps) - 1) // 2])
     return Clock(kind, step, clock.unit, clock.last, zone)
 
 
@@ -123,14 +125,15 @@ def places(times: np.ndarray, clock: Clock, where: str, gaps: str) -> np.ndarray
             "--gaps ignore counts every row as one step"
         )
     lacking = int(whole.sum()) - len(whole)
-    if lacking and (gaps == "error" or lacking > len(times)):
+    many = lacking > len(times) * (SPARSE if gaps == "zero" else 1)
+    if lacking and (gaps == "error" or many):
         row = int((whole > 1).argmax())
         missing = f"{where} lacks {count(lacking, 'row')}, the first at {clock.texts(clock.later(times[row], 1))[0]}"
-        if lacking > len(times):
+        if many:
             raise UsageError(f"{missing}: more than it has, which is too many to fill (a step is {length})")
         raise UsageError(
             f"{missing} (a step is {length}); --gaps fill repeats the row before, "
-            "--gaps ignore counts every row as one step"
+            "--gaps zero takes 0 there, --gaps ignore counts every row as one step"
         )
     return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)
 

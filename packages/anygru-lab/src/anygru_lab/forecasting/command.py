@@ -69,9 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table.add_argument("--country", metavar="CODE", help="its holidays count, as DE, US or DE-BY (package holidays)")
     table.add_argument(
         "--gaps",
-        choices=("error", "fill", "ignore"),
-        help="where rows or values are missing: stop, repeat what was before, or count rows and not time "
-        "(default: error)",
+        choices=("error", "fill", "zero", "ignore"),
+        help="where rows or values are missing: stop, repeat what was before, take 0 (nothing was sold), or count rows and "
+        "not time (default: error)",
     )
     table.add_argument(
         "--last",

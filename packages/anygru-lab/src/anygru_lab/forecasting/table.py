@@ -320,11 +320,11 @@ class _Reader:
                 f"column {self.channels[channel]!r} of {where} holds {values[row, channel]:g}, and {MOST:g} is the most; "
                 "divide the column by a power of ten"
             )
-        if missing.any() and self.columns.gaps != "fill":
+        if missing.any() and self.columns.gaps not in ("fill", "zero"):
             channel = int(missing.any(0).argmax())
             raise UsageError(
                 f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel])} "
-                "(or holds what is no finite number); --gaps fill repeats the value before"
+                "(or holds what is no finite number); --gaps fill repeats the value before, --gaps zero takes 0"
             )
         self.numbers += int(missing.sum())
         moments = self.moments[rows]
@@ -332,9 +332,14 @@ class _Reader:
         source, filled = clocks.filled(moments, self.clock, at)
         self.rows += len(source) - len(rows)
         kept = int(np.searchsorted(at[source], at[steps - 1], side="right")) if steps < len(rows) else len(source)
+        if self.columns.gaps == "zero":
+            added = np.arange(kept) != at[source[:kept]]
+            read = np.where(added[:, None], 0.0, np.where(missing, 0.0, values)[source[:kept]])
+        else:
+            read = _forward(np.where(missing, np.nan, values))[source[:kept]]
         return Series(
             name,
-            _forward(np.where(missing, np.nan, values))[source[:kept]],
+            read,
             filled[:kept],
             _forward(self.known[rows])[source],
             _forward(self.past[rows])[source[:kept]],
@@ -342,7 +347,8 @@ class _Reader:
 
     def remarks(self) -> list[str]:
         filled = ((self.rows, "row"), (self.numbers, "value"))
-        said = [f"filled {count(number, noun)}" for number, noun in filled if number]
+        by = " with 0" if self.columns.gaps == "zero" else ""
+        said = [f"filled {count(number, noun)}{by}" for number, noun in filled if number]
         if self.clock.kind == "word" and self.rows + len(self.values) > 1:
             said.append("missing rows are not noticed")
         return said
