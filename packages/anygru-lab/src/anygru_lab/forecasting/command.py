@@ -275,14 +275,15 @@ def _new(args: argparse.Namespace) -> int:
     if args.file is None:
         result.tested.append(backtest.tried(generated.Process(result.problem), result.places))
     tell(f"trained {count(result.model.steps, 'step')}: {result.why}; {time.monotonic() - begin:.0f} s in all")
+    out = args.out or FOLDER
+    os.makedirs(out, exist_ok=True)
+    written = results.write(out, result, lines)  # before a reader such as `head` ends the output
     print("\nback-test, after the last step of training; lower is better:")
     for line in verdict.table_of_scores(result):
         print(line)
     print("error: of the median; error and CRPS in units of the seasonal naive error in training (MASE)")
     print("in band: values between the 10 % and the 90 % quantile, calibrated on the other folds; 80 % is ideal")
-    out = args.out or FOLDER
-    os.makedirs(out, exist_ok=True)
-    print(printable(f"written: {', '.join(results.write(out, result, lines))}"))
+    print(printable(f"written: {', '.join(written)}"))
     return 0
 
 
