@@ -1,6 +1,7 @@
 """`anygru forecast` and `anygru_lab.forecast`: what they print, write and return."""
 
 import base64
+import contextlib
 import csv
 import json
 import re
@@ -212,6 +213,23 @@ def test_odd_values_are_forecast(command, tmp_path, values):
     middle = np.array([float(row["q0.5"]) for row in found])
     assert np.isfinite(middle).all()
     assert (np.abs(middle - values[-10:].mean()) <= 4 * np.ptp(values)).all()
+
+
+def test_results_are_there_although_nobody_reads_the_scores(tmp_path, monkeypatch):
+    from anygru_lab.forecasting import verdict
+
+    def closed(result):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(verdict, "table_of_scores", closed)
+    (tmp_path / "t.csv").write_text("t,x\n" + "".join(f"{day},7\n" for day in days(60)))
+    with contextlib.suppress(BrokenPipeError):
+        main(["forecast", str(tmp_path / "t.csv"), *map(str, FAST), "--out", str(tmp_path / "out"), "--no-progress"])
+    assert {each.name for each in (tmp_path / "out").iterdir()} >= {
+        "forecast.html",
+        "forecast.csv",
+        "model.safetensors",
+    }
 
 
 def test_nothing_is_learned_from_values_that_never_change(command, tmp_path):
