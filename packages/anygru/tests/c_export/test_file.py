@@ -156,8 +156,8 @@ int main(void) {
 def test_the_numbers_take_what_their_format_takes(weights: str, each: int) -> None:
     source = source_of(anygru.GRU(8, 16, 2), "model", weights, False).source
     matrices = 48 * (8 + 16 + 16 + 16)
-    rows = 2 * 2 * 48
-    assert source.constants == each * matrices + 4 * rows + (4 * rows if weights == "int8" else 0)
+    biases, scales = 2 * (48 + 16), 2 * 2 * 48 * (weights == "int8")  # r and z have the sum of both biases
+    assert source.constants == each * matrices + 4 * biases + 4 * scales
     assert source.state == 4 * 2 * 16
 
 

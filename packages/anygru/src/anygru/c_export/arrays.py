@@ -24,9 +24,9 @@ def in_words(matrix: Tensor) -> Tensor:
     return (values.view(len(values), -1, together) << shifts).sum(-1).to(torch.int32)
 
 
-def in_blocks(matrix: Tensor) -> Tensor:
-    """[rows, columns] as the functions of C read it: blocks of `ROWS` rows one after another, each column by column."""
-    return torch.cat([block.T.reshape(-1) for block in matrix.split(ROWS)])
+def in_blocks(matrix: Tensor, rows: int = ROWS) -> Tensor:
+    """[rows, columns] as the functions of C read it: blocks of so many rows one after another, each column by column."""
+    return torch.cat([block.T.reshape(-1) for block in matrix.split(rows)])
 
 
 class ConstantTable:
@@ -52,14 +52,14 @@ class ConstantTable:
         """Declares a vector [n]; None if there is none."""
         return None if values is None else self.add(name, values, f"[{len(values)}]")
 
-    def add_matrix(self, name: str, stored: Stored) -> tuple[str, str | None]:
-        """Declares a matrix of a GRU and, for int8, its scales."""
+    def add_matrix(self, name: str, stored: Stored, block: int = ROWS) -> tuple[str, str | None]:
+        """Declares a matrix of a GRU, in blocks of so many rows, and, for int8, its scales."""
         rows, columns = stored.values.shape
         narrow = stored.values.dtype is not torch.float32
         matrix = in_words(stored.values) if narrow else stored.values
         shape = f"[{rows}][{columns}]" + f", {4 // stored.values.element_size()} columns in each number" * narrow
-        comment = f"{shape}, {ROWS} rows at a time, each block column by column"
-        weight = self.add(name, in_blocks(matrix), comment)
+        comment = f"{shape}, {block} rows at a time, each block column by column"
+        weight = self.add(name, in_blocks(matrix, block), comment)
         return weight, None if stored.scale is None else self.add(f"{name}_scale", stored.scale, f"[{rows}]")
 
     def add_linear(self, name: str, weight: Tensor) -> str:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from .int8 import PRODUCTS
 
-ROWS = 32
-"""Rows in a block of a matrix. With columns that take turns they fill eight registers of AVX-512, AVX, SSE or NEON: enough for
-two additions at a time that last four cycles, and half of the registers there are."""
+ROWS = 48
+"""Rows in a block of a matrix: a multiple of those that SSE, NEON and WebAssembly multiply at a time."""
 DOT_BELOW = 4
 """A product with fewer rows is a sum along each row; too few lanes would be at work otherwise."""
 
@@ -47,31 +46,31 @@ static @@_INLINE @_lanes @_NAME(@_lanes lanes) {
 
 _BLOCK = """
 /* sums[row] += weights[row] . x for a multiple of @@_LANES rows, whose weights are stored column by column, `stride` numbers
-   for <columns>. The columns take turns in @@_PHASES sums, so that no addition waits for the last. */
+   for <columns>. Of few rows the columns take turns in several sums, so that no addition waits for the last. */
 static @@_INLINE void @_block<suffix>(
         const <type> *@@_RESTRICT weights, size_t stride, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
         size_t columns) {
-    @_lanes part[@@_PHASES][@@_ROWS / @@_LANES];
-    const size_t fours = columns / 4 * 4;
+    @_lanes part[4][@@_ROWS / @@_LANES];
+    const size_t fours = columns / 4 * 4, phases = @@_PHASES(rows / @@_LANES);
     size_t phase, i, k, column;
-    for (phase = 0; phase < @@_PHASES; ++phase)
+    for (phase = 0; phase < phases; ++phase)
         for (i = 0; i < rows / @@_LANES; ++i) part[phase][i] = phase ? @_all(0.0f) : @_get(sums + i * @@_LANES, @@_LANES);
     for (column = 0; column < fours; column += 4, weights += <words> * stride)
         for (k = 0; k < 4; ++k)
             for (i = 0; i < rows / @@_LANES; ++i)
-                part[k % @@_PHASES][i] +=
+                part[k % phases][i] +=
                     @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[column + k];
     for (k = 0; k < columns - fours; ++k)
         for (i = 0; i < rows / @@_LANES; ++i)
             part[0][i] += @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[fours + k];
-    for (phase = @@_PHASES / 2; phase; phase /= 2)
+    for (phase = phases / 2; phase; phase /= 2)
         for (k = 0; k < phase; ++k)
             for (i = 0; i < rows / @@_LANES; ++i) part[k][i] += part[k + phase][i];
     for (i = 0; i < rows / @@_LANES; ++i) @_put(sums + i * @@_LANES, part[0][i], @@_LANES);
 }
 
-/* sums[row] += weights[row] . x for the rows of one block, at most <rows>; the last ones may be fewer than @@_LANES. */
-static @@_INLINE void @_rows<suffix>(
+/* sums[row] += weights[row] . x for the rows of one block; the last ones may be fewer than @@_LANES. */
+static @@_INLINE void @_add_rows<suffix>(
         const <type> *weights, const float *x, float *sums, size_t rows, size_t columns) {
     const size_t blocks = rows / @@_ROWS * @@_ROWS, whole = rows / @@_LANES * @@_LANES;
     size_t row, k;
@@ -92,8 +91,8 @@ static @@_INLINE void @_add_products<suffix>(
     const size_t whole = rows / <rows> * <rows>, words = <count>;
     size_t row;
     for (row = 0; row < whole; row += <rows>, weights += <rows> * words)
-        @_rows<suffix>(weights, x, sums + row, <rows>, columns);
-    if (whole < rows) @_rows<suffix>(weights, x, sums + whole, rows - whole, columns);
+        @_add_rows<suffix>(weights, x, sums + row, <rows>, columns);
+    if (whole < rows) @_add_rows<suffix>(weights, x, sums + whole, rows - whole, columns);
 }
 """
 
@@ -143,16 +142,17 @@ static @@_INLINE @_lanes @_at_most(@_lanes x, float bound) { return @_choose(@_l
     ),
     "exponential": Function(
         """
-/* e^y in two parts, 2^n and e^f with |f| <= ln(2) / 2: gives e^f - 1, and 2^n in *power. y counts as within -87 and 87. */
-static @@_INLINE @_lanes @_exponential(@_lanes y, @_lanes *power) {
-    const @_lanes bounded = @_at_most(@_at_least(y, -87.0f), 87.0f); /* keeps NaN */
+/* e^y + 1, and e^y - 1 in *less, for y = x * factor: with y = n ln(2) + f and |f| <= ln(2) / 2, e^y is
+   2^n * (1 + f + f^2 * rest). y counts as within -87 and 87. The sums wait for as few of their terms as can be. */
+static @@_INLINE @_lanes @_exponential(@_lanes x, float factor, float bound, @_lanes *less) {
+    const @_lanes bounded = @_at_most(@_at_least(x, -bound), bound); /* keeps NaN */
     /* Added to 1.5 * 2^23, a number is rounded, and the lowest bits of the sum are the integer. */
-    const @_integers n = @_bits_of(bounded * 1.44269504f + 12582912.0f) - 0x4B400000u;
-    const @_lanes f = bounded - @_number_of(n) * 0.693147181f;
+    const @_integers n = @_bits_of(bounded * (1.44269504f * factor) + 12582912.0f) - 0x4B400000u;
+    const @_lanes f = @_number_of(n) * -0.693147181f + bounded * factor, power = @_of_bits((n + 127u) << 23);
     const @_lanes low = f * 0.166665167f + 0.5f, high = f * 0.00836914405f + 0.0416662693f;
-    const @_lanes square = f * f;
-    *power = @_of_bits((n + 127u) << 23);
-    return ((square * 0.00139461947f + high) * square + low) * square + f;
+    const @_lanes square = f * f, rest = (square * 0.00139461947f + high) * square + low;
+    *less = (power * square) * rest + (power * f + (power - 1.0f));
+    return (power * square) * rest + (power * f + (power + 1.0f));
 }
 """,
         ("bounds",),
@@ -161,21 +161,19 @@ static @@_INLINE @_lanes @_exponential(@_lanes y, @_lanes *power) {
         """
 /* 1 / (1 + e^-x) */
 static @@_INLINE @_lanes @_sigmoid(@_lanes x) {
-    @_lanes power;
-    const @_lanes rest = @_exponential(-x, &power);
-    return 1.0f / (1.0f + (power * rest + power));
+    @_lanes less;
+    return 1.0f / @_exponential(x, -1.0f, 87.0f, &less);
 }
 """,
         ("exponential",),
     ),
     "tanh": Function(
         """
-/* m / (m + 2) with m = e^2x - 1 */
+/* (e^2x - 1) / (e^2x + 1) */
 static @@_INLINE @_lanes @_tanh(@_lanes x) {
-    @_lanes power;
-    const @_lanes rest = @_exponential(x * 2.0f, &power);
-    const @_lanes m = power * rest + (power - 1.0f);
-    return m / (m + 2.0f);
+    @_lanes less;
+    const @_lanes more = @_exponential(x, 2.0f, 43.5f, &less);
+    return less / more;
 }
 """,
         ("exponential",),
@@ -192,9 +190,9 @@ static @@_INLINE @_lanes @_tanh(@_lanes x) {
         """
 /* x where x > 0, e^x - 1 elsewhere */
 static @@_INLINE @_lanes @_elu(@_lanes x) {
-    @_lanes power;
-    const @_lanes rest = @_exponential(x, &power);
-    return @_choose(@_less(@_all(0.0f), x), x, power * rest + (power - 1.0f));
+    @_lanes less;
+    @_exponential(x, 1.0f, 87.0f, &less);
+    return @_choose(@_less(@_all(0.0f), x), x, less);
 }
 """,
         ("exponential",),
@@ -268,13 +266,12 @@ static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) {
 
 GATES = {
     "after": """
-/* From the products a with the input and b with the state, each [3][hidden] for the reset gate r, the update gate z and the
-   candidate n:  r = <gate>(a_r + b_r),  z = <gate>(a_z + b_z),  n = <candidate>(a_n + r * b_n),  h = (1 - z) * n + z * h. */
-static @@_INLINE void @_<name>_at(const float *a, const float *b, float *h, size_t hidden, size_t count) {
-    const @_lanes r = @_<gate>(@_get(a, count) + @_get(b, count));
-    const @_lanes z = @_<gate>(@_get(a + hidden, count) + @_get(b + hidden, count));
-    const @_lanes n = @_<candidate>(@_get(a + 2 * hidden, count) + r * @_get(b + 2 * hidden, count));
-    @_put(h, n + <kept> * (@_get(h, count) - n), count);
+/* From the sums b [3][units] for the reset gate r, the update gate z and the candidate n, that of n without its part a from the
+   input:  r = <gate>(b_r),  z = <gate>(b_z),  n = <candidate>(a + r * b_n),  h = (1 - z) * n + z * h. */
+static @@_INLINE void @_<name>_at(const float *a, const float *b, const float *h, float *next, size_t units, size_t count) {
+    const @_lanes r = @_<gate>(@_get(b, count)), z = @_<gate>(@_get(b + units, count));
+    const @_lanes n = @_<candidate>(@_get(a, count) + r * @_get(b + 2 * units, count)), kept = <kept>;
+    @_put(next, (1.0f - kept) * n + kept * @_get(h, count), count);
 }
 """,
     "before": """
@@ -294,10 +291,10 @@ static @@_INLINE void @_<name>_reset(
 }
 
 /* The update gate z = <gate>(a_z + b_z), the candidate n = <candidate>(a_n + b_n) and the state h = (1 - z) * n + z * h. */
-static @@_INLINE void @_<name>_at(const float *a, const float *b, float *h, size_t hidden, size_t count) {
-    const @_lanes z = @_<gate>(@_get(a + hidden, count) + @_get(b + hidden, count));
-    const @_lanes n = @_<candidate>(@_get(a + 2 * hidden, count) + @_get(b + 2 * hidden, count));
-    @_put(h, n + <kept> * (@_get(h, count) - n), count);
+static @@_INLINE void @_<name>_at(const float *a, const float *b, const float *h, float *next, size_t units, size_t count) {
+    const @_lanes z = @_<gate>(@_get(a + units, count) + @_get(b + units, count)), kept = <kept>;
+    const @_lanes n = @_<candidate>(@_get(a + 2 * units, count) + @_get(b + 2 * units, count));
+    @_put(next, (1.0f - kept) * n + kept * @_get(h, count), count);
 }
 """,
 }
@@ -305,11 +302,11 @@ static @@_INLINE void @_<name>_at(const float *a, const float *b, float *h, size
 
 ALL_GATES = """
 static @@_INLINE void @_<name>(
-        const float *@@_RESTRICT a, const float *@@_RESTRICT b, float *@@_RESTRICT h, size_t hidden) {
-    const size_t whole = hidden / @@_LANES * @@_LANES;
+        const float *@@_RESTRICT a, const float *@@_RESTRICT b, const float *h, float *next, size_t units) {
+    const size_t whole = units / @@_LANES * @@_LANES;
     size_t i;
-    for (i = 0; i < whole; i += @@_LANES) @_<name>_at(a + i, b + i, h + i, hidden, @@_LANES);
-    if (whole < hidden) @_<name>_at(a + whole, b + whole, h + whole, hidden, hidden - whole);
+    for (i = 0; i < whole; i += @@_LANES) @_<name>_at(a + i, b + i, h + i, next + i, units, @@_LANES);
+    if (whole < units) @_<name>_at(a + whole, b + whole, h + whole, next + whole, units, units - whole);
 }
 """
 

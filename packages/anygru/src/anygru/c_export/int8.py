@@ -68,41 +68,11 @@ static @@_INLINE void @_rest_int8(
     }
 }
 
-/* The same for the rows of one block, at most <rows>. */
-static @@_INLINE void @_rows_int8(
-        const uint32_t *weights, const uint32_t *x, float *sums, const float *scales, float unit, size_t rows,
-        size_t words) {
-    const size_t blocks = rows / @@_ROWS * @@_ROWS, whole = rows / @@_LANES * @@_LANES;
-    size_t row;
-    for (row = 0; row < blocks; row += @@_ROWS)
-        @_block_int8(weights + row, rows, x, sums + row, scales + row, unit, @@_ROWS, words);
-    if (blocks < whole)
-        @_block_int8(weights + blocks, rows, x, sums + blocks, scales + blocks, unit, whole - blocks, words);
-    if (whole < rows)
-        @_rest_int8(weights + whole, rows, x, sums + whole, scales + whole, unit, rows - whole, words);
-}
-
-/* The same with floats, for an x that no integers stand for. */
-static inline void @_add_unrounded(
-        const uint32_t *weights, const float *scales, const float *x, float *sums, size_t rows, size_t columns) {
-    size_t row, column;
-    for (row = 0; row < rows; ++row)
-        for (column = 0; column < columns; ++column) {
-            const size_t first = row / <rows> * <rows>, width = rows - first < <rows> ? rows - first : <rows>;
-            const uint32_t four = weights[first * ((columns + 3) / 4) + column / 4 * width + (row - first)];
-            const int32_t byte = (int32_t)((four >> (8 * (column % 4))) & 0xFFu);
-            sums[row] += (float)(byte < 128 ? byte : byte - 256) * scales[row] * x[column];
-        }
-}
-
-/* sums[row] += scales[row] * (weights[row] . x), in blocks of <rows> rows. x is rounded to 16 bits: with m the greatest
-   magnitude in it, its values become the integers round(x * (32512 / m)). With an infinity or NaN in it, it is not. */
-static @@_INLINE void @_add_products_int8(
-        const uint32_t *weights, const float *scales, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
-        size_t columns) {
-    const size_t whole = rows / <rows> * <rows>, words = (columns + 3) / 4;
-    uint32_t rounded[@@_WIDEST], greatest = 0; /* floats without their sign are in order as integers, NaN above infinity */
-    float magnitude, unit, inverse;
+/* x as numbers of 16 bits, two in each of `rounded`, and the float that each unit of them stands for. With m the greatest
+   magnitude in x, they are the integers round(x * (32512 / m)). 0 with an infinity or NaN in x, which no integers stand for. */
+static inline float @_round(const float *x, uint32_t *rounded, size_t columns) {
+    uint32_t greatest = 0; /* floats without their sign are in order as integers, NaN above infinity */
+    float magnitude, inverse;
     size_t i;
     for (i = 0; i < columns; ++i) {
         uint32_t bits;
@@ -110,24 +80,60 @@ static @@_INLINE void @_add_products_int8(
         bits &= 0x7FFFFFFFu;
         greatest = bits > greatest ? bits : greatest;
     }
-    if (greatest >= 0x7F800000u) {
-        @_add_unrounded(weights, scales, x, sums, rows, columns);
-        return;
-    }
+    if (greatest >= 0x7F800000u) return 0.0f;
     memcpy(&magnitude, &greatest, sizeof magnitude);
     magnitude = magnitude < 1e-30f ? 1e-30f : magnitude;
-    unit = magnitude / 32512.0f;
     inverse = 32512.0f / magnitude;
-    for (i = 0; i < 2 * words; ++i) rounded[i] = 0u;
+    for (i = 0; i < (columns + 3) / 4 * 2; ++i) rounded[i] = 0u;
     for (i = 0; i < columns; ++i) { /* added to 1.5 * 2^23, a number is rounded */
         const float shifted = x[i] * inverse + 12582912.0f;
         uint32_t bits;
         memcpy(&bits, &shifted, sizeof bits);
         rounded[i / 4 * 2 + i % 2] |= ((bits - 0x4B400000u) & 0xFFFFu) << (i % 4 < 2 ? 0 : 16);
     }
+    return magnitude / 32512.0f;
+}
+
+/* sums[row] += scales[row] * (weights[row] . x) for the rows of one block, with floats, for an x that no integers stand for. */
+static inline void @_add_unrounded(
+        const uint32_t *weights, const float *scales, const float *x, float *sums, size_t rows, size_t columns) {
+    size_t row, column;
+    for (row = 0; row < rows; ++row)
+        for (column = 0; column < columns; ++column) {
+            const int32_t byte = (int32_t)((weights[column / 4 * rows + row] >> (8 * (column % 4))) & 0xFFu);
+            sums[row] += (float)(byte < 128 ? byte : byte - 256) * scales[row] * x[column];
+        }
+}
+
+/* sums[row] += scales[row] * (weights[row] . x) for the rows of one block; `rounded` and `unit` are what @_round made of x. */
+static @@_INLINE void @_add_rows_int8(
+        const uint32_t *weights, const float *scales, const float *x, const uint32_t *rounded, float unit, float *sums,
+        size_t rows, size_t columns) {
+    const size_t blocks = rows / @@_ROWS * @@_ROWS, whole = rows / @@_LANES * @@_LANES, words = (columns + 3) / 4;
+    size_t row;
+    if (unit == 0.0f) {
+        @_add_unrounded(weights, scales, x, sums, rows, columns);
+        return;
+    }
+    for (row = 0; row < blocks; row += @@_ROWS)
+        @_block_int8(weights + row, rows, rounded, sums + row, scales + row, unit, @@_ROWS, words);
+    if (blocks < whole)
+        @_block_int8(weights + blocks, rows, rounded, sums + blocks, scales + blocks, unit, whole - blocks, words);
+    if (whole < rows)
+        @_rest_int8(weights + whole, rows, rounded, sums + whole, scales + whole, unit, rows - whole, words);
+}
+
+/* sums[row] += scales[row] * (weights[row] . x), in blocks of <rows> rows. */
+static @@_INLINE void @_add_products_int8(
+        const uint32_t *weights, const float *scales, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
+        size_t columns) {
+    const size_t whole = rows / <rows> * <rows>, words = (columns + 3) / 4;
+    uint32_t rounded[@@_WIDEST];
+    const float unit = @_round(x, rounded, columns);
+    size_t i;
     for (i = 0; i < whole; i += <rows>, weights += <rows> * words)
-        @_rows_int8(weights, rounded, sums + i, scales + i, unit, <rows>, words);
-    if (whole < rows) @_rows_int8(weights, rounded, sums + whole, scales + whole, unit, rows - whole, words);
+        @_add_rows_int8(weights, scales + i, x, rounded, unit, sums + i, <rows>, columns);
+    if (whole < rows) @_add_rows_int8(weights, scales + whole, x, rounded, unit, sums + whole, rows - whole, columns);
 }
 """
 """`<rows>` stands for the rows of a block."""

@@ -50,7 +50,7 @@ HEAD = """\
 <scratch>
 /* The states of the layers, [layers * directions][hidden], in the order of torch's h_n. */
 typedef struct {
-<fields>} @_state;
+<fields><turn>} @_state;
 
 /* Functions become code for their call's sizes, unless the smallest code is asked for (-Os). */
 #if defined(__OPTIMIZE_SIZE__)
@@ -87,9 +87,10 @@ typedef struct {
 #else
 #define @@_LANES 1
 #endif
-/* Sums over columns that take turns, and rows at a time: so many that eight registers are at work. */
-#define @@_PHASES (@@_LANES <= 4 ? 1 : @@_LANES / 4)
-#define @@_ROWS (@@_LANES == 1 ? 4 : 32)
+/* Rows at a time, and sums over columns that take turns: eight to twelve registers are at work, since of additions, which take
+   four cycles, two begin in each. */
+#define @@_ROWS (@@_LANES == 1 ? 4 : @@_LANES == 4 ? 16 : 96)
+#define @@_PHASES(registers) ((registers) > 6 || @@_LANES == 1 ? 1 : (registers) > 3 ? 2 : 4)
 
 #if @@_LANES == 1
 typedef float @_lanes;

@@ -26,6 +26,7 @@ from .operations import (
     recurrences,
     width_after,
 )
+from .units import TURN, grouped, start, step_of_units, takes_turns
 from .words import ABOUT, BIDIRECTIONAL_RUN, HEAD, RESET, STEP_AND_RUN
 
 
@@ -64,6 +65,8 @@ class _Writer:
         """The most columns of a matrix of int8."""
         self.grus = recurrences(found)
         self.whole_chunks = any(gru.directions > 1 for gru in self.grus)
+        self.turns = any(map(takes_turns, self.grus)) and not self.whole_chunks
+        """Whether the state tells from which end the next step reads the weights."""
         self.values = 0
         self.sizes: list[int] = []
         """Features of each value that the scratch memory of a chunk keeps for all steps."""
@@ -79,7 +82,7 @@ class _Writer:
             f" /* of {as_comment(gru.path or 'the GRU')} */\n"
             for gru in self.grus
         )
-        state = sum(4 * len(gru.layers) * gru.directions * gru.hidden for gru in self.grus)
+        state = sum(4 * len(gru.layers) * gru.directions * gru.hidden for gru in self.grus) + 4 * self.turns
         places = {
             "structure": "\n".join(f"     {line}" for line in self._describe(self.found, 0)),
             "bytes": f"{self.constants.bytes:,}".replace(",", " "),
@@ -90,6 +93,7 @@ class _Writer:
             "math": "#include <math.h>\n" if math else "",
             "needs": " (link with -lm)" if math else "",
             "fields": fields,
+            "turn": TURN * self.turns,
             "use": ABOUT["chunks" if self.whole_chunks else "steps"].rstrip("\n"),
             "most": str(min(16, max(1, min(gru.hidden for gru in self.grus)))),
             "widest": f"#define @@_WIDEST {(self.widest + 3) // 4 * 2} /* numbers with two rounded ones each */\n"
@@ -118,6 +122,8 @@ class _Writer:
     def _body(self, lines: list[str], value: str, width: int) -> str:
         if self.whole_chunks:
             return BIDIRECTIONAL_RUN.replace("<lines>", "\n".join(lines)).replace("<value>", value)
+        if self.turns:
+            lines = ["state->turn ^= 1u;", *lines]
         copy = f"memcpy(output, {value}, {width} * sizeof *output);"
         return STEP_AND_RUN.replace("<lines>", "\n".join(f"    {line}" for line in [*lines, copy]))
 
@@ -190,7 +196,7 @@ class _Writer:
             few = after < DOT_BELOW
             self.wanted.append("dots" if few else "products_float32")
             product = f"@_add_{'dots' if few else 'products'}({weight}, {source}, {target}, {after}, {before});"
-            calls = [_start(target, bias, after), product]
+            calls = [start(target, bias, after), product]
         elif isinstance(one, Norm):
             weight_name = self.constants.add_vector(f"{own}_weight", one.weight) or "NULL"
             bias_name = self.constants.add_vector(f"{own}_bias", one.bias) or "NULL"
@@ -219,7 +225,8 @@ class _Writer:
             ]
             states = [f"state->{field}[{number * gru.directions + side}]" for side in range(gru.directions)]
             if not self.whole_chunks:
-                lines.append(f"{names[0]}({value}, {states[0]});")
+                turn = ", state->turn" * takes_turns(gru)
+                lines.append(f"{names[0]}({value}, {states[0]}{turn});")
                 value = states[0]
                 continue
             new = self._new(gru.outputs, lines)
@@ -229,7 +236,7 @@ class _Writer:
                 lines += [
                     f"    {turn}",
                     f"        if (resets && resets[t]) memset({state}, 0, sizeof {state});",
-                    f"        {name}({value} + t * {width}, {state});",
+                    f"        {name}({value} + t * {width}, {state}{', t % 2' * takes_turns(gru)});",
                     f"        memcpy({place}, {state}, sizeof {state});",
                     "    }",
                 ]
@@ -240,18 +247,26 @@ class _Writer:
         """Writes the step of one direction of one layer, and gives the name of its function."""
         hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
         gates = self._gates(gru)
+        if grouped(gru):
+            step = step_of_units(gru, own, name, gates, self.constants)
+            self.own[name] = step.text
+            self.wanted.append(f"products_{gru.weights}")
+            self.widest = max(self.widest, step.widest)
+            return name
         whole = slice(0, 3 * hidden)
         body = [f"float from_input[{3 * hidden}], from_state[{3 * hidden}];"]
         body += self._product(own, name, "ih", "x", inputs, hidden, whole)
         if gru.reset == "after":
             body += self._product(own, name, "hh", "h", hidden, hidden, whole)
-            body.append(f"@_{gates}(from_input, from_state, h, {hidden});")
+            self.own.setdefault("add", _ADD)
+            body.append(f"@_add(from_input, from_state, from_state, {2 * hidden});")
+            body.append(f"@_{gates}(from_input + {2 * hidden}, from_state, h, h, {hidden});")
         else:
             body[0] = body[0][:-1] + f", read[{hidden}];"
             body += self._product(own, name, "hh", "h", hidden, hidden, slice(0, 2 * hidden))
             body.append(f"@_{gates}_reset(from_input, from_state, h, read, {hidden});")
             body += self._product(own, name, "hh", "read", hidden, hidden, slice(2 * hidden, 3 * hidden))
-            body.append(f"@_{gates}(from_input, from_state, h, {hidden});")
+            body.append(f"@_{gates}(from_input, from_state, h, h, {hidden});")
         lines = "\n".join(f"    {line}" for line in body)
         self.own[name] = (
             f"/* The state h[{hidden}] after a step that reads x[{inputs}]. */\n"
@@ -294,7 +309,7 @@ class _Writer:
         )
         target = "from_input" if suffix == "ih" else "from_state"
         target += f" + {rows.start}" * bool(rows.start)
-        calls = [_start(target, None if gain else bias, count)]
+        calls = [start(target, None if gain else bias, count)]
         arguments = f"{x}, {target}, {count}, {columns}"
         if scale is not None:
             self.wanted.append("products_int8")
@@ -306,12 +321,12 @@ class _Writer:
             calls.append(f"@_add_products{'_bfloat16' * half}({weight}, {arguments});")
         if gain:
             self.wanted.append("layer_norm")
-            for start, end in ((0, 2 * hidden), (2 * hidden, 3 * hidden)):
-                if start >= rows.start and end <= rows.stop:  # the norm of both gates, and that of the candidate
-                    first = start - rows.start
+            for begin, end in ((0, 2 * hidden), (2 * hidden, 3 * hidden)):
+                if begin >= rows.start and end <= rows.stop:  # the norm of both gates, and that of the candidate
+                    first = begin - rows.start
                     place = f"{target} + {first}" if first else target
                     added = f"{bias} + {first}" if bias else "NULL"
-                    calls.append(f"@_layer_norm({place}, {gain} + {first}, {added}, 1e-05f, {end - start});")
+                    calls.append(f"@_layer_norm({place}, {gain} + {first}, {added}, 1e-05f, {end - begin});")
         return calls
 
 
@@ -321,13 +336,6 @@ static @@_INLINE void @_add(const float *x, const float *y, float *sum, size_t c
     for (i = 0; i < count; ++i) sum[i] = x[i] + y[i];
 }
 """
-
-
-def _start(target: str, bias: str | None, count: int) -> str:
-    """The call that gives the sums their first values."""
-    if bias is None:
-        return f"memset({target}, 0, {count} * sizeof(float));"
-    return f"memcpy({target}, {bias}, {count} * sizeof(float));"
 
 
 def _kind(one: Linear | Norm | Activation) -> str:

@@ -1,0 +1,157 @@
+"""The step of a layer in which the gates of some units follow their products at once.
+
+The weights lie in the order in which they are read: those of some units together, for r, z and n. So the gates, which wait for
+one another, are computed while the products of the next units fill the time, and sums need no memory between them.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..facts.quantization import Stored
+from .arrays import ConstantTable
+from .operations import Direction, Recurrence
+
+UNITS = 16
+"""Units whose gates follow their products. Of fewer, each number of the state would serve too few rows."""
+AT_ONCE = 32
+"""In layers of so many units all gates follow all products: of two halves, the second would not fill the time of the first."""
+APART = (8, 16)
+"""In layers of so many units, which are one register, the products for r come first: n waits for it longest."""
+
+TURN = "    uint32_t turn; /* from which end the next step reads the weights, of which the cache may hold the last ones */\n"
+_STEP = """
+/* The states next[<hidden>] of some units after a step that reads x[<inputs>] and the state h[<hidden>]. The products with the
+   state are added to those with the input, but for n, whose sums r keeps apart. */
+static @@_INLINE void <name>_units(
+        const float *x, const float *h, float *next, size_t first, size_t units<rounded>) {
+    float a[<rows>], b[<rows>];
+    <start>
+    <from_input>
+    memcpy(b, a, 2 * units * sizeof(float));
+    <start_n>
+    <from_state>
+    @_<gates>(a + 2 * units, b, h + first, next + first, units);
+}
+
+/* The state h[<hidden>] after a step that reads x[<inputs>]. */
+static inline void <name>(const float *x, float *h<turn>) {
+<round><walk>}
+"""
+_ROUND = """\
+    uint32_t x_rounded[@@_WIDEST], h_rounded[@@_WIDEST];
+    const float x_unit = @_round(x, x_rounded, <inputs>), h_unit = @_round(h, h_rounded, <hidden>);
+"""
+_ALL = "    <name>_units(x, h, h, 0, <hidden><given>);\n"
+_WALK = """\
+    @@_ALIGNED float next[<hidden>];
+    size_t i;
+    for (i = 0; i < <whole>; i += <units>)
+        <name>_units(x, h, next, from_the_end ? <whole> - <units> - i : i, <units><given>);
+<rest>    memcpy(h, next, sizeof next);
+"""
+_REST = "    <name>_units(x, h, next, <whole>, <left><given>);\n"
+
+
+class Step(NamedTuple):
+    """Functions in C, and the columns of their widest matrix of int8."""
+
+    text: str
+    widest: int
+
+
+def grouped(gru: Recurrence) -> bool:
+    """Whether gates can follow the products of their units: nothing needs those of all units first."""
+    return gru.reset == "after" and gru.layers[0][0].gain_ih is None
+
+
+def takes_turns(gru: Recurrence) -> bool:
+    """Whether a layer reads its weights from either end in turns: what the last step used last may still be cached."""
+    return grouped(gru) and gru.hidden > AT_ONCE
+
+
+def step_of_units(gru: Recurrence, own: Direction, name: str, gates: str, constants: ConstantTable) -> Step:
+    """The step of one direction of one layer, whose constants are added to the table."""
+    hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
+    turns, int8 = takes_turns(gru), gru.weights == "int8"
+    units = UNITS if turns else hidden
+    order = torch.cat([part + gate * hidden for part in torch.arange(hidden).split(units) for gate in range(3)])
+    both = _bias(own, hidden)
+    bias = constants.add_vector(f"{name}_bias", None if both is None else both[order])
+    last = constants.add_vector(f"{name}_bias_n", None if own.bias_hh is None else own.bias_hh[2 * hidden :])
+    apart = (0, 2, 1) if hidden in APART else None
+    places = {
+        "walk": _WALK if turns else _ALL,
+        "rest": _REST * (hidden % units > 0),
+        "round": _ROUND * int8,
+        "given": ", x_rounded, x_unit, h_rounded, h_unit" * int8,
+        "rounded": ", const uint32_t *x_rounded, float x_unit, const uint32_t *h_rounded, float h_unit" * int8,
+        "start": start("a", bias and f"{bias} + 3 * first", "3 * units"),
+        "from_input": _product(
+            constants, f"{name}_weight_ih", _in_order(own.weight_ih, order), ("x", "a", 3 * units), None
+        ),
+        "start_n": start("b + 2 * units", last and f"{last} + first", "units"),
+        "from_state": _product(
+            constants, f"{name}_weight_hh", _in_order(own.weight_hh, order), ("h", "b", 3 * units), apart
+        ),
+        "gates": gates,
+        "turn": ", size_t from_the_end" * turns,
+        "rows": str(3 * units),
+        "units": str(units),
+        "whole": str(hidden // units * units),
+        "left": str(hidden % units),
+        "inputs": str(inputs),
+        "hidden": str(hidden),
+        "name": name,
+    }
+    text = _STEP
+    for place, words in places.items():
+        text = text.replace(f"<{place}>", words)
+    return Step(text, max(inputs, hidden) if int8 else 0)
+
+
+def _in_order(stored: Stored, rows: Tensor) -> Stored:
+    return Stored(stored.values[rows], None if stored.scale is None else stored.scale[rows])
+
+
+def _product(
+    constants: ConstantTable, name: str, stored: Stored, call: tuple[str, str, int], gates: tuple[int, ...] | None
+) -> str:
+    """The calls for the products of some units.
+
+    call: the names of what is multiplied and of the sums, and the rows of a block.
+    gates: one call for each, in this order; None: one for all.
+    """
+    x, sums, rows = call
+    columns = stored.values.shape[1]
+    weight, scale = constants.add_matrix(name, stored, rows if gates is None else rows // 3)
+    words = -(-columns * stored.values.element_size() // 4)
+    ending = {4: "", 2: "_bfloat16", 1: "_int8"}[stored.values.element_size()]
+    rounded = f"{x}, {x}_rounded, {x}_unit" if scale else x
+    calls = []
+    for gate in gates or (0,):
+        at = f" + {gate} * units" if gate else ""
+        first = f"(3 * first{at})" if at else "3 * first"
+        scales = f"{scale} + {first}, " if scale else ""
+        count = "3 * units" if gates is None else "units"
+        calls.append(
+            f"@_add_rows{ending}({weight} + {first} * {words}, {scales}{rounded}, {sums}{at}, {count}, {columns});"
+        )
+    return "\n    ".join(calls)
+
+
+def _bias(own: Direction, hidden: int) -> Tensor | None:
+    """[3H] for the sums of r and z, and for the input's part of n."""
+    if own.bias_hh is None:
+        return own.bias_ih
+    gates = own.bias_hh.clone()
+    gates[2 * hidden :] = 0
+    return gates if own.bias_ih is None else own.bias_ih + gates
+
+
+def start(target: str, bias: str | None, count: int | str) -> str:
+    """The call that gives sums their first values."""
+    if bias is None:
+        return f"memset({target}, 0, {count} * sizeof(float));"
+    return f"memcpy({target}, {bias}, {count} * sizeof(float));"
