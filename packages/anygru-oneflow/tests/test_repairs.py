@@ -1,5 +1,6 @@
 """What programs met beside the GRU: each value is what OneFlow 0.9.0 gave on the CPU."""
 
+import contextlib
 from types import ModuleType
 from typing import Any
 
@@ -116,6 +117,53 @@ def test_steps_that_save_nothing_serve_again() -> None:
         (z * 3).sum().backward()
 
 
+SERVING: dict[str, tuple[Any, bool]] = {
+    "number": (lambda x: 1 - (-x * 2 / 4 - 1), True),
+    "twice": (lambda x: x + x, True),
+    "shape": (lambda x: x.clone().view(1, 2).unsqueeze(0).flip(0), True),
+    "sum": (lambda x: x.sum(), False),
+    "behind": (lambda x: (x.sum() + 1) * 2, False),
+    "slice": (lambda x: x[:1], False),
+    "join": (lambda x: flow.cat([x, x]), False),
+}
+
+
+@pytest.mark.parametrize(("function", "serves"), SERVING.values(), ids=SERVING.keys())
+def test_some_results_serve_backward_twice(function: Any, serves: bool) -> None:
+    y = function(flow.tensor([1.0, -2.0], requires_grad=True))
+    y.backward(flow.ones_like(y))
+    with contextlib.nullcontext() if serves else pytest.raises(RuntimeError, match="released"):
+        y.backward(flow.ones_like(y))
+
+
+REFUSED: dict[str, tuple[Any, type[Exception]]] = {
+    "iter": (lambda: list(flow.tensor(1.0)), RuntimeError),
+    "norm": (lambda: flow.linalg.norm(flow.ones(2, 2), 2), NotImplementedError),
+    "norm of two axes": (lambda: flow.linalg.norm(flow.ones(2, 2, 2), ord=0, dim=(0, 1)), NotImplementedError),
+    "matrix_norm": (lambda: flow.linalg.matrix_norm(flow.ones(2, 2), "nuc"), NotImplementedError),
+    "momentum": (lambda: nn.BatchNorm1d(1, momentum=None)(flow.ones(2, 1)), TypeError),
+}
+
+
+@pytest.mark.parametrize(("function", "kind"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused(function: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        function()
+
+
+def test_a_static_scale_stays() -> None:
+    with pytest.MonkeyPatch.context() as patch:  # as on a machine with a GPU
+        patch.setattr(torch.cuda, "is_available", lambda: True)
+        patch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+        scaler = flow.amp.StaticGradScaler(4.0)
+    layer = nn.Linear(1, 1)
+    optimizer = flow.optim.SGD(layer.parameters(), lr=1.0)
+    scaler.scale((layer(flow.ones(1, 1)) * float("inf")).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 4.0
+
+
 def test_an_error_inside_backward_stays_that_error() -> None:
     x = flow.ones(2, requires_grad=True)
     y = x.exp()
@@ -129,6 +177,10 @@ def test_an_error_inside_backward_stays_that_error() -> None:
 
 
 def test_small_differences() -> None:
+    assert flow.zeros(2, dtype=flow.uint8).fill_(300).tolist() == [44, 44]
+    assert len(flow.tensor(1.0)) == 0
+    assert nn.LSTM(1, 1, 1, 1, 1).batch_first is nn.RNN(1, 1, 1, 1, 1).batch_first is True
+    assert flow.linalg.norm(flow.ones(2, 2), 1).item() == flow.linalg.norm(flow.ones(2, 2), "fro").item() == 2.0
     layer = nn.BatchNorm1d(3)
     assert layer(flow.tensor([[1.0, 2.0, 4.0]])).tolist() == [[0.0, 0.0, 0.0]]
     nn.utils.clip_grad_value_(nn.Linear(2, 2).parameters(), 1.0)

@@ -20,7 +20,10 @@ class GradScaler(torch.amp.GradScaler):
 
 
 class StaticGradScaler(GradScaler):
-    """A scale that stays."""
+    """A scale that stays, also after a step of infinite gradients."""
 
     def __init__(self, scale_factor: float) -> None:
         super().__init__(scale_factor, growth_interval=2**31 - 1)
+
+    def update(self, new_scale: float | torch.Tensor | None = None) -> None:
+        super().update(self.get_scale() if new_scale is None else new_scale)

@@ -118,6 +118,11 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Any:
     return torch.Tensor.masked_fill_(input, mask.bool(), stored(value, torch_dtype(input)))
 
 
+def fill_(self: Tensor, value: Any) -> Any:
+    """Put the value everywhere, as the type stores it."""
+    return torch.Tensor.fill_(self, stored(value, torch_dtype(self)))
+
+
 def masked_select(input: Tensor, mask: Tensor) -> Any:
     """The values where the mask, of any type, is not zero."""
     return torch.masked_select(input, mask.bool())
@@ -228,7 +233,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, softmax, log_softmax, copy_, allclose, masked_fill, masked_fill_, masked_select,
+    sort, argsort, softmax, log_softmax, copy_, allclose, fill_, masked_fill, masked_fill_, masked_select,
     flatten, narrow, nonzero, topk, flip, roll, unfold,
 )  # fmt: skip
 for _function in _functions:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
 import torch
 
 from .arithmetic import add, mul
@@ -107,6 +108,10 @@ def norm_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
         if name == "matrix_norm" and isinstance(keywords.get("dim"), int):
             raise TypeError(f"linalg.matrix_norm(): dim must be two dimensions, got {keywords['dim']}")
         _refuse_whole_numbers(name, input, keywords.get("dtype"))
+        order, dim = (*arguments, *(keywords.get(option) for option in ("ord", "dim")[len(arguments) :]))[:2]
+        axes = {"matrix_norm": 2, "vector_norm": 1}.get(name, input.dim() if dim is None else np.size(dim))
+        if axes == 2 and order not in (None, "fro", 1, -1, math.inf, -math.inf):
+            raise NotImplementedError(f"linalg.matrix_norm(): ord is 'fro', 1, -1, inf or -inf, got {order!r}")
         return function(input, *map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
 
     return call

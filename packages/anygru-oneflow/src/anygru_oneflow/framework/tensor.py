@@ -30,8 +30,35 @@ _REQUIRES_GRAD: Any = torch.Tensor.requires_grad
 
 # The mark on a step of the autograd graph from which backward() began, and which does not serve again.
 # torch refuses a second backward() only where a step has saved something, and sums, slices and joins save nothing there; 0.9.0
-# refuses them, too (recorded). The mark also stops `x + 1` and `-x`, which 0.9.0 lets pass.
+# refuses them, too (recorded).
 _SPENT = "oneflow: released"
+
+# The steps that serve again in 0.9.0 where torch lets them (recorded).
+_SERVING = frozenset(
+    (
+        "Add",
+        "Sub",
+        "Rsub",
+        "Neg",
+        "Mul",
+        "Div",
+        "View",
+        "UnsafeView",
+        "ReshapeAlias",
+        "Clone",
+        "ToCopy",
+        "Unsqueeze",
+        "Flip",
+        "Roll",
+        "Triu",
+        "Tril",
+        "Cumsum",
+        "ConstantPadNd",
+        "Floor",
+        "Sign",
+        "Alias",
+    )  # fmt: skip
+)
 
 _TYPE_NAMES = {
     torch.float32: "Float",
@@ -122,8 +149,13 @@ class Tensor(OverProcesses):
     def __array__(self, dtype: Any = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype=dtype)
 
+    def __len__(self) -> int:
+        return self.shape[0] if self.dim() else 0  # recorded in 0.9.0, where torch raises
+
     def __iter__(self) -> Iterator[Any]:
-        if isinstance(self, DTensor) and self.dim():
+        if not self.dim():
+            raise RuntimeError("select() cannot be applied to a 0-dim tensor.")
+        if isinstance(self, DTensor):
             return (self[number] for number in range(len(self)))
         return super().__iter__()
 
@@ -173,7 +205,7 @@ class Tensor(OverProcesses):
             super().backward(gradient, retain_graph or create_graph, create_graph)
         except RuntimeError as error:
             raise _released() if is_release(error) else error from None
-        if step is not None and not (retain_graph or create_graph):
+        if step is not None and not (retain_graph or create_graph) and _serves_once(step):
             step.metadata[_SPENT] = True
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
@@ -227,6 +259,21 @@ class Tensor(OverProcesses):
             raise RuntimeError("a global tensor is saved by oneflow.save(..., global_dst_rank=0)")
         values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
         return _rebuilt, (isinstance(self, Parameter), values, self.requires_grad)
+
+
+def _serves_once(last: Any) -> bool:
+    """Whether backward() from this step meets one that 0.9.0 releases, behind steps that serve again."""
+    seen, open_steps = set(), [last]
+    while open_steps:
+        step = open_steps.pop()
+        name = step.name().rstrip("0123456789").removesuffix("Backward")
+        if name in _SERVING:
+            before = {following for following, _ in step.next_functions if following is not None} - seen
+            seen |= before
+            open_steps += before
+        elif not name.endswith("AccumulateGrad"):
+            return True
+    return False
 
 
 def _released() -> RuntimeError:

@@ -223,6 +223,8 @@ def batch_norm(
 
     Of float64, too, OneFlow 0.9.0 keeps `eps` and what remains of the running statistics as float32 (recorded).
     """
+    if momentum is None:  # torch's average of all batches, which OneFlow has not
+        raise TypeError("normalization(): momentum must be a float, got None")
     # Its kernel takes the share that remains, torch's the share that is new.
     changed, bound = 1 - float(np.float32(1 - momentum)), float(np.float32(eps))
     return torch.batch_norm(input, weight, bias, running_mean, running_var, training, changed, bound, False)

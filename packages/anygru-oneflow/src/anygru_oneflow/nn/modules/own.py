@@ -23,11 +23,8 @@ NORM = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_r
 def _batch_norm(layer: type[torch.nn.Module]) -> Any:
     """A batch normalization of torch that also trains on a single value a channel, and takes global tensors."""
     adopted = adopt(layer, shown=NORM)
-    forward = adopted.forward
 
     def call(self: Any, input: Tensor) -> Tensor:
-        if self.momentum is None:  # torch's average of all batches, which OneFlow has not
-            return forward(self, input)
         self._check_input_dim(input)
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)

@@ -87,9 +87,26 @@ def _global_cell(cell: Any) -> Any:
     return cell
 
 
+_OPTIONS = ("bias", "batch_first", "dropout", "bidirectional", "proj_size", "device", "dtype")
+
+
+def _with_flags(make: Callable[..., None]) -> Callable[..., None]:
+    """A constructor of a recurrent layer in OneFlow's order of arguments; any truth value is a flag (recorded, 0.9.0)."""
+
+    @wraps(make)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        named = dict(zip(_OPTIONS, args[3:], strict=False)) | kwargs
+        flags = {name: bool(named[name]) for name in _OPTIONS[:2] if name in named}  # torch refuses what is no bool
+        make(self, *map(plain, args[:3]), **{name: plain(value) for name, value in (named | flags).items()})
+
+    return call
+
+
 RNNBase = adopt(torch.nn.RNNBase)
 RNN = _global_too(adopt(torch.nn.RNN, base=RNNBase))
 LSTM = _global_too(adopt(torch.nn.LSTM, base=RNNBase))
+for _layer in (RNN, LSTM):
+    _layer.__init__ = _with_flags(_layer.__init__)
 RNNCellBase = adopt(torch.nn.RNNCellBase)
 
 
@@ -173,12 +190,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
         RuntimeError: input or hx of another size; local tensors among global ones.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # torch refuses what is no bool.
-        flags = {3: "bias", 4: "batch_first"}  # any truth value does
-        given = [bool(value) if place in flags else plain(value) for place, value in enumerate(args)]
-        named = {name: bool(value) if name in flags.values() else plain(value) for name, value in kwargs.items()}
-        super().__init__(*given, **named)
+    __init__ = _with_flags(torch.nn.GRU.__init__)
 
     def check_input(self, input: torch.Tensor, batch_sizes: torch.Tensor | None) -> None:
         expected = 3 if batch_sizes is None else 2
