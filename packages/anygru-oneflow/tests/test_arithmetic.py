@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ def test_an_accuracy_counter_keeps_its_type() -> None:
             flow.float32,
             [0.6666666865348816, 1.3333333730697632],
         ),
+        (flow.ones(1).atan2(flow.tensor(1.0, dtype=flow.float64)), flow.float64, [math.pi / 4]),
+        (flow.ones(2).cumsum(0, dtype=flow.float16), flow.float32, [1, 2]),
+        (flow.ones(2, dtype=flow.int32).cumsum(0, dtype=flow.float32), flow.float32, [1, 2]),
         (flow.tensor([1, 2, 3]) >= flow.tensor(1.5), flow.bool, [True, True, True]),
         (FLAGS - flow.tensor([True, True]), flow.bool, [False, False]),
         (FLAGS / flow.tensor([False, True]), flow.bool, [True, False]),

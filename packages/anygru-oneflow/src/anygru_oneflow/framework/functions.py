@@ -32,7 +32,7 @@ from .tensor import Tensor
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
-    "LongTensor", "arange", "as_tensor", "cast", "contiguous",
+    "LongTensor", "arange", "as_tensor", "atan2", "cast", "contiguous",
     "cumprod", "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
     "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "iinfo", "index_add_", "is_tensor",
     "linspace", "local_to_global", "logspace", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
@@ -260,6 +260,14 @@ def is_tensor(input: Any) -> bool:
     return isinstance(input, Tensor)
 
 
+def atan2(input: Any, other: Any) -> Any:
+    """The angle of (other, input), in the type of both: one without dimensions counts here (recorded in 0.9.0)."""
+    if isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
+        common = torch.promote_types(torch_dtype(input), torch_dtype(other))
+        input, other = input.to(common), other.to(common)
+    return torch.atan2(input, other)
+
+
 cumprod = translated(torch.cumprod)
 finfo = translated(torch.finfo)
 iinfo = translated(torch.iinfo)
@@ -325,3 +333,4 @@ def get_default_dtype() -> dtype:
 
 for _maker in (new_empty, new_full, new_ones, new_tensor, new_zeros):
     setattr(Tensor, _maker.__name__, _maker)
+Tensor.atan2 = atan2  # type: ignore[method-assign]

@@ -112,9 +112,9 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Any:
-    """The sums up to each value; a type of whole numbers does not change that of floating point (recorded in 0.9.0)."""
-    keeps = dtype is not None and not dtype.is_floating_point and torch_dtype(input).is_floating_point
-    return torch.cumsum(input, dim, dtype=None if keeps else plain(dtype))
+    """The sums up to each value; `dtype` makes the type wider and never smaller (recorded in 0.9.0)."""
+    wanted = None if dtype is None else torch.promote_types(torch_dtype(input), plain(dtype))
+    return torch.cumsum(input, dim, dtype=wanted)
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False) -> Any:
