@@ -60,6 +60,14 @@ def test_an_unused_part_of_a_split_has_zeros():
     assert values(paddle.grad(used.sum(), [x, other])) == [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0]]
 
 
+def test_grad_keeps_the_graph():
+    x = leaf(2.0)
+    y = x * x * x
+    assert values([*paddle.grad(y, x, retain_graph=False), *paddle.grad(y, x, retain_graph=False)]) == [[12.0], [12.0]]
+    y.backward()
+    assert values([x.grad]) == [[12.0]]
+
+
 def test_a_used_graph_is_told_apart_from_a_changed_tensor():
     x = leaf(1.0)
     y = x * x

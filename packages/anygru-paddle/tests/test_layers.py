@@ -74,6 +74,22 @@ def test_errors(call, error):
     assert caught.type is error
 
 
+def test_modes_do_not_call_the_sublayers():
+    class Own(nn.Layer):
+        def train(self):
+            raise AssertionError
+
+    net = nn.Sequential(nn.Sequential(Own()))
+    net.eval()
+    assert [layer.training for layer in net.sublayers(include_self=True)] == [False] * 3
+    net.train()
+    assert [layer.training for layer in net.sublayers(include_self=True)] == [True] * 3
+
+
+def test_a_parameter_of_float_is_of_double_precision():
+    assert nn.Layer().create_parameter([1], dtype="float").dtype == paddle.float64
+
+
 def test_no_super_init():
     class Late(nn.Layer):
         def __init__(self):

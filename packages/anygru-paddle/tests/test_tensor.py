@@ -27,6 +27,7 @@ def test_facts():
 
 I64, F32 = paddle.to_tensor([1, 2]), paddle.to_tensor([1.5, 2.5])
 F64, BOOL = paddle.to_tensor([1.5, 2.5], dtype="float64"), paddle.to_tensor([True, False])
+PAIRS = paddle.to_tensor([[1, 1], [2, 2]])
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,8 @@ F64, BOOL = paddle.to_tensor([1.5, 2.5], dtype="float64"), paddle.to_tensor([Tru
         (lambda: paddle.arange(3), "int64", [0, 1, 2]),
         (lambda: paddle.exp(I64), "float32", [np.e, np.e**2]),
         (lambda: F32 == 2.5, "bool", [False, True]),
+        (lambda: paddle.unique_consecutive(PAIRS, return_inverse=True)[1], "int64", [0, 0, 1, 1]),
+        (lambda: paddle.unique_consecutive(PAIRS, return_counts=True)[1], "int64", [2, 2]),
     ],
 )
 def test_dtypes_of_results(compute, dtype, values):

@@ -7,7 +7,7 @@ import torch
 
 from anygru.extend import not_covered
 
-from ..framework.dtype import as_dtype, bfloat16, dtype, float16, float32, float64
+from ..framework.dtype import as_dtype, bfloat16, float16, float32, float64
 from ..nn.initializer import initializer as init
 from ..tensor.operation import wrap
 from . import unique_name
@@ -69,7 +69,7 @@ def create_parameter(
     initializer = attr.initializer
     if initializer is None:
         initializer = init.global_initializer(is_bias) or default_initializer
-    kind = _dtype_of(wanted)
+    kind = as_dtype(wanted)
     if initializer is None:
         if kind not in _FLOATS:
             raise TypeError(
@@ -94,10 +94,6 @@ def create_parameter(
     )
     initializer(parameter)
     return parameter
-
-
-def _dtype_of(wanted: Any) -> dtype:
-    return float32 if isinstance(wanted, str) and wanted == "float" else as_dtype(wanted)
 
 
 class LayerHelper:

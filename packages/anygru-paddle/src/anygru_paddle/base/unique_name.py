@@ -7,8 +7,6 @@ from typing import Any
 
 __all__ = ["generate", "generate_with_ignorable_key", "guard", "switch"]
 
-__all__ = ["generate", "generate_with_ignorable_key", "guard", "switch"]
-
 
 class UniqueNameGenerator:
     """Counts each key from 0; `prefix` stands before every name."""

@@ -8,7 +8,7 @@ import torch
 from anygru.extend import is_release
 
 
-def run_engine(run: Callable[[], Any], roots: Iterable[torch.Tensor]) -> Any:
+def run_engine(run: Callable[[], Any]) -> Any:
     """Call torch's engine; Paddle's SystemError where the graph has been used and released."""
     try:
         return run()
@@ -86,4 +86,4 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
             seeds.append(weight)
     if not used:
         return
-    run_engine(lambda: torch.autograd.backward(used, seeds, retain_graph), used)
+    run_engine(lambda: torch.autograd.backward(used, seeds, retain_graph))

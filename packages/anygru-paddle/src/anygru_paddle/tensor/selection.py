@@ -209,7 +209,6 @@ def unique_consecutive(
     name: str | None = None,
 ) -> Any:
     """The elements without repetitions of the one before."""
-    out = torch.unique_consecutive(x.detach(), return_inverse, return_counts, axis)
-    if isinstance(out, torch.Tensor):
-        return out
-    return (out[0], *(each.to(torch_dtype(dtype)) for each in out[1:]))
+    out, inverse, counts = torch.unique_consecutive(x.detach(), True, True, axis)
+    wanted = [torch.flatten(inverse)] * return_inverse + [counts] * return_counts
+    return (out, *(each.to(torch_dtype(dtype)) for each in wanted)) if wanted else out

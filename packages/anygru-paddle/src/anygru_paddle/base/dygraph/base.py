@@ -74,7 +74,7 @@ def grad(
     Args:
         outputs, inputs: tensors or lists of them.
         grad_outputs: weights of the outputs, None for ones.
-        retain_graph: False frees the graph; it is kept unless given.
+        retain_graph: changes nothing: the graph is kept, with False too (recorded, 2.6.2).
         create_graph: make the result differentiable.
         only_inputs: must be True.
         allow_unused: None for an input that outputs do not depend on, instead of an error.
@@ -102,9 +102,8 @@ def grad(
             gradients = run_engine(
                 lambda: torch.autograd.grad(
                     [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used],
-                    True if retain_graph is None else retain_graph, create_graph, allow_unused=True,
-                ),
-                [y for y, _ in used],
+                    True, create_graph, allow_unused=True,
+                )
             )  # fmt: skip
         steps = reached([y for y, _ in used], walls) if walls or any(each is None for each in gradients) else None
         for place, gradient in zip(places, gradients, strict=True):

@@ -270,10 +270,10 @@ class Layer(torch.nn.Module):
 
     def train(self, mode: bool = True) -> None:  # type: ignore[override]
         """Set this layer and all below it to training; torch calls it with a mode."""
-        self.training = tracer._train_mode = mode
-        for layer in self._modules.values():
-            if layer is not None:
-                layer.train(mode)
+        tracer._train_mode = mode
+        # Sublayers' own `train` and `eval` are not called, unlike in torch (recorded, 2.6.2).
+        for layer in self.modules():
+            layer.training = mode
 
     def eval(self) -> None:  # type: ignore[override]
         """Set this layer and all below it to evaluation."""
