@@ -1,7 +1,10 @@
 """`Profiler`: when to record, timings of steps, and the record itself by `torch.profiler`."""
 
+import os
+import socket
 import time
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -45,8 +48,9 @@ def export_chrome_tracing(dir_name: str, worker_name: str | None = None) -> Call
     Path(dir_name).mkdir(parents=True, exist_ok=True)
 
     def write(profiler: "Profiler") -> None:
-        name = worker_name or f"host_pid{torch.initial_seed() % 100000}"
-        profiler.export(str(Path(dir_name) / f"{name}_step{profiler.step_num}.json"))
+        name = worker_name or f"host_{socket.gethostname()}pid_{os.getpid()}"
+        now = datetime.now().strftime("%Y_%m_%d_%H_%M_%S_%f")  # local time, as 2.6.2 names its files
+        profiler.export(str(Path(dir_name) / f"{name}_time_{now}.paddle_trace.json"))
 
     return write
 

@@ -14,9 +14,6 @@ SortedKeys = Enum(
     start=0,
     module=__name__,
 )
-_VIEWS = (
-    "DeviceView OverView ModelView DistributedView KernelView OperatorView MemoryView MemoryManipulationView UDFView"
-)
 SummaryView = Enum(
     "SummaryView",
     [

@@ -49,17 +49,14 @@ def cast(x: torch.Tensor, dtype: DTypeLike) -> torch.Tensor:
 
 
 def _reshaped(x: torch.Tensor, shape: Shape) -> list[int]:
-    """A shape with its zeros replaced by the lengths of `x` at the same places; -1 is 0 for a tensor without elements."""
+    """A shape with its zeros replaced by the lengths of `x` at the same places."""
     sizes = as_sizes(shape)
-    empty = torch.Tensor.numel(x) == 0
-    if 0 in sizes and (not empty or -1 in sizes):
+    if 0 in sizes and (torch.Tensor.numel(x) or -1 in sizes):
         for axis, size in enumerate(sizes):
             if size == 0:
                 if axis >= x.ndim:
                     raise ValueError(f"(InvalidArgument) reshape(): shape[{axis}] is 0 but x has {x.ndim} axes")
                 sizes[axis] = int(x.shape[axis])
-    if empty and sizes.count(-1) == 1 and 0 not in sizes:
-        sizes[sizes.index(-1)] = 0
     return sizes
 
 
