@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import anygru_paddle as paddle
-from anygru_paddle import nn
+from anygru_paddle import nn, optimizer
+from anygru_paddle.distribution import Laplace
 from anygru_paddle.framework.dtype import single
 from anygru_paddle.nn import functional as F
 from anygru_paddle.nn import initializer
+from anygru_paddle.regularizer import L1Decay
 
 
 def double(*values):
@@ -107,6 +109,17 @@ def test_dropout(double_by_default):
         (lambda: double(0.0, 0.0).exponential_(0.3), [8.42134998504149, 2.5619337109047122]),
         (lambda: initialized(initializer.Normal(0.1, 0.3)), [0.12134726690001793, 0.3468274199355651]),
         (lambda: initialized(initializer.TruncatedNormal(0.1, 0.3)), [0.4860805132497189, 0.1261089302918586]),
+        (lambda: initialized(initializer.NormalInitializer(0.1, 0.3, 3)), [-0.3075044929582518, 0.17871318989852514]),
+        (
+            lambda: initialized(initializer.TruncatedNormalInitializer(0.1, 0.3, 3)),
+            [0.14232058024588, -0.14233612984884],
+        ),
+        (lambda: initialized(initializer.UniformInitializer(0.1, 0.3, 3)), [0.2117532052431354, 0.13915275448432357]),
+        (lambda: initialized(initializer.XavierInitializer(seed=3)), [0.14394669404495408, -0.745223589215404]),
+        (lambda: initialized(initializer.XavierInitializer(False, seed=3)), [-0.9604972500231796, 0.18552875376056]),
+        (lambda: initialized(initializer.MSRAInitializer(seed=3)), [0.20357135591507713, -1.0539052495995695]),
+        (lambda: initialized(initializer.MSRAInitializer(False, seed=3)), [-1.3583482608519826, 0.2623772842687602]),
+        (lambda: Laplace(double(0.0, 0.0), double(1.0, 1.0)).rsample([1]), [1.8332579153428166, 0.07543296325209807]),
         (lambda: F.gumbel_softmax(double(0.0, 0.0), 0.7), [0.9465484568691954, 0.05345154313080452]),
         (lambda: F.alpha_dropout(double(1.0, 1.0, 1.0), 0.6), [1.92301860389748, -0.65811946130659, -0.65811946130659]),
     ],
@@ -118,6 +131,28 @@ def test_draws(draw, expected):
 
 def initialized(how):
     return paddle.create_parameter([2], "float64", default_initializer=how)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "expected"),
+    [
+        (optimizer.SGD, {"weight_decay": 0.1}, [0.9500999010000001, -1.990200099]),
+        (optimizer.Momentum, {"weight_decay": 0.1}, [0.9410998108092675, -1.972200188618528]),
+        (optimizer.Momentum, {"weight_decay": L1Decay(0.1)}, [0.9409998102384209, -2.0010001902384165]),
+        (optimizer.Adagrad, {}, [0.8500003332696581, -2.1499996667303423]),
+        (optimizer.Adamax, {}, [0.8473682267676571, -2.152631773232343]),
+        (optimizer.AdamW, {}, [0.8246762068630324, -2.1693267932709444]),
+        (optimizer.Lamb, {"lamb_weight_decay": 0.1, "epsilon": 1e-3}, [0.7319960065132098, -1.9131937169636961]),
+    ],
+)
+def test_optimizers(kind, options, expected):
+    parameter = initialized(initializer.Assign([1.0, -2.0]))
+    steps = kind(0.1, parameters=[parameter], **options)
+    for scale in (1e-6, 0.3):
+        (parameter * scale).sum().backward()
+        steps.step()
+        steps.clear_grad()
+    np.testing.assert_allclose(parameter.numpy(), expected, rtol=1e-13)
 
 
 def test_numbers_beyond_single_precision_are_infinite():

@@ -116,6 +116,7 @@ def test_state_keys_and_going_on():
         (lambda p: O.SGD(0.1), AttributeError),
         (lambda p: O.SGD(0.1, parameters=p), TypeError),
         (lambda p: O.SGD("fast", parameters=[p]), TypeError),
+        (lambda p: O.Adamax(None, parameters=[p]), AssertionError),
         (lambda p: O.Adam(0.1, beta1=1.5, parameters=[p]), ValueError),
         (lambda p: O.SGD(O.lr.StepDecay(0.1, 1), parameters=[p]).set_lr(0.1), RuntimeError),
     ],
@@ -277,7 +278,7 @@ def test_optimizer_arguments_of_the_wrong_kind():
         O.AdamW(0.1, weight_decay=3, parameters=parameters)
     with pytest.raises(KeyError, match="LR_Scheduler"):
         O.SGD(O.lr.StepDecay(0.1, 2), parameters).set_state_dict({})
-    assert O.SGD(0.1, parameters).minimize(paddle.ones([1])) == ([], [])
+    assert O.SGD(0.1, parameters).minimize(paddle.ones([1])) == O.SGD(0.1, []).minimize(paddle.ones([1])) == ([], [])
 
 
 def test_lamb_leaves_undecayed_updates_unscaled():

@@ -2,8 +2,6 @@
 
 import torch
 
-from .framework.dtype import single
-
 
 class WeightDecayRegularizer:
     """A term added to a parameter's gradient."""
@@ -23,7 +21,7 @@ class L1Decay(WeightDecayRegularizer):
 
     def gradient(self, parameter: torch.Tensor) -> torch.Tensor:
         """coeff * sign(parameter)."""
-        return torch.mul(torch.sign(parameter), single(self._coeff))
+        return torch.mul(torch.sign(parameter), self._coeff)
 
     def __str__(self) -> str:
         return f"L1Decay, coeff={self._coeff:f}"
@@ -37,7 +35,7 @@ class L2Decay(WeightDecayRegularizer):
 
     def gradient(self, parameter: torch.Tensor) -> torch.Tensor:
         """coeff * parameter."""
-        return torch.mul(parameter, single(self._coeff))
+        return torch.mul(parameter, self._coeff)
 
     def __str__(self) -> str:
         return f"L2Decay, coeff={self._coeff:f}"

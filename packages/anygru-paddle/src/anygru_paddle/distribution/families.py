@@ -103,7 +103,7 @@ class Laplace(_Located):
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
         """Draws that pass gradients to the parameters."""
-        eps = 2.22045e-16 if self.loc.dtype == "float64" else 1.19209e-07  # Paddle 2.6's own digits (read)
+        eps = 2.22045e-16 if plain(self.loc).dtype == torch.float64 else 1.19209e-07  # Paddle 2.6's own digits (read)
         u = self._uniform(shape, float(np.nextafter(-1, 1)) + eps / 2, 1.0 - eps / 2, self.loc)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 

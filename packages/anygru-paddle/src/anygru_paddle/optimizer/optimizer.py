@@ -85,11 +85,10 @@ class Optimizer:
         self._accumulators: dict[int, State] = {}  # by the identity of the parameter
         self._waiting: dict[str, Any] = {}
         given = list(parameters)
-        if not given:
-            raise ValueError("optimizer got an empty parameter list")
-        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+        grouped = bool(given) and isinstance(given[0], dict)
+        for group in given if grouped else [{"params": given}]:
             self._add_group(group)
-        self._param_groups = self._groups if isinstance(given[0], dict) else self._parameter_list
+        self._param_groups = self._groups if grouped else self._parameter_list
 
     def _add_group(self, group: dict[str, Any]) -> None:
         params = group["params"]
@@ -189,9 +188,13 @@ class Optimizer:
             for parameter, gradient in pairs:
                 regularizer = getattr(parameter, "regularizer", None) or default
                 if regularizer is not None:
-                    gradient = torch.add(gradient, regularizer.gradient(plain(parameter.detach())))
+                    gradient = torch.add(gradient, self._decay_term(regularizer, plain(parameter.detach())))
                 out.append((group, parameter, gradient))
         return out
+
+    def _decay_term(self, regularizer: WeightDecayRegularizer, parameter: torch.Tensor) -> torch.Tensor:
+        """What a regularizer adds to a gradient."""
+        return regularizer.gradient(parameter)
 
     def minimize(
         self,

@@ -8,7 +8,7 @@ import torch
 from ..base.framework import EagerParamBase
 from ..framework.dtype import single
 from ..nn.clip import ClipGradBase
-from ..regularizer import WeightDecayRegularizer
+from ..regularizer import L2Decay, WeightDecayRegularizer
 from . import rules
 from .lr import LRScheduler
 from .optimizer import Group, Optimizer
@@ -27,14 +27,16 @@ def _given(**values: object) -> None:
             raise ValueError(f"{name} is not set.")
 
 
-def _betas(beta1: Number, beta2: Number, epsilon: Number) -> tuple[float, float, float]:
-    """The numbers, or the values of one-element tensors.
+def _betas(rate: object, beta1: Number, beta2: Number, epsilon: Number) -> tuple[float, float, float]:
+    """The last three as numbers; one-element tensors are allowed.
 
     Raises:
         AssertionError: for None.
         ValueError: for a number that is not in its range.
     """
     values = []
+    if rate is None:
+        raise AssertionError("learning_rate should not be None")
     for name, value, end in (("beta1", beta1, 1.0), ("beta2", beta2, 1.0), ("epsilon", epsilon, None)):
         if value is None:
             raise AssertionError(f"{name} should not be None")
@@ -105,6 +107,12 @@ class Momentum(Optimizer):
         # A float32 attribute of Paddle's kernel: 0.9 is 0.89999998 for float64 parameters, too (recorded, 2.6.2).
         return {"mu": single(group.get("momentum", self._momentum)), "nesterov": nesterov}
 
+    def _decay_term(self, regularizer: WeightDecayRegularizer, parameter: torch.Tensor) -> torch.Tensor:
+        # This kernel adds an L2Decay itself, by a float32 attribute (recorded, 2.6.2).
+        if isinstance(regularizer, L2Decay):
+            return torch.mul(parameter, single(regularizer._coeff))
+        return super()._decay_term(regularizer, parameter)
+
     def _treated(self, params_grads: Any) -> Any:
         steps = super()._treated(params_grads)
         if self._rescale_grad == 1.0:
@@ -141,7 +149,7 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        return {"epsilon": self._epsilon}
+        return {"epsilon": single(self._epsilon)}
 
     def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
         return torch.full_like(parameter, self._initial)
@@ -243,9 +251,7 @@ class Adam(Optimizer):
         use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
-        if learning_rate is None:
-            raise AssertionError("learning_rate should not be None")
-        self._beta1, self._beta2, self._epsilon = _betas(beta1, beta2, epsilon)
+        self._beta1, self._beta2, self._epsilon = _betas(learning_rate, beta1, beta2, epsilon)
         self._lazy_mode, self._use_multi_tensor = lazy_mode, use_multi_tensor
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
@@ -301,7 +307,7 @@ class AdamW(Adam):
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         wanted = self._apply_decay_param_fun
         decays = wanted is None or wanted(parameter.name)
-        return {**super()._options(parameter, group), "decay": float(group.get("weight_decay", self._coeff)) * decays}
+        return {**super()._options(parameter, group), "decay": single(group.get("weight_decay", self._coeff)) * decays}
 
     def _rate_factor(self, parameter: EagerParamBase, group: Group) -> float:
         factor = super()._rate_factor(parameter, group)
@@ -331,11 +337,11 @@ class Adamax(Optimizer):
         grad_clip: ClipGradBase | None = None,
         name: str | None = None,
     ) -> None:
-        self._beta1, self._beta2, self._epsilon = _betas(beta1, beta2, epsilon)
+        self._beta1, self._beta2, self._epsilon = _betas(learning_rate, beta1, beta2, epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        return {"beta1": single(self._beta1), "beta2": single(self._beta2), "epsilon": single(self._epsilon)}
+        return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": single(self._epsilon)}
 
 
 class Lamb(Optimizer):
@@ -367,14 +373,14 @@ class Lamb(Optimizer):
         always_adapt: bool = False,
         name: str | None = None,
     ) -> None:
-        self._beta1, self._beta2, self._epsilon = _betas(beta1, beta2, epsilon)
+        self._beta1, self._beta2, self._epsilon = _betas(learning_rate, beta1, beta2, epsilon)
         self._always_adapt = bool(always_adapt)
         self._decay, self._excluded = float(lamb_weight_decay), exclude_from_weight_decay_fn
         super().__init__(learning_rate, parameters, None, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         excluded = self._excluded is not None and self._excluded(parameter)
-        decay = 0.0 if excluded else self._decay
-        options = {"beta1": single(self._beta1), "beta2": single(self._beta2), "epsilon": self._epsilon}
+        decay = 0.0 if excluded else single(self._decay)
+        options = {"beta1": self._beta1, "beta2": self._beta2, "epsilon": single(self._epsilon)}
         # Paddle 2.6.2 does not scale the updates of parameters that do not decay (recorded).
         return {**options, "decay": decay if decay or self._always_adapt else None}

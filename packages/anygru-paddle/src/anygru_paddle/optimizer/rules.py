@@ -10,6 +10,8 @@ import math
 
 import torch
 
+from ..framework.dtype import single
+
 Ts = list[torch.Tensor]
 State = list[Ts]
 Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]  # the second from torch's functions on lists
@@ -97,8 +99,8 @@ def adam(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsi
 def adamax(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
     """D. Kingma, J. Ba, 2015, section 7.1. Epsilon is added to the old maximum; torch adds it to the new one."""
     moment, norm, power1 = state
-    _mean(moment, beta1, g)
-    _scale(norm, beta2)
+    _mean(moment, single(beta1), g)
+    _scale(norm, single(beta2))
     torch._foreach_add_(norm, epsilon)
     torch._foreach_maximum_(norm, torch._foreach_abs(g))
     torch._foreach_addcdiv_(p, moment, norm, [-lr / (1 - float(power)) for power in power1])
@@ -116,6 +118,7 @@ def lamb(
 ) -> None:
     """Adam scaled by the norms of parameter and update (Y. You and others, 2020); without `decay` it is not scaled."""
     first, second, power1, power2 = state
+    beta1, beta2 = single(beta1), single(beta2)
     _mean(first, beta1, g)
     _mean(second, beta2, g, g)
     root = torch._foreach_sqrt(torch._foreach_div(second, [1 - float(power) for power in power2]))

@@ -43,14 +43,18 @@ def _float_dtype(dtype: DTypeLike, operation_name: str) -> torch.dtype:
     return wanted
 
 
-def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> torch.Tensor:
+def _stream(seed: int) -> Generator:
+    return Generator.started_plainly(seed) if seed else default_generator
+
+
+def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
     """Numbers evenly from `low` to `high`, drawn as in Paddle 2.6.2 on a CPU (recorded)."""
-    return _shaped(default_generator.uniform(_count(sizes), single(low), single(high), _kind(dtype)), sizes, dtype)
+    return _shaped(_stream(seed).uniform(_count(sizes), single(low), single(high), _kind(dtype)), sizes, dtype)
 
 
-def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> torch.Tensor:
+def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
     """Normal numbers, drawn as in Paddle 2.6.2 on a CPU (recorded)."""
-    return _shaped(default_generator.normal(_count(sizes), single(mean), single(std), _kind(dtype)), sizes, dtype)
+    return _shaped(_stream(seed).normal(_count(sizes), single(mean), single(std), _kind(dtype)), sizes, dtype)
 
 
 @operation
@@ -59,11 +63,7 @@ def uniform(
 ) -> torch.Tensor:
     """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a stream of its own."""
     wanted = _float_dtype(dtype, "uniform")
-    if seed:
-        sizes = as_sizes(shape)
-        values = Generator.started_plainly(seed).uniform(_count(sizes), single(min), single(max), _kind(wanted))
-        return _shaped(values, sizes, wanted)
-    return uniform_values(as_sizes(shape), float(min), float(max), wanted)
+    return uniform_values(as_sizes(shape), float(min), float(max), wanted, seed)
 
 
 @operation
@@ -139,10 +139,7 @@ def gaussian(
 ) -> torch.Tensor:
     """Normal numbers; a `seed` other than 0 starts a stream of its own."""
     wanted, sizes = _float_dtype(dtype, "gaussian"), as_sizes(shape)
-    if not seed:
-        return normal_values(sizes, float(mean), float(std), wanted)
-    values = Generator.started_plainly(seed).normal(_count(sizes), single(mean), single(std), _kind(wanted))
-    return _shaped(values, sizes, wanted)
+    return normal_values(sizes, float(mean), float(std), wanted, seed)
 
 
 @operation
@@ -172,7 +169,6 @@ def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarra
     """For each draw the first place whose sum of weights reaches it; a place drawn goes away without replacement."""
     sums = sums / sums[-1]
     if replacement:
-        sums[-1] = 1
         return np.searchsorted(sums, draws)
     found = np.empty(len(draws), np.int64)
     for i, draw in enumerate(draws):

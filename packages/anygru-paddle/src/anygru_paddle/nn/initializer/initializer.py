@@ -8,7 +8,6 @@ import torch
 from anygru.extend import fans as fans_of
 
 from ...framework.dtype import single
-from ...tensor import random
 from ...tensor.random import normal_values, uniform_values
 from ...tensor.tensor import Tensor
 
@@ -22,6 +21,9 @@ __all__ = [
 
 class Initializer:
     """Fills a parameter. Subclasses give `values(shape, dtype)`; users may override `forward` or `__call__`."""
+
+    # A seed starts a stream of its own for each parameter: all of them get the same draws (recorded, 2.6.2).
+    _seed = 0
 
     def __call__(self, param: Tensor, block: object = None) -> Tensor:
         """Overwrite the values of `param`."""
@@ -174,7 +176,7 @@ class Uniform(Initializer):
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`."""
-        return uniform_values(shape, self._low, self._high, dtype)
+        return uniform_values(shape, self._low, self._high, dtype, self._seed)
 
 
 class UniformInitializer(Uniform):
@@ -183,10 +185,6 @@ class UniformInitializer(Uniform):
     def __init__(self, low: float = -1.0, high: float = 1.0, seed: int = 0) -> None:
         super().__init__(low, high)
         self._seed = seed
-
-    def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-        """New random values of `shape`; always the same ones if a seed was given."""
-        return random.uniform(shape, dtype, self._low, self._high, self._seed)
 
 
 class Normal(Initializer):
@@ -199,7 +197,7 @@ class Normal(Initializer):
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`."""
-        return normal_values(shape, self._mean, self._std, dtype)
+        return normal_values(shape, self._mean, self._std, dtype, self._seed)
 
 
 class NormalInitializer(Normal):
@@ -207,6 +205,7 @@ class NormalInitializer(Normal):
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(loc, scale)
+        self._seed = seed
 
 
 class TruncatedNormal(Normal):
@@ -215,7 +214,7 @@ class TruncatedNormal(Normal):
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`, by inverting the distribution function."""
         low = 0.5 * (1 + math.erf(-2 / math.sqrt(2)))
-        draws = uniform_values(shape, torch.finfo(dtype).tiny, 1.0, dtype).as_subclass(torch.Tensor)
+        draws = uniform_values(shape, torch.finfo(dtype).tiny, 1.0, dtype, self._seed).as_subclass(torch.Tensor)
         normal = math.sqrt(2) * torch.erfinv(2 * (low + (1 - 2 * low) * draws) - 1)
         return normal * single(self._std) + single(self._mean)
 
@@ -225,6 +224,7 @@ class TruncatedNormalInitializer(TruncatedNormal):
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(loc, scale)
+        self._seed = seed
 
 
 class XavierInitializer(Initializer):
@@ -233,7 +233,7 @@ class XavierInitializer(Initializer):
     def __init__(
         self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
     ) -> None:
-        self._uniform, self._fan_in, self._fan_out = uniform, fan_in, fan_out
+        self._uniform, self._fan_in, self._fan_out, self._seed = uniform, fan_in, fan_out, seed
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`."""
@@ -243,8 +243,8 @@ class XavierInitializer(Initializer):
         )
         if self._uniform:
             limit = math.sqrt(6.0 / both)
-            return uniform_values(shape, -limit, limit, dtype)
-        return normal_values(shape, 0.0, math.sqrt(2.0 / both), dtype)
+            return uniform_values(shape, -limit, limit, dtype, self._seed)
+        return normal_values(shape, 0.0, math.sqrt(2.0 / both), dtype, self._seed)
 
 
 class XavierUniform(XavierInitializer):
@@ -272,15 +272,17 @@ class MSRAInitializer(Initializer):
         negative_slope: float = 0,
         nonlinearity: str = "relu",
     ) -> None:
-        self._uniform, self._fan_in = uniform, fan_in
+        self._uniform, self._fan_in, self._seed = uniform, fan_in, seed
         self._negative_slope, self._nonlinearity = negative_slope, nonlinearity
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`."""
         fan_in = fans(shape)[0] if self._fan_in is None else self._fan_in
         std = calculate_gain(self._nonlinearity, self._negative_slope) / math.sqrt(fan_in)
-        limit = math.sqrt(3.0) * std
-        return uniform_values(shape, -limit, limit, dtype) if self._uniform else normal_values(shape, 0.0, std, dtype)
+        if self._uniform:
+            limit = math.sqrt(3.0) * std
+            return uniform_values(shape, -limit, limit, dtype, self._seed)
+        return normal_values(shape, 0.0, std, dtype, self._seed)
 
 
 class KaimingUniform(MSRAInitializer):
