@@ -236,3 +236,57 @@ def test_methods_that_are_not_covered_say_what_to_use():
     with pytest.raises(NotCoveredError, match=r"gradient .*SymbolBlock"):
         mx.sym.var("x").gradient(["x"])
     assert not hasattr(mx.sym.var("x"), "gradient")
+
+
+def test_moments_of_whole_numbers():
+    data = nd.array([[1, 2, 4], [7, -3, 5]], dtype="int32")
+    assert halves(nd.moments(data, axes=(1,), keepdims=True)) == [[[2], [3]], [[1], [18]]]
+    assert halves(nd.moments(-data, axes=(0, 1))) == [[-2], [10]]
+    assert {part.dtype for part in nd.moments(data, axes=(0,))} == {np.int32}
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "expected"),
+    [
+        ([[1, 1, 0], [1, 2, 0]], {}, [0.0, 2.798025]),
+        ([[1, 2, 0], [1, 2, 0]], {"data_lengths": [1, 2]}, [0.0, 2.798025]),
+    ],
+)
+def test_a_ctc_loss_for_which_the_steps_do_not_suffice_is_zero(labels, options, expected):
+    data = nd.array(np.repeat(np.arange(12.0).reshape(3, 1, 4) / 7, 2, axis=1))
+    given = {name: nd.array(value) for name, value in {"data_lengths": [2, 2], **options}.items()}
+    data.attach_grad()
+    with autograd.record():
+        loss = nd.CTCLoss(data, nd.array(labels), **given, use_data_lengths=True)
+    loss.backward()
+    assert loss.asnumpy().tolist() == pytest.approx(expected)
+    assert not data.grad[:, 0].asnumpy().any()
+    assert data.grad[0, 1].asnumpy().tolist() == pytest.approx([0.1992, -0.7702, 0.2651, 0.3058], abs=1e-4)
+
+
+def test_small_differences():
+    assert nn.Dropout(1.0)(nd.ones(2)).asnumpy().tolist() == [1, 1]  # outside of training
+    parts = nd._internal._split_v2(nd.arange(6).reshape((1, 6)), indices=(0, 2, 4))
+    assert halves(parts) == [[[0, 1]], [[2, 3]], [[4, 5]]]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        mx.np.array([3.0]) // 2
+    with pytest.warns(UserWarning, match="softmax_label"):
+        mx.mod.Module(mx.sym.var("data") * 2)
+    public = [getattr(nd, name) for name in dir(nd) if not name.startswith("_")]
+    assert not [found for found in public if callable(found) and not found.__doc__]
+
+
+def test_the_cursor_of_batches():
+    data = mx.io.NDArrayIter(np.arange(5), None, 2, last_batch_handle="roll_over")
+    found = []
+    for _ in range(2):
+        found.append([data.cursor, *(data.cursor for _ in data), data.cursor])
+        data.reset()
+    assert (found, data.cursor) == ([[-2, 0, 2, 4], [-3, -1, 1, 3, 5]], -2)
+    few = mx.io.NDArrayIter(np.arange(3), None, 5, last_batch_handle="roll_over")
+    assert not list(few)
+    few.reset()
+    assert few.next().data[0].asnumpy().tolist() == [0, 1, 2, 0, 1]
+    assert not list(few)
+    with pytest.raises(MXNetError, match="do not fill"):
+        few.reset()

@@ -136,8 +136,7 @@ class NDArrayIter(DataIter):
         self.data = _named(data, data_name, allow_empty=False)
         self.label = _named(label, label_name, allow_empty=True)
         self.num_data = len(self.data[0][1])
-        self.shuffle = shuffle
-        self.last_batch_handle = last_batch_handle
+        self.shuffle, self.last_batch_handle = shuffle, last_batch_handle
         self._left = np.empty(0, dtype="int64")
         self.idx, self._rows_of = np.arange(self.num_data), np.arange(self.num_data)
         self.reset()
@@ -170,14 +169,18 @@ class NDArrayIter(DataIter):
             np.random.shuffle(self.idx)
             self._rows_of = self._rows_of[self.idx]
         self._carried = len(self._left)
+        if self.batch_size > self.num_data + self._carried > self.num_data:
+            raise MXNetError(
+                f"NDArrayIter: {self._carried} and {self.num_data} rows do not fill a batch of {self.batch_size}"
+            )
         self._order = np.concatenate([self._left, self._rows_of])
         self._left = self._left[:0]
-        self._first = -self.batch_size
+        self.cursor = -self.batch_size - self._carried
 
     def iter_next(self) -> bool:
         """Go to the next batch; False if there is none."""
-        self._first += self.batch_size
-        rows = self._order[self._first : self._first + self.batch_size]
+        self.cursor += self.batch_size
+        rows = self._order[self.cursor + self._carried :][: self.batch_size]
         self._pad = self.batch_size - len(rows)
         if self._pad and self.last_batch_handle == "roll_over":
             self._left = rows
@@ -200,7 +203,7 @@ class NDArrayIter(DataIter):
 
         For the first batch of a pass: how many the pass before has left over, as MXNet 1.9.1 counts them (recorded).
         """
-        return self._pad or (0 if self._first else self._carried)
+        return self._pad or max(-self.cursor, 0)
 
 
 class CSVIter(NDArrayIter):
@@ -385,10 +388,7 @@ def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]
     Raises:
         TypeError: for anything but arrays, lists and dicts of them.
     """
-    if data is None:
-        data = []
-    if isinstance(data, (np.ndarray, NDArray)):
-        data = [data]
+    data = [] if data is None else [data] if isinstance(data, (np.ndarray, NDArray)) else data
     if isinstance(data, list):
         if not allow_empty and not data:
             raise AssertionError("data must hold at least one array")

@@ -72,7 +72,7 @@ class TopKAccuracy(GlobalMetric):
                 self._add(0, scores.shape[0])
                 self.sum_metric += float((order == wanted).sum())
                 continue
-            best = order[:, -min(self.top_k, scores.shape[1]) :]
+            best = order[:, -self.top_k :]
             self._add((best == wanted[:, None]).sum(), scores.shape[0])
 
 

@@ -87,8 +87,7 @@ class Module(BaseModule):
             if name not in arguments:
                 raise ValueError(f'You created Module with a name "{name}" that the symbol does not have: {arguments}')
         for name in self.label_names:
-            # Without a warning of the default name, which a symbol without labels lacks; MXNet 1.9.1 warns of it, too (seen).
-            if name not in arguments and name != "softmax_label":
+            if name not in arguments:
                 warnings.warn(
                     f'You created Module with label_names "{name}" that the symbol does not have', stacklevel=2
                 )

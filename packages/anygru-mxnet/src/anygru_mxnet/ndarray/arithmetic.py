@@ -171,6 +171,9 @@ def symmetric(name: str) -> Callable[[Any, Any], Any]:
         raise TypeError(f"type {type(lhs)} and {type(rhs)} not supported")
 
     function.__name__ = name
+    function.__doc__ = (
+        f"`{name}` element by element: of arrays that broadcast, of an array and a number, or of two numbers."
+    )
     return function
 
 

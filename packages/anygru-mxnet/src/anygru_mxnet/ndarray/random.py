@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..base import DtypeLike, Sizes, numeric_types
+from ..base import DtypeLike, MXNetError, Sizes, numeric_types
 from ..context import ContextLike
 from ..operators import OPERATORS
 from .array import call
@@ -49,6 +49,9 @@ def _draw(
             f"Distribution parameters must all have the same type, but got both {type(values[0])} and {type(other)}."
         )
     if out is not None:
+        wanted = (shape,) if isinstance(shape, int) else tuple(shape or ())
+        if wanted not in ((), out.shape):
+            raise MXNetError(f"random.{name}: shape {wanted} is not that of out, {out.shape}")
         shape, ctx = out.shape, out.context
     attributes = {**parameters, "shape": shape, "dtype": dtype, "ctx": ctx, **others}
     return call(OPERATORS[f"_random_{name}"], (), attributes, out)

@@ -219,7 +219,7 @@ def _operator(name: str, function: Callable[[Any, Any], Any]) -> None:
         setattr(ndarray, f"__{prefix}{name}__", method)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor"):
+for _name in ("add", "sub", "mul", "truediv", "mod", "pow", "and_", "or_", "xor"):
     _operator(_name.rstrip("_"), getattr(operator, _name))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     _operator(_name, getattr(operator, _name))

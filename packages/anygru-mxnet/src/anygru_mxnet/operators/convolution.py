@@ -148,7 +148,7 @@ def _pooling(
     pooling_convention: str = "valid",
     stride: Sizes = (),
     pad: Sizes = (),
-    p_value: int = 2,
+    p_value: int | None = None,
     count_include_pad: bool = True,
     layout: str | None = None,
 ) -> Tensor:
@@ -157,8 +157,10 @@ def _pooling(
     if pool_type not in ("max", "avg", "sum", "lp"):
         raise MXNetError(f"Pooling: pool_type must be max, avg, sum or lp, got {pool_type!r}")
     if pool_type == "lp":
-        # torch's lp_pool has no padding and no three axes; p is 2 here where MXNet 1.9.1 refuses to do without (seen).
-        power = int(p_value)
+        # torch's lp_pool has no padding and no three axes.
+        power = int(p_value or 0)
+        if power not in (1, 2, 3):
+            raise MXNetError(f"Pooling: pool_type='lp' needs p_value, 1, 2 or 3, got {p_value}")
         options = {"global_pool": global_pool, "stride": stride, "pad": pad, "pooling_convention": pooling_convention}
         return _pooling(data.abs() ** power, kernel, "sum", **options).pow(1 / power)
     if truth(global_pool):

@@ -22,9 +22,9 @@ def _inside(places: Tensor, size: int, mode: str, name: str) -> Tensor:
     if mode == "wrap":
         return whole.remainder(size)
     if mode == "raise":
-        if whole.device.type != "meta" and whole.numel() and not bool(((whole >= -size) & (whole < size)).all()):
+        if whole.device.type != "meta" and whole.numel() and not bool(((whole >= 0) & (whole < size)).all()):
             raise MXNetError(f"{name}: an index lies outside 0..{size - 1} and mode='raise'")
-        return whole.remainder(size)
+        return whole
     raise MXNetError(f"{name}: mode must be clip, wrap or raise, got {mode!r}")
 
 
@@ -54,6 +54,8 @@ def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
 
 def picked_places(data: Tensor, index: Tensor, axis: int, mode: str = "clip") -> Tensor:
     """The positions that `pick` takes along an axis, which has size 1 in them."""
+    if mode == "raise":
+        raise MXNetError("pick: mode must be clip or wrap, got 'raise'")
     places = _inside(index, data.shape[axis], mode, "pick")
     if places.dim() == data.dim() - 1:
         places = places.unsqueeze(axis)

@@ -65,10 +65,11 @@ def _fully_connected(
 
 @operator("Dropout", copies=True, hidden=1)
 def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Sizes = (), cudnn_off: bool = False) -> Tensor:
-    if not 0 <= p < 1:
+    acts = p != 0 and (state.training or mode == "always")
+    if not 0 <= p <= 1 or (p == 1 and acts):
         # Of p = 1 MXNet 1.9.1 makes NaN: what it keeps is divided by the chance to be kept (seen).
         raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
-    if p == 0 or not (state.training or mode == "always"):
+    if not acts:
         return data
     if not axes:
         return functional.dropout(data, p, True)
@@ -307,6 +308,8 @@ def _ctc_loss(
     blank_label: str = "first",
 ) -> Tensor:
     steps, batch, classes = data.shape
+    if label.shape[1] > steps:
+        raise MXNetError(f"CTCLoss: {label.shape[1]} labels are more than {steps} steps of data")
     if data.device.type == "meta":  # torch has no such kernel
         return data.new_empty(batch)
     # Labels end at the first 0 where 0 is the blank, and at the first -1 where the last class is: 0 is a class then (seen).
@@ -320,6 +323,14 @@ def _ctc_loss(
         target_lengths = (label_lengths if label_lengths is not None else data_lengths).long()  # type: ignore[union-attr]
     else:
         target_lengths = ((label != padding).long().cumprod(1)).sum(1)
+    label = label.long()
+    # A label that follows itself needs a blank between. Where the steps do not suffice, the loss is 0 (MXNet 1.9.1, recorded).
+    repeated = (label[:, 1:] == label[:, :-1]) & (
+        torch.arange(1, label.shape[1], device=label.device) < target_lengths[:, None]
+    )
+    suffices = target_lengths + repeated.sum(1) <= input_lengths
     # MXNet's loss takes numbers before the softmax, torch's takes log probabilities.
     scores = torch.log_softmax(data, -1)
-    return functional.ctc_loss(scores, label.long().clamp(min=0), input_lengths, target_lengths, blank, "none")
+    target_lengths = torch.where(suffices, target_lengths, 0)
+    losses = functional.ctc_loss(scores, label.clamp(min=0), input_lengths, target_lengths, blank, "none")
+    return torch.where(suffices, losses, 0)

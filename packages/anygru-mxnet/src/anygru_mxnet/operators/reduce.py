@@ -133,6 +133,10 @@ def _argmax_channel(data: Tensor) -> Tensor:
 @operator("moments", visible=2)
 def _moments(data: Tensor, axes: Sizes = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     chosen = axes_of(axes, data.dim())
+    if not data.is_floating_point():  # of the mean as it is cut (MXNet 1.9.1, recorded)
+        distances = data.double() - _mean(data, chosen, True)
+        variance = distances.square().mean(chosen, keepdim=truth(keepdims)).to(data.dtype)
+        return _at_least_1d(_mean(data, chosen, truth(keepdims))), _at_least_1d(variance)
     variance, mean = torch.var_mean(data, chosen, correction=0, keepdim=truth(keepdims))
     return _at_least_1d(mean), _at_least_1d(variance)
 

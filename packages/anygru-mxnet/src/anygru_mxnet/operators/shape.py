@@ -307,12 +307,14 @@ def _parts(attributes: Mapping[str, Any]) -> int:
 
 @operator("_split_v2", copies=True, visible=_parts)
 def _split_v2(
-    data: Tensor, indices: Any = (), axis: int = 0, squeeze_axis: bool = False, sections: int = 0
+    data: Tensor, indices: Any = (), axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     if int(sections):
         return _split(data, int(sections), axis, squeeze_axis)
     # MXNet's file form puts a 0 before the places to cut at.
+    if tuple(indices)[:1] not in ((), (0,)):
+        raise MXNetError(f"_split_v2: indices must begin with 0, got {tuple(indices)}")
     parts = torch.tensor_split(data, tuple(int(i) for i in indices)[1:], axis)
     parts = tuple(p.squeeze(axis) for p in parts) if truth(squeeze_axis) else parts
     return parts if len(parts) > 1 else parts[0]

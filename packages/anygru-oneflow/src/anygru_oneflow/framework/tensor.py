@@ -263,7 +263,8 @@ class Tensor(OverProcesses):
 
 def _serves_once(last: Any) -> bool:
     """Whether backward() from this step meets one that 0.9.0 releases, behind steps that serve again."""
-    seen, open_steps = set(), [last]
+    seen: set[Any] = set()
+    open_steps = [last]
     while open_steps:
         step = open_steps.pop()
         name = step.name().rstrip("0123456789").removesuffix("Backward")
