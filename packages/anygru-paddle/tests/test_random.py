@@ -46,6 +46,14 @@ def test_state_can_be_put_back():
     np.testing.assert_array_equal(first, paddle.randn([4]).numpy())
 
 
+def test_counts_of_a_multinomial_are_spread_over_its_categories():
+    """Recorded from Paddle 2.6.2."""
+    drawn = paddle.distribution.Multinomial(10, paddle.to_tensor([[0.2, 0.3], [0.5, 0.6]]))
+    assert isinstance(drawn.probs, paddle.static.Variable)
+    for value, expected in (([0.9], [-0.68973327, -0.6604625]), ([2.0, 8.0], [-2.1125236, -2.6193385])):
+        np.testing.assert_allclose(drawn.log_prob(paddle.to_tensor(value)).numpy(), expected, rtol=1e-6)
+
+
 def test_distributions():
     paddle.seed(1)
     values = paddle.randn([20000], dtype="float64").numpy()

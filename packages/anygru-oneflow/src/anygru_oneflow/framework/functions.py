@@ -333,4 +333,4 @@ def get_default_dtype() -> dtype:
 
 for _maker in (new_empty, new_full, new_ones, new_tensor, new_zeros):
     setattr(Tensor, _maker.__name__, _maker)
-Tensor.atan2 = atan2  # type: ignore[method-assign]
+Tensor.atan2 = atan2  # type: ignore[assignment, method-assign]

@@ -360,7 +360,7 @@ class Multinomial(Distribution):
 
     def log_prob(self, value: Values) -> Values:
         """The logarithm of the probability of the counts `value`."""
-        counts = value.astype(self.probs.dtype)
+        counts = wrap(torch.broadcast_tensors(value.astype(self.probs.dtype), self.probs)[0])  # before the sums
         chosen = wrap(torch.special.xlogy(counts, self.probs)).sum(-1)
         return (counts.sum(-1) + 1).lgamma() - _lgamma_sum(counts + 1) + chosen
 
