@@ -1,4 +1,7 @@
-"""`paddle.flops`."""
+"""`paddle.flops`, and the profiler's files."""
+
+import os
+import re
 
 import pytest
 
@@ -46,3 +49,10 @@ def test_flops_of_a_class_are_counted_by_a_function_of_the_users():
     assert paddle.flops(_Counted(), [2, 1, 28, 28], {nn.LeakyReLU: count}) == plain + 2 * 2 * 6 * 28 * 28
     with pytest.warns(UserWarning, match="must be an instance"):
         assert paddle.flops(lambda x: x, [2]) == -1
+
+
+def test_a_trace_is_named_after_its_process(tmp_path):
+    with paddle.profiler.Profiler(on_trace_ready=paddle.profiler.export_chrome_tracing(str(tmp_path))):
+        paddle.ones([2])
+    (file,) = tmp_path.iterdir()
+    assert re.fullmatch(rf"host_.*pid_{os.getpid()}_time_[\d_]+\.paddle_trace\.json", file.name)
