@@ -43,6 +43,8 @@ def double_by_default():
         (lambda x, t: paddle.stanh(x, 0.3, 0.7), [0.08359911084063834, 0.3289616447039123]),
         (lambda x, t: paddle.addmm(t, t.reshape([1, 1]), t.reshape([1, 1]), 0.1, 0.3), [0.05700000151991844]),
         (lambda x, t: paddle.logit(t, 0.1), [-0.8472978603872036]),
+        (lambda x, t: paddle.renorm(x.reshape([1, 2]), 2.1, 0, 0.1), [0.02301091674707716, 0.09779639617507792]),
+        (lambda x, t: F.cosine_embedding_loss(x / 1e3, x[::-1] / 1e3, -paddle.ones([1]), 0.1), [0.3459001758863573]),
         (lambda x, t: paddle.increment(t, 0.1), [0.4000000014901161]),
         (lambda x, t: F.pad(t.reshape([1, 1, 1]), [1, 0], value=0.1, data_format="NCL"), [0.10000000149011612, 0.3]),
         (lambda x, t: F.label_smooth(x, t, 0.3), [0.3699999988079071, 1.2799999833106994]),

@@ -27,6 +27,7 @@ def test_facts():
 
 I64, F32 = paddle.to_tensor([1, 2]), paddle.to_tensor([1.5, 2.5])
 F64, BOOL = paddle.to_tensor([1.5, 2.5], dtype="float64"), paddle.to_tensor([True, False])
+TINY = paddle.to_tensor([[1e-6, 0.0]])
 PAIRS = paddle.to_tensor([[1, 1], [2, 2]])
 
 
@@ -51,6 +52,10 @@ PAIRS = paddle.to_tensor([[1, 1], [2, 2]])
         (lambda: paddle.arange(3), "int64", [0, 1, 2]),
         (lambda: paddle.exp(I64), "float32", [np.e, np.e**2]),
         (lambda: F32 == 2.5, "bool", [False, True]),
+        (lambda: paddle.to_tensor([np.float16(1)]), "float32", [1.0]),
+        (lambda: paddle.to_tensor([np.int32(1)]), "int64", [1]),
+        (lambda: paddle.heaviside(paddle.to_tensor([np.nan, 0.0]), F32), "float32", [0.0, 2.5]),
+        (lambda: F.cosine_embedding_loss(TINY, TINY, paddle.ones([1])), "float32", 0.90909088),
         (lambda: paddle.unique_consecutive(PAIRS, return_inverse=True)[1], "int64", [0, 0, 1, 1]),
         (lambda: paddle.unique_consecutive(PAIRS, return_counts=True)[1], "int64", [2, 2]),
     ],
@@ -78,6 +83,14 @@ def test_dtypes_of_results(compute, dtype, values):
         (lambda: F32.set_value(np.zeros(2)), AssertionError, "dtype not match"),
         (lambda: paddle.tanh(I64), RuntimeError, "float"),
         (lambda: paddle.tanh([1.0]), ValueError, "must be Tensor"),
+        (lambda: paddle.linalg.lu(paddle.ones([2, 2]), pivot=False), ValueError, "without pivoting"),
+        (lambda: paddle.nonzero(paddle.ones([])), ValueError, "one axis"),
+        (lambda: paddle.real(F32), RuntimeError, "real"),
+        (lambda: F32.imag(), RuntimeError, "imag"),
+        (lambda: paddle.angle(I64), RuntimeError, "angle"),
+        (lambda: F.softmax(F32, dtype="foo"), TypeError, "foo"),
+        (lambda: F.cosine_embedding_loss(PAIRS, PAIRS, I64), ValueError, "float32"),
+        (lambda: F.cosine_embedding_loss(F32, F32, F32[0]), ValueError, "1-D"),
         (lambda: setattr(leaf(1.0), "grad", None), ValueError, "must be Tensor"),
         (lambda: leaf(1.0).add_(paddle.ones([1])), ValueError, "inplace"),
         (lambda: paddle.to_tensor("a"), TypeError, "data type"),
@@ -255,6 +268,10 @@ def test_data_is_the_tensor():
         (lambda x: F.relu6(x * 2 + 2), [0, 0, 2, 2, 0, 0]),
         (lambda x: F.hardtanh(x), [0, 0, 1, 0, 0, 0]),
         (lambda x: F.leaky_relu(x, 0.5), [0.5, 0.5, 1, 1, 1, 1]),
+        (lambda x: F.maxout((x - x.detach()).reshape([1, 6, 1, 1]), 3), [1, 0, 0, 1, 0, 0]),
+        (lambda x: paddle.heaviside(x + np.nan, paddle.ones([6])), [0] * 6),
+        (lambda x: paddle.renorm(paddle.stack([x, x * 0]), 2.0, 0, 100.0), [1] * 6),
+        (lambda x: F.softmax_with_cross_entropy(paddle.ones([6]), x, soft_label=True) + x.sum(), [1] * 6),
         (lambda x: F.hinge_embedding_loss(x, -paddle.ones([6]), 1.0, "sum"), [-1, -1, -1, 0, 0, 0]),
     ],
 )

@@ -1,7 +1,10 @@
 """Questions about a tensor: shape, rank, kind of numbers."""
 
+from collections.abc import Callable
+
 import torch
 
+from ..base.errors import no_kernel
 from .operation import need_tensor, row, wrap
 
 __all__ = ["imag", "is_complex", "is_floating_point", "is_integer", "rank", "real", "shape"]
@@ -40,5 +43,14 @@ def is_integer(x: torch.Tensor) -> bool:
     return not (torch.is_floating_point(x) or torch.is_complex(x)) and x.dtype != torch.bool
 
 
-real = row("real", lambda x, name=None: torch.real(x) if torch.is_complex(x) else torch.clone(x), "The real part.")
-imag = row("imag", lambda x, name=None: torch.imag(x), "The imaginary part.")
+def _part(name: str, compute: Callable[[torch.Tensor], torch.Tensor], what: str) -> Callable[..., torch.Tensor]:
+    def part(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
+        if not torch.is_complex(x):
+            raise no_kernel(f"(NotFound) {part.__name__}() is not implemented for {x.dtype}")
+        return compute(x)
+
+    return row(name, part, what)
+
+
+real = _part("real", torch.real, "The real part.")
+imag = _part("imag", torch.imag, "The imaginary part.")

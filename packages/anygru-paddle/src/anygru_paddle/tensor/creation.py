@@ -38,7 +38,9 @@ def _from_python(data: Any, rounded: bool) -> torch.Tensor:
         )
     if not rounded:
         return torch.as_tensor(array)
-    if array.dtype.kind == "f" and array.dtype != np.float16:
+    if array.dtype == np.int32:
+        return torch.from_numpy(array.astype(np.int64))  # but NumPy's own number stays (recorded, 2.6.2)
+    if array.dtype.kind == "f":
         return torch.from_numpy(array).to(default_torch_dtype())
     if array.dtype.kind == "c":
         return torch.from_numpy(array).to(

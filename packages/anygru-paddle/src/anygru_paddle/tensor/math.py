@@ -244,9 +244,11 @@ inverse = row("inverse", lambda x, name=None: torch.linalg.inv(x), "The inverse 
 def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> torch.Tensor:
     """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
     axes = [each for each in range(x.ndim) if each != axis % x.ndim]
-    size = torch.linalg.vector_norm(x, float(p), axes, keepdim=True)
+    p, most = single(p), single(max_norm)
+    size = torch.linalg.vector_norm(x, p, axes, keepdim=True)
     # torch.renorm adds 1e-7 to the norm, Paddle 2.6.2 nothing (recorded).
-    return torch.mul(x, torch.where(torch.gt(size, max_norm), torch.div(max_norm, size), 1.0))
+    scale = torch.div(most, torch.clamp(size, min=most))  # clamped, since a length of 0 makes the gradient nan
+    return torch.mul(x, torch.where(torch.gt(size, most), scale, 1.0))
 
 
 @operation

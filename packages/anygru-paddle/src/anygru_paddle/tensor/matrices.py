@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from ..base.errors import no_kernel
 from .operation import operation, row
 
 __all__ = [
@@ -19,7 +18,7 @@ __all__ = [
 def lu(x: torch.Tensor, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> Any:
     """The LU decomposition: both factors in one matrix, the rows that were swapped (from 1), and with `get_infos` zeros."""
     if not pivot:
-        raise no_kernel("(Unimplemented) lu(): pivot must be True on a CPU")
+        raise ValueError("(InvalidArgument) lu without pivoting is not implemented on the CPU, but got pivots=False")
     factors, pivots, infos = torch.linalg.lu_factor_ex(x)
     # The zeros of a single matrix are [1] (recorded, 2.6.2).
     return (factors, pivots, torch.reshape(infos, [-1])) if get_infos else (factors, pivots)

@@ -111,7 +111,7 @@ isinf = _any("isinf", torch.isinf, "Where x is infinite.")
 isfinite = _any("isfinite", torch.isfinite, "Where x is finite.")
 # torch.conj only marks the tensor; its memory, which `numpy()` and others read, must hold the conjugate.
 conj = _any("conj", lambda x: torch.conj_physical(x) if x.is_complex() else torch.clone(x), "Complex conjugate.")
-angle = _any("angle", torch.angle, "Angle of the complex number.")
+angle = _floats("angle", torch.angle, "Angle of the complex number.")
 
 
 @operation

@@ -80,10 +80,10 @@ def _logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _heaviside(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    # x has a gradient of zeros, y one where x is 0 (recorded, 2.6.2); torch has none of either.
+    # x has a gradient of zeros, y one where x is 0, and nan is below 0 (recorded, 2.6.2); torch has none of either.
     step = torch.Tensor.to(torch.gt(x, 0), torch_dtype(x.dtype))
-    out = torch.where(torch.eq(x, 0), y, torch.where(torch.isnan(x), x, step) if x.is_floating_point() else step)
-    return torch.add(out, torch.mul(x, 0)) if x.requires_grad else out
+    out = torch.where(torch.eq(x, 0), y, step)
+    return torch.add(out, torch.mul(torch.nan_to_num(x), 0)) if x.requires_grad else out
 
 
 def _euclid(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -114,6 +114,8 @@ def _choose(condition: torch.Tensor, x: Any, y: Operand) -> torch.Tensor:
 def nonzero(x: torch.Tensor, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: [count, axes], or a [count, 1] tensor for each axis."""
     need_tensor(x, "x", "nonzero")
+    if not x.ndim:
+        raise ValueError("(InvalidArgument) nonzero(): x should have one axis at least")
     found = torch.nonzero(x)
     return tuple(torch.Tensor.split(found, 1, 1)) if as_tuple else found
 

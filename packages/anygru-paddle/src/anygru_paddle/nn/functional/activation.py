@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...base.errors import paddles
@@ -213,7 +214,8 @@ def maxout(x: torch.Tensor, groups: int, axis: int = 1, name: str | None = None)
     if x.ndim < 2:
         raise ValueError(f"(InvalidArgument) maxout(): x must have the axes [N, C, H, W], got shape {list(x.shape)}")
     axis = axis % x.ndim
-    return torch.amax(torch.unflatten(x, axis, [-1, groups]), dim=axis + 1)
+    # Of equal ones the first gets the gradient (recorded, 2.6.2).
+    return torch.max(torch.unflatten(x, axis, [-1, groups]), dim=axis + 1).values
 
 
 def _cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
@@ -222,6 +224,8 @@ def _cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
     try:
         return torch.Tensor.to(x, torch_dtype(dtype))
     except TypeError as error:  # Paddle's error for a type of NumPy's that it has not, such as uint32 (recorded, 2.6.2)
+        if isinstance(dtype, str) and dtype not in np.sctypeDict:
+            raise paddles(error) from None  # NumPy's own there
         raise ValueError(f"Not supported numpy dtype {dtype}") from error
 
 
