@@ -5,10 +5,13 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import FrameType
 
 import pytest
+import torch
 from helpers import mostly_long
 
+import anygru
 from anygru.facts import torch_private
 
 SOURCE = Path(torch_private.__file__)
@@ -125,3 +128,23 @@ def test_an_unknown_torch_is_told_once(version, known, monkeypatch):
         torch_private._check_version()
     assert len(told) == (not known)
     assert known or f"torch 2.4 to 2.13, this is {version}" in str(told[0].message)
+
+
+@pytest.mark.parametrize("kind", [anygru.GRU, anygru.GRUCell])
+def test_a_training_step_is_not_looked_through_for_transforms(kind: type[torch.nn.Module]) -> None:
+    """torch looks at every argument of a node in Python, though the step knows that there is no transform."""
+    layer, seen = kind(3, 4), []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            seen.append(frame.f_code.co_name)
+
+    x = torch.randn(2, 3) if kind is anygru.GRUCell else torch.randn(1, 2, 3)
+    layer(x)
+    sys.setprofile(note)
+    try:
+        layer(x)
+    finally:
+        sys.setprofile(None)
+    assert "forward" in seen
+    assert "unwrap_dead_wrappers" not in seen

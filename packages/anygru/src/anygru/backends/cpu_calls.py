@@ -127,13 +127,17 @@ def why_copied(tensor: Tensor, rows: bool = False) -> str | None:
 
 def plain_modifiers(modifiers: Modifiers, groups: int = 1, states: int = 1) -> Modifiers:
     """Each of them plain, and as the kernels read those of groups; see `Modifiers.of_groups`."""
+    if modifiers is NONE:
+        return modifiers
     modifiers = modifiers.of_groups(groups, states)
-    return modifiers if modifiers is NONE else Modifiers.of(modifiers.names(), map(plain, modifiers.present()))
+    return Modifiers.of(modifiers.names(), map(plain, modifiers.present()))
 
 
 def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall":
     """The arguments that tell the kernels about the modifiers, which are plain and must outlive the call."""
     found: dict[str, Any] = {}
+    if modifiers is NONE:
+        return cast("_native.ModifiersCall", found)
     for name, values in zip(modifiers.names(), modifiers.present(), strict=True):
         found[name] = address(values, dtype)
         if name != "mask":

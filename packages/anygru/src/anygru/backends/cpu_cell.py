@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from ..facts import torch_private
 from ..facts.problem import OF_LAYOUT, Call, Options, are_batched, plain_problem
 from . import cpu_calls, products, reference
 from .cpu_calls import native
@@ -31,9 +32,9 @@ def direct_cell(
     loop = loop_of(weights, kind)
     facts = (kind, options, found, loop)
     if loop is None or loop.anchor is None:
-        recorded: Tensor = _GRUCell.apply(facts, None, input, h, *weights)  # type: ignore[no-untyped-call]
+        recorded: Tensor = _apply(facts, None, input, h, *weights)
     else:
-        recorded = _GRUCell.apply(facts, loop.anchor, input, h)  # type: ignore[no-untyped-call]
+        recorded = _apply(facts, loop.anchor, input, h)
     return recorded
 
 
@@ -86,6 +87,8 @@ class _GRUCell(torch.autograd.Function):
             ctx.loop.add_rows(found.pop(), input, h, reserve if ctx.options.formula.reset == "before" else None)
         return None, None, *found[: 2 if ctx.is_anchored else None]
 
+
+_apply = torch_private.plain_apply(_GRUCell)
 
 _Step: TypeAlias = tuple[Tensor, Tensor | None, Sequence[Tensor]]
 """Input, h and weights."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from ..facts import torch_private
 from ..facts.problem import Call, Problem, are_batched
 from . import reference
 
@@ -30,9 +31,10 @@ class Kernels(NamedTuple):
 def run(kernels: Kernels, problem: Problem, call: Call, found: tuple[Tensor, Tensor, Tensor] | None = None) -> Results:
     """Output and h_n, connected by autograd to the call's tensors.
 
-    found: the result of the forward pass, if it was computed before.
+    found: the result of the forward pass, if it was computed before: no transform of torch.func is active then.
     """
-    results: Results = _GRU.apply(kernels, problem, call, found, *call.tensors())  # type: ignore[no-untyped-call]
+    apply = _GRU.apply if found is None else _plain_apply
+    results: Results = apply(kernels, problem, call, found, *call.tensors())  # type: ignore[no-untyped-call]
     return results
 
 
@@ -81,3 +83,6 @@ class _GRU(torch.autograd.Function):
             output, _, reserve = ctx.kernels.forward(problem, call, True)
         found = ctx.kernels.backward(problem, call, (output, reserve), (grad_output, grad_h_n), needs)
         return None, None, None, None, *found
+
+
+_plain_apply = torch_private.plain_apply(_GRU)

@@ -80,6 +80,15 @@ will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node
 """Whether the running backward pass comes to a node. Without these two, loops over cells sum gradients step by step."""
 
 
+def plain_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """`function.apply` without its part for torch.func, for calls that are under no transform and have no tensors of one.
+
+    That part looks at every argument in Python, which takes as long as the rest of the call.
+    """
+    found: Callable[..., Any] = getattr(super(torch.autograd.Function, function), "apply", function.apply)
+    return found
+
+
 forward_level: Callable[[], int] = partial(getattr, forward_ad, "_current_level", 0)
 """The level of forward-mode AD, below 0 where it is not active."""
 
