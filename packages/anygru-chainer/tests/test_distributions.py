@@ -25,6 +25,7 @@ BITS = (X > 0).astype("f")
             D.Bernoulli(logit=LOC).log_prob(BITS),
             torch.distributions.Bernoulli(logits=torch.from_numpy(LOC)).log_prob(torch.from_numpy(BITS)),
         ),
+        (D.Bernoulli(logit=LOC).entropy, torch.distributions.Bernoulli(logits=torch.from_numpy(LOC)).entropy()),
         (D.Independent(NORMAL).log_prob(X), TORCH_NORMAL.log_prob(torch.from_numpy(X)).sum(1)),
         (
             chainer.kl_divergence(NORMAL, D.Normal(X, np.full((3, 4), 2, "f"))),
@@ -51,3 +52,17 @@ def test_what_does_not_fit_is_refused():
         chainer.kl_divergence(D.Independent(NORMAL), D.Independent(NORMAL, 2))
     with pytest.raises(NotImplementedError):
         chainer.Distribution().cdf(0)
+
+
+def test_bernoulli_where_an_outcome_is_sure_or_impossible():
+    """The gradients are those of Chainer 7.8.1 (recorded)."""
+    p = chainer.Variable(np.array([0, 1, 0.3], "f"))
+    entropy = D.Bernoulli(p=p).entropy
+    chainer.functions.sum(entropy).backward()
+    np.testing.assert_allclose(entropy.array, [0, 0, 0.61086434], rtol=1e-6)
+    np.testing.assert_allclose(p.grad, [1, -1, 0.8472979], rtol=1e-6)
+    logit = chainer.Variable(np.array([np.inf, -np.inf, 0, 0], "f"))
+    log_prob = D.Bernoulli(logit=logit, binary_check=True).log_prob(np.array([1, 1, 0.5, 1], "f"))
+    chainer.functions.sum(log_prob).backward()
+    np.testing.assert_allclose(log_prob.array, [0, -np.inf, -np.inf, -0.6931472], rtol=1e-6)
+    np.testing.assert_allclose(logit.grad, [np.nan, np.nan, np.nan, 0.5])

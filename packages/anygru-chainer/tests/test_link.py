@@ -203,8 +203,18 @@ def test_methods_that_move_links_are_final(method):
         type("Own", (chainer.Link,), {method: lambda self: None})
 
 
+def test_a_parameter_of_an_older_pickle():
+    """Of six values, without `grad_valid` (Chainer 7.8.1, recorded)."""
+    given = np.ones(2, "f"), "w", np.zeros(2, "f"), None, "rule", chainer.get_device("@numpy")
+    parameter = chainer.variable._recover_parameter(*given)
+    assert (parameter.update_rule, parameter.grad.tolist(), parameter.name) == ("rule", [0, 0], "w")
+    again = copy.deepcopy(chainer.Parameter(np.ones(2, "f"), name="w"))
+    assert (again.array.tolist(), again.name) == ([1, 1], "w")
+
+
 def test_the_hooks_of_links_are_where_chainer_chemistry_takes_them_from():
     hook = chainer.link_hooks.TimerHook()
+    assert hook.table == chainer.function_hooks.TimerHook().table == {"sec": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
     with hook:
         assert chainer._get_link_hooks() == {"TimerHook": hook}
     assert chainer._get_link_hooks() == {}

@@ -11,16 +11,9 @@ from .initializers import fillers
 from .types import DeviceSpec, NdArray
 
 
-def _recover_parameter(
-    array: NdArray,
-    name: str | None,
-    grad: Any,
-    grad_valid: bool,
-    initializer: Any,
-    update_rule: Any,
-    # In Chainer 7.8.1's pickles (read); the array has a device of its own.
-    device: DeviceSpec = None,
-) -> "Parameter":
+def _recover_parameter(array: NdArray, name: str | None, grad: Any, *rest: Any) -> "Parameter":
+    # Pickles of older versions of Chainer have six values, without `grad_valid` (7.8.1, read); the array has a device of its own.
+    grad_valid, initializer, update_rule, _device = (True, *rest) if len(rest) == 3 else rest
     parameter = Parameter(initializer, name=name)
     parameter.array = array
     parameter._grad = grad
@@ -80,6 +73,7 @@ class Parameter(Variable):
             self._grad_valid,
             self.initializer,
             self.update_rule,
+            self.device,
         )
 
     @property

@@ -117,9 +117,18 @@ def _bernoulli_log_prob(logit: Tensor, x: Tensor, binary_check: bool = False) ->
     # The outcome has no gradient (Chainer 7.8.1, seen).
     x = x.detach().to(logit.dtype)
     y = logit * (x - 1) - torch.nn.functional.softplus(-logit)
+    impossible = (x != 0) & (x != 1) & binary_check
+    without_gradient = impossible | logit.isinf()
+    if y.requires_grad:  # NaN (recorded)
+        y.register_hook(lambda gradient: gradient.masked_fill(without_gradient, math.nan))
     # A sure outcome: the line above has inf - inf there.
     y = torch.where(logit == math.inf, x.log(), torch.where(logit == -math.inf, (1 - x).log(), y))
-    return torch.where((x != 0) & (x != 1), -math.inf, y) if binary_check else y
+    return torch.where(impossible, -math.inf, y)
+
+
+@function("ModifiedXLogX")
+def _x_log_x(x: Tensor) -> Tensor:
+    return x * torch.where(x > 0, x, 1).log()
 
 
 class Bernoulli(Distribution):
@@ -169,6 +178,10 @@ class Bernoulli(Distribution):
     @cached_property
     def stddev(self) -> Variable:
         return self.variance**0.5
+
+    @property
+    def entropy(self) -> Variable:
+        return -_x_log_x(self.p) - _x_log_x(1 - self.p)
 
     def log_prob(self, x: VariableLike) -> Variable:
         return _bernoulli_log_prob(self.logit, x, self.binary_check)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from ..function_hook import FunctionHook
 from ..types import NdArray
@@ -13,6 +13,7 @@ class Stopwatch:
 
     title = "FunctionName"
     """The heading of the table's first column."""
+    table: ClassVar = {"sec": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
     def __init__(self) -> None:
         self.call_history: list[tuple[str, float]] = []
@@ -64,7 +65,7 @@ class TimerHook(Stopwatch, FunctionHook):
         self._end(function._impl_name)
 
 
-_FACTORS = {"sec": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_FACTORS = Stopwatch.table
 
 
 def print_table(title: str, summary: dict[str, dict[str, Any]], unit: str, file: Any) -> None:

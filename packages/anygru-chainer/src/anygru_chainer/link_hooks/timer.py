@@ -1,6 +1,6 @@
 """The time that links take."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..function_hooks.timer import Stopwatch
 from ..link_hook import LinkHook
@@ -13,7 +13,6 @@ class TimerHook(Stopwatch, LinkHook):
 
     name = "TimerHook"
     title = "LinkName"
-    table: ClassVar = {"sec": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
     def forward_preprocess(self, args: Any) -> None:
         self._begin()
