@@ -203,3 +203,19 @@ def tell(rank_that_ends: int | None = None, machine: str | None = None) -> list[
     except RuntimeError as error:
         told.append(str(error))
     return told
+
+
+def connect(rank_that_does_not: int) -> str | None:
+    """What the other process says of one that has told its name and does not connect."""
+    from anygru.parallel import lines
+
+    rank = parallel.start().rank
+    if rank == rank_that_does_not:
+        dist.all_gather_object([None] * 2, (lines._machine(), b"\0nobody"))
+        return None
+    lines.timeout_of = lambda group: 1
+    try:
+        lines.lines_of(dist.group.WORLD)
+    except RuntimeError as error:
+        return str(error)
+    return "no error"

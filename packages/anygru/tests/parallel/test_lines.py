@@ -25,6 +25,11 @@ def test_processes_of_several_machines_have_no_lines():
     assert [workers.result(rank) for rank in range(2)] == [[None], [None]]
 
 
+def test_a_process_that_does_not_connect_is_named():
+    workers = parallel.spawn(programs.connect, (1,), nprocs=2)
+    assert workers.result(0) == "timed out: rank 1 of the process group does not connect"
+
+
 def test_a_silent_process_is_named():
     line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with line, other:

@@ -95,12 +95,23 @@ def _laid(group: dist.ProcessGroup) -> Lines | None:
             line.connect(told[other][1])
             line.send(bytes([rank]))
             sockets[other] = line
+        _limit(door, group)
         while None in sockets[rank + 1 :]:
-            line, _ = door.accept()
+            try:
+                line, _ = door.accept()
+            except BlockingIOError as error:
+                missing = sockets.index(None, rank + 1)
+                raise RuntimeError(f"timed out: rank {missing} of the process group does not connect") from error
+            _limit(line, group)
             if _PEER.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[1] == os.getuid():
                 sockets[line.recv(1)[0]] = line
-    seconds = max(int(timeout_of(group)), 1)
-    for line in filter(None, sockets):
-        # Not `settimeout`, which asks the system for each message whether there is one.
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
+    for line in sockets[:rank]:
+        assert line is not None
+        _limit(line, group)
     return Lines(sockets)
+
+
+def _limit(line: socket.socket, group: dist.ProcessGroup) -> None:
+    """Wait no longer than the group does. Not `settimeout`, which asks the system for each message whether there is one."""
+    seconds = max(int(timeout_of(group)), 1)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
