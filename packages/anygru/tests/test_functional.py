@@ -232,6 +232,15 @@ def test_vmap_per_sample_gradients_and_jvp(reset: str) -> None:
     torch.testing.assert_close(forward, (high - low) / (2 * step), rtol=1e-6, atol=1e-8)
 
 
+def test_a_tensor_that_outlives_a_transform_is_taken() -> None:
+    """It has no memory of its own, though torch's operators take it as any other."""
+    x, h_0, weights = good()
+    kept = []
+    torch.func.grad(lambda each: (kept.append(each), each.sum())[1])(x)
+    close(gru(kept[0], h_0, weights)[0], gru(x, h_0, weights)[0])
+    close(gru_cell(kept[0][0], h_0[0], *weights), gru_cell(x[0], h_0[0], *weights))
+
+
 def test_autocast_on_the_cpu_follows_the_state() -> None:
     x, h_0, weights = good()
     x, h_0 = x.repeat(1, 4, 1), h_0.repeat(1, 4, 1)  # fewer rows are multiplied as float32

@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch.autograd import forward_ad
 
-TESTED = ((2, 4), (2, 13))
+TESTED = ((2, 4), (2, 14))
 """The oldest and the newest torch that the tests run with."""
 MISSING: list[str] = []
 """Names that this torch lacks."""
@@ -69,6 +69,9 @@ transform: Callable[[], Any] = _find("_C._functorch.peek_interpreter_stack", lam
 
 transform_level: Callable[[], int | None] = _find("_C._functorch.maybe_current_level", lambda: 1)
 """The number of active torch.func transforms, or None."""
+
+is_wrapped: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_functorch_wrapped_tensor", lambda tensor: False)
+"""Whether a tensor is of a torch.func transform, active or ended. Without it, one that outlives its transform is an error."""
 
 is_legacy_batched: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_legacy_batchedtensor", lambda tensor: True)
 """Whether a gradient is one of many that autograd batches (`is_grads_batched`)."""

@@ -280,7 +280,8 @@ def _has_tangent(tensor: Tensor) -> bool:
 def _is_transformed(tensors: Sequence[Tensor] = ()) -> bool:
     """Whether kernels cannot read tensors' memory.
 
-    So it is if torch.func, forward-mode AD or a dispatch mode is active, or one of these tensors intercepts torch's operators.
+    So it is if torch.func, forward-mode AD or a dispatch mode is active, or one of these tensors intercepts torch's operators
+    or was made under a transform that has ended, and has no memory of its own.
     """
     if _transform() is not None or torch_private.forward_level() >= 0 or _dispatch_modes() > 0:
         return True
@@ -290,7 +291,7 @@ def _is_transformed(tensors: Sequence[Tensor] = ()) -> bool:
         if plain is None:
             plain = kind.__torch_dispatch__ is Tensor.__torch_dispatch__
             _plain_types[kind] = plain
-        if not plain:
+        if not plain or torch_private.is_wrapped(tensor):
             return True
     return False
 
