@@ -9,6 +9,7 @@ import anygru_paddle as paddle
 from anygru_paddle import nn
 from anygru_paddle.autograd import PyLayer
 from anygru_paddle.io import DataLoader, Dataset, TensorDataset, random_split
+from anygru_paddle.nn import functional as F
 from anygru_paddle.utils import unique_name
 
 
@@ -398,3 +399,28 @@ def test_a_scaler_that_is_off_knows_what_was_set():
         scaler.get_incr_ratio()
     scaler.set_incr_ratio(3.0)
     assert scaler.get_incr_ratio() == 3.0
+
+
+@pytest.mark.parametrize(
+    ("loss", "by_score", "by_label"),
+    [
+        (lambda x, y: F.kl_div(x, y), [-0.1, -0.15], None),
+        (lambda x, y: F.binary_cross_entropy(x, y), [0.41666666, 0.95238084], None),
+        (lambda x, y: F.binary_cross_entropy_with_logits(x, y), [0.19934383, 0.18409386], None),
+        (lambda x, y: F.log_loss(x.reshape([2, 1]), y.reshape([2, 1])), [0.83323598, 1.90404558], None),
+        (lambda x, y: F.gaussian_nll_loss(x, x.detach(), y), [0.0, 0.0], None),
+        (lambda x, y: F.label_smooth(x, y), [0.9, 0.9], None),
+        (lambda x, y: F.nll_loss(x.reshape([1, 2]), paddle.to_tensor([1]), y), [0.0, -1.0], None),
+        (lambda x, y: F.softmax_with_cross_entropy(x, y, soft_label=True), [0.22555749, 0.27444249], None),
+        (lambda x, y: F.sigmoid_focal_loss(x, y), [0.16833873, 0.12501211], [-0.24977674, -0.34823668]),
+        (lambda x, y: F.soft_margin_loss(x, y), [-0.04800107, -0.06715382], [-0.09600214, -0.15669224]),
+    ],
+)
+def test_gradients_of_losses_as_recorded(loss, by_score, by_label):
+    """From Paddle 2.6.2, where most labels, weights and variances have none."""
+    x, y = (paddle.to_tensor(values, stop_gradient=False) for values in ([0.4, 0.7], [0.2, 0.3]))
+    loss(x, y).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), by_score, rtol=1e-6)
+    assert (y.grad is None) == (by_label is None)
+    if by_label is not None:
+        np.testing.assert_allclose(y.grad.numpy(), by_label, rtol=1e-6)

@@ -86,7 +86,8 @@ def _full_shape(out: torch.Tensor, x: torch.Tensor, keepdim: bool) -> torch.Tens
 
 
 def p_norm(x: torch.Tensor, p: float, axis: Any, keepdim: bool) -> torch.Tensor:
-    """The p-norm along axes; for p other than 1 and 2 its root is taken by 1 / p in single precision (recorded, 2.6.2)."""
+    """The p-norm along axes; p, and 1 / p for the root, are numbers of single precision (recorded, 2.6.2)."""
+    p = single(p)
     out = torch.linalg.vector_norm(x, p, axis, keepdim)
     if p in (0, 1, 2) or math.isinf(p) or _dtype(x) != torch.float64:
         return out

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ..base.errors import paddles
+from ..framework.dtype import single
 from .operation import need_float, need_tensor, operation, plain, row
 from .stat import of_axes
 
@@ -90,7 +91,7 @@ def _integral(function: Any, y: torch.Tensor, x: torch.Tensor | None, dx: float 
                 f"'paddle.float64'], but got {y.dtype}"
             )
         )
-    return function(y, dx=1.0 if dx is None else float(dx), dim=axis) if x is None else function(y, x, dim=axis)
+    return function(y, dx=1.0 if dx is None else single(dx), dim=axis) if x is None else function(y, x, dim=axis)
 
 
 @operation

@@ -248,7 +248,7 @@ def pairwise_distance(
         spare = torch.mul(torch.sub(chosen.sum(-1, True), 1), top)
         out = torch.sub(torch.where(chosen, size, 0.0).sum(-1, True), spare)
         return out if keepdim else out.squeeze(-1)
-    return torch.linalg.vector_norm(difference, p, -1, keepdim)
+    return p_norm(difference, float(p), -1, keepdim)
 
 
 @operation
@@ -263,7 +263,7 @@ def label_smooth(
         raise ValueError("(InvalidArgument) label_smooth(): a label without elements cannot be smoothed")
     # A number alone gets no share (recorded, 2.6.2).
     even = single(single(epsilon) / int(label.shape[-1])) if label.ndim else 0.0
-    prior = even if prior_dist is None else torch.mul(prior_dist, single(epsilon))
+    prior = even if prior_dist is None else torch.mul(prior_dist.detach(), single(epsilon))
     return torch.add(torch.mul(label, single(1 - epsilon)), prior)
 
 

@@ -80,7 +80,8 @@ def softmax_with_cross_entropy(
     axis %= logits.ndim
     log_p = log_softmax(logits, axis)
     if soft_label:
-        loss = torch.neg(torch.sum(torch.mul(label.detach(), log_p), dim=axis, keepdim=True))
+        total = torch.logsumexp(plain(logits), axis, keepdim=True)
+        loss = _soft_cross_entropy(log_p, plain(label).detach(), None, "none", axis, total)
     else:
         loss = _hard(log_p, _labels(log_p, label, axis), axis, ignore_index, "none")
     return (loss, torch.exp(log_p)) if return_softmax else loss

@@ -76,6 +76,7 @@ def kl_div(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", na
         raise ValueError(
             f"The value of 'reduction' in kl_div should be 'sum', 'mean', 'batchmean' or 'none', but received {reduction}."
         )
+    label = label.detach()  # labels have no gradient here and below (recorded, 2.6.2)
     loss = torch.sub(torch.xlogy(label, label), torch.mul(label, input))
     # Nothing for labels below zero either, where the formula is nan (recorded, 2.6.2).
     loss = torch.where(torch.gt(label, 0), loss, torch.zeros_like(loss))
@@ -106,7 +107,7 @@ def binary_cross_entropy(
     _same_shape(input, label, "binary_cross_entropy")
     if torch.Tensor.numel(input) and not (float(input.min()) >= 0 and float(input.max()) <= 1):
         raise ValueError("(InvalidArgument) binary_cross_entropy: input must be within [0, 1]; apply a sigmoid first")
-    return reduced(_weighted(torch._C._nn.binary_cross_entropy(input, label, None, 0), weight), reduction)  # type: ignore[arg-type]
+    return reduced(_weighted(torch._C._nn.binary_cross_entropy(input, label.detach(), None, 0), weight), reduction)  # type: ignore[arg-type]
 
 
 class _WeightedLogits(torch.autograd.Function):
@@ -139,6 +140,7 @@ def binary_cross_entropy_with_logits(
     """`binary_cross_entropy` of sigmoid(logit); see `_WeightedLogits` for what Paddle makes of `pos_weight`."""
     check_reduction(reduction, "binary_cross_entropy_with_logits")
     _same_shape(logit, label, "binary_cross_entropy_with_logits")
+    label = label.detach()
     loss = torch.binary_cross_entropy_with_logits(logit, label, None, None, 0)
     if pos_weight is not None:
         factor = torch.add(torch.mul(torch.sub(pos_weight, 1), label), 1)
@@ -179,6 +181,7 @@ def nll_loss(
         places = torch.Tensor.to(label, torch.int64)
         if reduction == "mean" and torch.Tensor.numel(label) and _weighs_nothing(places, weight, ignore_index):
             reduction = "sum"  # torch's mean is nan then, Paddle's zero (recorded, 2.6.2)
+        weight = None if weight is None else weight.detach()
         return function(input, places, weight, reductions[reduction], ignore_index)  # type: ignore[arg-type]
     except IndexError as error:
         raise ValueError(f"(InvalidArgument) nll_loss: {error}") from error
@@ -260,6 +263,7 @@ def triplet_margin_loss(
 @operation
 def log_loss(input: torch.Tensor, label: torch.Tensor, epsilon: float = 1e-4, name: str | None = None) -> torch.Tensor:
     """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)."""
+    label = label.detach()
     first = torch.mul(label, torch.log(torch.add(input, epsilon)))
     second = torch.mul(torch.sub(1, label), torch.log(torch.add(torch.sub(1, input), epsilon)))
     return torch.neg(torch.add(first, second))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from ...framework.dtype import single
 from ...tensor.operation import operation, plain
 from .loss import check_reduction, reduced
 from .softmaxes import log_softmax
@@ -24,7 +25,9 @@ def gaussian_nll_loss(
 ) -> torch.Tensor:  # fmt: skip
     """The negative log likelihood of labels under normal distributions of mean `input`."""
     check_reduction(reduction, "gaussian_nll_loss")
-    return F.gaussian_nll_loss(plain(input), plain(label), plain(variance), full, epsilon, reduction)
+    # The variance has no gradient (recorded, 2.6.2).
+    loss = F.gaussian_nll_loss(plain(input), plain(label), plain(variance).detach(), False, epsilon, "none")
+    return reduced(loss + single(0.5 * math.log(2 * math.pi)) if full else loss, reduction)
 
 
 @operation
@@ -45,7 +48,8 @@ def soft_margin_loss(
 ) -> torch.Tensor:
     """log(1 + exp(-label * input)), the labels -1 and 1."""
     check_reduction(reduction, "soft_margin_loss")
-    return F.soft_margin_loss(plain(input), plain(torch.Tensor.to(label, input.dtype.torch)), reduction=reduction)  # type: ignore[attr-defined]
+    target = plain(torch.Tensor.to(label, input.dtype.torch))  # type: ignore[attr-defined]
+    return reduced(torch.log(1 + torch.exp(-target * plain(input))), reduction)
 
 
 @operation
@@ -56,8 +60,8 @@ def multi_margin_loss(
     """max(0, margin - score of the label + every other score) ** p over the number of classes."""
     check_reduction(reduction, "multi_margin_loss")
     scores, places = plain(input), plain(label).long().reshape(-1, 1)
-    own = margin**p / int(scores.shape[1])
-    short = margin - scores.gather(1, places) + scores
+    own = single(single(margin**p) / int(scores.shape[1]))
+    short = single(margin) - scores.gather(1, places) + scores
     if weight is None:
         return reduced(torch.clamp(short, min=0).pow(p).mean(1) - own, reduction)
     # [N] - [N, 1]: Paddle 2.6.2 broadcasts the weighted loss to [N, N] (recorded).
@@ -140,7 +144,7 @@ def dice_loss(input: torch.Tensor, label: torch.Tensor, epsilon: float = 1e-5, n
     hot = F.one_hot(plain(label).squeeze(-1).long(), int(input.shape[-1])).to(plain(input).dtype)
     axes = list(range(1, input.ndim))
     overlap, total = (plain(input) * hot).sum(axes), plain(input).sum(axes) + hot.sum(axes)
-    return (1 - overlap * 2 / (total + epsilon)).mean()
+    return (1 - overlap * 2 / (total + single(epsilon))).mean()
 
 
 @operation
@@ -165,6 +169,7 @@ def sigmoid_focal_loss(
     score, target = plain(logit), plain(label)
     chance = torch.sigmoid(score)
     wrong = chance + target - 2 * chance * target  # soft labels too
-    loss = F.binary_cross_entropy_with_logits(score, target, reduction="none")
-    loss = loss * (alpha * target + (1 - alpha) * (1 - target)) * wrong**gamma
+    # The entropy has no gradient by the label, the factors have one (recorded, 2.6.2).
+    loss = F.binary_cross_entropy_with_logits(score, target.detach(), reduction="none")
+    loss = loss * (alpha * target + (1 - alpha) * (1 - target)) * wrong ** single(gamma)
     return reduced(loss if normalizer is None else loss / plain(normalizer), reduction)

@@ -129,4 +129,4 @@ def local_response_norm(
     # Paddle's window of an even size begins one channel earlier than torch's (recorded, 2.6.2).
     squares = torch.nn.functional.pad(inner.square().movedim(1, -1), (size // 2, (size - 1) // 2))
     mean = squares.unfold(-1, size, 1).mean(-1).movedim(-1, 1)
-    return to_last(inner / (k + alpha * mean) ** beta, last)
+    return to_last(inner / (single(k) + alpha * mean) ** single(beta), last)
