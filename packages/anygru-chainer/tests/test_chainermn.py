@@ -24,7 +24,8 @@ part = chainermn.scatter_dataset(examples, comm)
 x = np.stack([a for (a,) in part[:]])
 for _ in range(3):
     optimizer.update(lambda: F.sum(model(x)))
-print("result", comm.size, len(part), model.W.array.tolist(), comm.allreduce_obj({"rank": comm.rank}))
+shown = "result", comm.size, len(part), model.W.array.tolist(), comm.allreduce_obj({"rank": comm.rank})
+print(" ".join(map(str, shown)) + "\\n", end="")  # at once: the other process may write between the parts of a print
 comm.finalize()
 """
 
@@ -61,6 +62,7 @@ def test_two_processes_average_their_gradients(tmp_path):
 
 
 FUNCTIONS = """
+import sys
 import numpy as np
 import chainer
 import chainer.functions as F
@@ -69,12 +71,16 @@ from chainermn import functions as M
 
 comm = chainermn.create_communicator("naive")
 me = comm.rank
+
+def show(*parts):  # at once: print writes part by part, and the other process between them
+    sys.stdout.write(" ".join(map(str, ("result", me, *parts))) + "\\n")
+
 x = chainer.Variable(np.array([1.0 + me, 2.0], "f"))
 
 def step(name, ys, weight=1.0):
     x.cleargrad()
     sum(F.sum(y * (i + weight)) for i, y in enumerate(ys)).backward()
-    print("result", me, name, [y.array.tolist() for y in ys], None if x.grad is None else x.grad.tolist())
+    show(name, [y.array.tolist() for y in ys], None if x.grad is None else x.grad.tolist())
 
 step("allgather", M.allgather(comm, x), 1.0 + me)
 step("alltoall", M.alltoall(comm, [x, x * 2]), 1.0 + me)
@@ -87,7 +93,7 @@ if me == 0:
     sent = M.send(x * 2, comm, rank=1, tag=3)
     y = M.recv(comm, rank=1, delegate_variable=sent, tag=4)
     F.sum(y).backward()
-    print("result 0 ring", y.array.tolist(), x.grad.tolist())
+    show("ring", y.array.tolist(), x.grad.tolist())
 else:
     sent = M.send(M.recv(comm, rank=0, tag=3) * 5, comm, rank=0, tag=4)
     sent.backward()
