@@ -5,8 +5,10 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +24,8 @@ NOT_RUN = {
     "make ": "installs; test_make_targets looks for the target",
     "anygru launch --nnodes 2": "needs two machines; test_train_launched.py runs it on two network namespaces",
     "anygru run -m paddle.distributed.launch --master": "needs two machines",
+    "python examples/serving/": "a service and its client, which test_the_service_of_the_page runs",
+    "curl ": "asks the service",
 }
 # Options that make a command short enough for a test, by its beginning.
 SHORTER = {
@@ -187,6 +191,29 @@ def test_started(page: Path, tmp_path: Path, forked: Run) -> None:
             output = process([sys.executable, "-m", *shlex.split(item.line)], tmp_path)
             if isinstance(item, Command) and item.output is not None:
                 assert matches(item.output, output), f"{item.line} printed\n{output}"
+
+
+@pytest.mark.long
+def test_the_service_of_the_page(tmp_path: Path, forked: Run) -> None:
+    """Its client's steps are counted in its metrics."""
+    pytest.importorskip("uvicorn")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    lines = [
+        item.line.replace("8000", port) for item in contents(ROOT / "docs/serving.md") if isinstance(item, Command)
+    ]
+    serve, client, curl = (
+        shlex.split(line.replace("examples", str(ROOT / "examples"))) for line in lines if "pip" not in line
+    )
+    forked("import anygru; anygru.save_checkpoint(anygru.GRU(64, 128), 'model.safetensors')", tmp_path, False)
+    with subprocess.Popen([sys.executable, *serve[1:]], cwd=tmp_path, stderr=subprocess.DEVNULL) as service:
+        try:
+            assert process([sys.executable, *client[1:]], tmp_path).startswith("100 steps in ")
+            with urllib.request.urlopen(curl[1], timeout=30) as answer:
+                assert re.search(rb"steps_total 100\.0", answer.read())
+        finally:
+            service.terminate()
 
 
 def without_blocks(page: Path) -> str:
