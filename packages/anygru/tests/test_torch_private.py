@@ -131,6 +131,7 @@ def test_an_unknown_torch_is_told_once(version, known, monkeypatch):
     assert known or f"torch 2.4 to 2.14, this is {version}" in str(told[0].message)
 
 
+@pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 @pytest.mark.parametrize("kind", [anygru.GRU, anygru.GRUCell])
 def test_a_training_step_is_not_looked_through_for_transforms(kind: type[torch.nn.Module]) -> None:
     """torch looks at every argument of a node in Python, though the step knows that there is no transform."""

@@ -105,9 +105,8 @@ def _laid(group: dist.ProcessGroup) -> Lines | None:
             _limit(line, group)
             if _PEER.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[1] == os.getuid():
                 sockets[line.recv(1)[0]] = line
-    for line in sockets[:rank]:
-        assert line is not None
-        _limit(line, group)
+    for each in filter(None, sockets):
+        _limit(each, group)
     return Lines(sockets)
 
 
