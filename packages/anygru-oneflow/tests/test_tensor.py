@@ -122,3 +122,13 @@ def test_a_typo_is_an_error_in_pythons_words(module: Any, name: str) -> None:
     with pytest.raises(AttributeError, match=f"^module '{original}' has no attribute '{name}'$") as raised:
         getattr(module, name)
     assert type(raised.value) is AttributeError
+
+
+def test_a_loss_becomes_a_number_without_a_warning():
+    """torch warns of `float(loss)`, once in a process; OneFlow's programs print their losses so."""
+    torch.set_warn_always(True)
+    try:
+        loss = (flow.ones(1, requires_grad=True) * 2).sum()
+        assert (float(loss), int(loss), f"{loss:.2f}") == (2.0, 2, "2.00")
+    finally:
+        torch.set_warn_always(False)

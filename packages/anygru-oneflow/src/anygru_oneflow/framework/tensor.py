@@ -109,6 +109,13 @@ class Tensor(OverProcesses):
         with torch._C.DisableTorchFunctionSubclass():
             return dress(function(*args, **(kwargs or {})))
 
+    # By `item`, as torch's own warn of a number that takes part in gradients, such as a loss that a program prints.
+    def __float__(self) -> float:
+        return float(self.item())  # type: ignore[attr-defined]
+
+    def __int__(self) -> int:
+        return int(self.item())  # type: ignore[attr-defined]
+
     # Names of types and places
 
     def type(self, target: Any = None) -> Any:  # type: ignore[override]
@@ -325,12 +332,6 @@ class _Global:
     ) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
             return dress(layouts.call(function, args, kwargs or {}))
-
-    def __float__(self) -> float:
-        return float(self.item())  # type: ignore[attr-defined]
-
-    def __int__(self) -> int:
-        return int(self.item())  # type: ignore[attr-defined]
 
     def __bool__(self) -> bool:
         return bool(self.item())  # type: ignore[attr-defined]
