@@ -111,10 +111,10 @@ class Tensor(OverProcesses):
 
     # By `item`, as torch's own warn of a number that takes part in gradients, such as a loss that a program prints.
     def __float__(self) -> float:
-        return float(self.item())  # type: ignore[attr-defined]
+        return float(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())  # type: ignore[attr-defined]
+        return int(self.item())
 
     # Names of types and places
 
