@@ -213,7 +213,7 @@ def _gradients_of(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...
     except Exception as error:
         if function.stack is not None:
             lines = "".join(traceback.format_list(function.stack[:-1]))
-            # The class of the error stays the one that `backward` raised.
+            # The error keeps the class that `backward` raised.
             error.args = (f"{error}\nStacktrace of the function is below:\n{lines}", *error.args[1:])
         raise
     if len(results) == len(function.inputs):

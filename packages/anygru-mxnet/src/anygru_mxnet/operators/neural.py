@@ -67,7 +67,7 @@ def _fully_connected(
 def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Sizes = (), cudnn_off: bool = False) -> Tensor:
     acts = p != 0 and (state.training or mode == "always")
     if not 0 <= p <= 1 or (p == 1 and acts):
-        # Of p = 1 MXNet 1.9.1 makes NaN: what it keeps is divided by the chance to be kept (seen).
+        # With p = 1 MXNet 1.9.1 gives NaN: it divides by 1 - p (seen).
         raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
     if not acts:
         return data

@@ -37,7 +37,7 @@ def topk(input: Tensor, k: int, dim: int | None = -1, largest: bool = True, sort
     """The k greatest or smallest values in order, and their places; of equal values the first come first (recorded in 0.9.0)."""
     axis = -1 if dim is None else dim
     values, places = torch.sort(input, dim=axis, descending=largest, stable=True)
-    # Where k is more, OneFlow 0.9.0 gives what there is (recorded).
+    # Where k is more, OneFlow 0.9.0 gives all elements (recorded).
     kept = min(k, values.size(axis)) if values.dim() else k
     return torch.return_types.topk((values.narrow(axis, 0, kept), places.narrow(axis, 0, kept)))
 

@@ -134,7 +134,7 @@ class ZoneoutCell(ModifierCell):
 
         before = F.zeros_like(output) if self._prev_output is None else self._prev_output
         output = mixed(self.zoneout_outputs, output, before)
-        # The mixed output, not the one that the cell gave.
+        # The mixed output, not the cell's own.
         self._prev_output = output
         return output, [mixed(self.zoneout_states, new, old) for new, old in zip(following, states, strict=True)]
 

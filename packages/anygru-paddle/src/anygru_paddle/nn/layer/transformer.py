@@ -273,7 +273,7 @@ class _Stack(Layer):
 
     def __init__(self, layer: _Block, num_layers: int, norm: Layer | None) -> None:
         super().__init__()
-        # Made anew, with values of their own (recorded, 2.6.2); torch's stacks copy the first layer, values too.
+        # New layers, with values of their own (recorded, 2.6.2); torch's stacks copy the first layer, values too.
         self.layers = LayerList([layer, *(type(layer)(**layer._config) for _ in range(num_layers - 1))][:num_layers])
         self.num_layers, self.norm = num_layers, norm
 
