@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anygru.cli import UsageError
-from anygru_lab.forecasting import clock, delimited, files, numerals, recent, table, times
+from anygru_lab.forecasting import clock, delimited, files, formats, numerals, recent, table, times
 from anygru_lab.forecasting.table import Columns
 
 polars = pytest.importorskip("polars")
@@ -19,8 +19,18 @@ def write(path, rows, header="day,city,power,heat"):
 
 
 def read(path, **columns):
-    frame, comma = files.read(str(path))
-    return table.of_frame(frame, Columns(**columns), repr(str(path)), comma)
+    found = files.read(str(path))
+    return table.of_frame(found.frame, Columns(**columns), repr(str(path)), found.decimal_comma)
+
+
+def dated(rows, head="day,sold", number=12, join=","):
+    """A file's text: a row of each day of 2024, with what `rows` makes of its number."""
+    lines = [join.join([f"2024-01-{n + 1:02}", *map(str, rows(n))]) for n in range(number)]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def sold(n):
+    return (5 + n * n % 7,)
 
 
 def moments(*texts, **options):
@@ -58,6 +68,7 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("2024-01-31 24:00", datetime.datetime(2024, 2, 1)),
         ("2024-01-31", datetime.datetime(2024, 1, 31)),
         ("2024/1/5", datetime.datetime(2024, 1, 5)),
         ("31.01.2024", datetime.datetime(2024, 1, 31)),
@@ -311,7 +322,7 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
         (
             [[1, "a", 2, 3], [1, "a", 2, 3]],
             {"by": "city"},
-            "the time '1' occurs twice in a; keep one row of each time$",
+            "the time '1' occurs twice in a; several columns, name all, as --time date,hour$",
         ),
         ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' occurs twice in .*with --by"),
         ([[1, "a", 2, 3], ["", "a", 2, 3]], {}, "column 'day' of .* lacks 1 value, the first in row 2"),
@@ -401,8 +412,9 @@ def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
     assert found.remarks == ("filled 1 row", "filled 1 value")
     assert found.series[0].values.tolist() == [[1, -1], [1, -1], [3, -3], [4, -4], [5, -5], [5, 0], [31, -31]]
     assert found.clock.texts(found.series[0].times) == [f"2024-01-0{day}" for day in range(1, 8)]
-    with pytest.raises(UsageError, match="column 'power' of .* lacks 1 value"):
-        read(path, by="city", gaps="ignore")
+    counted = read(path, by="city", gaps="ignore")
+    assert counted.series[0].values[:, 0].tolist() == [1, 3, 4, 5, 31]
+    assert counted.remarks == ("left out 1 row without values",)
     assert read(path, by="city", target=("heat",), gaps="ignore").series[0].values.tolist() == [
         [-1], [-3], [-4], [-5], [0], [-31],
     ]  # fmt: skip
@@ -410,7 +422,7 @@ def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
     filled = read(months, gaps="fill")
     assert filled.clock.texts(filled.series[0].times)[3] == "2024-04-30"
     path = write(tmp_path / "n.csv", [[t, "a", 1, 2] for t in (1, 2, 3, 1000)])
-    with pytest.raises(UsageError, match="lacks 996 rows, the first at 4: more than it has"):
+    with pytest.raises(UsageError, match="lacks 996 rows, the first at 4: more than it has.*--gaps ignore counts"):
         read(path, gaps="fill")
 
 
@@ -449,7 +461,7 @@ def test_too_many_columns_are_one_line(tmp_path):
 
 
 def test_a_small_file_of_a_huge_table_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(formats, "MOST_BYTES", 1 << 20)
     polars.select(polars.repeat(0, 4_000_000, dtype=polars.Int8).alias("a")).write_parquet(tmp_path / "t.parquet")
     with pytest.raises(UsageError, match="holds 4,000,000 numbers, more than fit into"):
         files.read(str(tmp_path / "t.parquet"))
@@ -479,55 +491,19 @@ def test_of_long_tables_the_last_rows_of_each_series_are_used(monkeypatch, order
         table.of_frame(mixed, Columns(by="shop"), "x")
 
 
-def dated(rows, head="day,sold", number=12, join=","):
-    """A file's text: a row of each day of 2024, with what `rows` makes of its number."""
-    lines = [join.join([f"2024-01-{n + 1:02}", *map(str, rows(n))]) for n in range(number)]
-    return "\n".join([head, *lines]) + "\n"
-
-
-def sold(n):
-    return (5 + n * n % 7,)
-
-
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("name", "head", "rows", "last"),
     [
-        (dated(sold, "Tag,Stück").encode("latin-1"), "it is not UTF-8, and perhaps Latin-1 or Windows-1252"),
-        (dated(lambda n: ("Köln", n)).encode("cp1252"), "it is not UTF-8, and perhaps Latin-1"),
-        (dated(sold).encode("utf-16")[:-1], "begins as UTF-16, and is none; write it as UTF-8"),
-        (dated(sold).encode("utf-16-le"), "it is UTF-16 or no text; write it as UTF-8"),
-        (
-            b"month,sold\n" + b"".join(b"%02d/2024,5\n" % month for month in range(1, 9)) + b"Total,40\n",
-            "holds 'Total', which does not fit the format '%m/%Y' of the first row; remove its row",
-        ),
-        (dated(sold).replace("\n", "\r").encode(), "its lines end with a carriage return alone"),
-        (
-            b"Sales of 2024\n\n" + dated(sold).encode(),
-            "more fields than the first one, .* remove what is above the names",
-        ),
-        (dated(sold).encode() + b"2024-01-13,4,5\n", "more fields than the first one"),
-        (dated(sold).partition("\n")[2].encode(), r"holds values and no names \(2024-01-01, 5\)"),
-        (dated(lambda n: (n, n), "day,sold,sold").encode(), "has several columns 'sold'; give each a name of its own"),
-        (b"shop,2021,2022,2023,2024\na,1,2,3,4\nb,2,3,4,5\n", "are named by times .*in long form"),
-        (b"shop,2024-01-01,2024-01-02,2024-01-03\na,1,2,3\n", "are named by times .*'2024-01-01'.*in long form"),
-        (dated(sold).encode() + b"Total,99\n", "holds 'Total', which does not fit .*; remove its row"),
-        (b"month,sold\nJan 2024,5\nFeb 2024,6\nMrz 2024,7\n", "holds 'Mrz 2024', which does not fit"),
-        (dated(lambda n: (str(n % 2 > 0).lower(),), "day,open").encode(), "--target open takes them as 1 and 0"),
-        (dated(lambda n: (f"1.{n:03}",), "day;sold", join=";").encode(), r"'1.000' .* --decimal-comma or --no-decimal"),
-        (b"day,hour,x\n" + b"".join(b"2024-01-01,%d,%d\n" % (n, n) for n in range(9)), "join both into one column"),
-        (b"t,x\n" + b"2024-10-27 02:00,1\n" * 2, "clocks were set back there, .* in UTC"),
+        ("date,hour", "date,hour,x", [("2024-01-01", n + 1, n) for n in range(24)], "2024-01-02T00:00"),
+        ("date,time", "date,x,time", [("1/13/2024", n, f"{n}:30") for n in range(9)], "2024-01-13T08:30"),
+        ("year,month", "year,month,x", [(2020 + n // 12, n % 12 + 1, n) for n in range(30)], "2022-06-01T00:00"),
+        ("y,m,d,h", "y,m,d,h,x", [(2024, 2, 28 + n // 24, n % 24, n) for n in range(30)], "2024-02-29T05:00"),
     ],
 )
-def test_what_is_no_table_yet_is_one_line_with_the_way_out(tmp_path, data, words):
-    (tmp_path / "t.csv").write_bytes(data)
-    with pytest.raises(UsageError, match=words):
-        read(tmp_path / "t.csv")
-
-
-def test_utf16_with_its_mark_is_read(tmp_path):
-    (tmp_path / "t.csv").write_bytes(dated(sold, "Tag\tStück", join="\t").encode("utf-16"))
-    found = read(tmp_path / "t.csv")
-    assert (found.channels, len(found.series[0])) == (("Stück",), 12)
+def test_times_may_be_in_several_columns(tmp_path, name, head, rows, last):
+    found = read(write(tmp_path / "t.csv", rows, head), time=name)
+    assert str(found.series[0].times[-1])[:16] == last
+    assert (found.channels, found.columns.time, found.clock.name()[:2]) == (("x",), name, "1 ")
 
 
 def test_days_of_a_place_keep_their_dates_and_a_time_that_occurs_twice_has_its_zone():
@@ -547,30 +523,6 @@ def test_days_of_a_place_keep_their_dates_and_a_time_that_occurs_twice_has_its_z
         UsageError, match=r"the time '2024-01-01 00:00:00Z' occurs twice in x; keep one row of each time"
     ):
         table.of_frame(frame, Columns(), "x")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        dated(sold),
-        "\ufeff" + dated(sold),
-        "sep=;\n" + dated(sold, "day;sold", join=";"),
-        dated(sold, "day , sold "),
-        dated(lambda n: (*sold(n), ""), "day,sold,"),
-        dated(lambda n: (7 + n, *sold(n)), "day,id,sold"),
-        "\n".join(f"{n or 'row'},{line}" for n, line in enumerate(dated(sold).splitlines())),
-        dated(lambda n: (f"{sold(n)[0]},0",), "day;sold", join=";"),
-        dated(lambda n: (f"{sold(n)[0]}.0",), '"day";"sold"', join=";"),
-        "\n".join([(lines := dated(sold).splitlines())[0], *reversed(lines[1:])]),
-    ],
-    ids=["plain", "mark", "sep", "spaces", "comma", "keys", "rows", "commas", "quoted", "descending"],
-)
-def test_one_table_in_many_forms(tmp_path, text):
-    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    found = read(tmp_path / "t.csv")
-    assert found.channels == ("sold",)
-    assert found.series[0].values[:, 0].tolist() == [sold(n)[0] for n in range(12)]
-    assert str(found.series[0].times[-1])[:10] == "2024-01-12"
 
 
 def test_times_that_many_series_share_are_read_once(tmp_path, monkeypatch):

@@ -130,7 +130,8 @@ def places(times: np.ndarray, clock: Clock, where: str, gaps: str) -> np.ndarray
         row = int((whole > 1).argmax())
         missing = f"{where} lacks {count(lacking, 'row')}, the first at {clock.texts(clock.later(times[row], 1))[0]}"
         if many:
-            raise UsageError(f"{missing}: more than it has, which is too many to fill (a step is {length})")
+            raise UsageError(f"{missing}: more than it has, which is too many to fill (a step is {length}); --gaps ignore "
+                             "counts every row as one step")  # fmt: skip
         raise UsageError(
             f"{missing} (a step is {length}); --gaps fill repeats the row before, "
             "--gaps zero takes 0 there, --gaps ignore counts every row as one step"

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from anygru.errors import printable
@@ -41,11 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help="CSV or .parquet, a row for each step; - for CSV on standard input (default: generated data)",
+        help="a table, a row for each step: CSV, Parquet, Excel or JSON; - for standard input (default: generated data)",
     )
     table = parser.add_argument_group("the table")
     table.add_argument(
-        "--time", metavar="COLUMN", help="column of the times (default: the first, or the only one with dates)"
+        "--time",
+        metavar="COLUMN",
+        help="column of the times, or several, as date,hour (default: the first, or the only one with dates)",
     )
     table.add_argument(
         "--time-format",
@@ -60,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="how to read 1.110 and 1,110, where no other number of the column decides",
     )
+    table.add_argument("--encoding", metavar="NAME", help="of CSV, as cp1251 (default: found from its bytes)")
     table.add_argument(
         "--by", "--group", metavar="COLUMN", help="column that tells several series apart (default: there is one)"
     )
@@ -70,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--gaps",
         choices=("error", "fill", "zero", "ignore"),
-        help="where rows or values are missing: stop, repeat what was before, take 0 (nothing was sold), or count rows and "
-        "not time (default: error)",
+        help="where rows or values are missing: stop, repeat what was before, take 0 (nothing was sold), or count rows that "
+        "have values, and not time (default: error)",
     )
     table.add_argument(
         "--last",
@@ -235,20 +239,21 @@ def _plan(args: argparse.Namespace) -> "Plan":
     return Plan(args.steps, seconds, args.hidden or 32, args.context, args.seed)
 
 
-def _read(path: str, columns: "Columns") -> "Table":
+def _read(path: str, columns: "Columns", encoding: str | None) -> "Table":
     from . import files
     from .table import of_frame
 
     if path != STANDARD_INPUT and os.path.getsize(path) > LARGE:
         size = f"{os.path.getsize(path) / 1e6:,.0f} MB"
         print(printable(f"reading {path}, {size}, which takes a while"), file=sys.stderr, flush=True)
-    frame, decimal_comma = files.read(path)
-    return of_frame(frame, columns, repr(path), decimal_comma)
+    found = files.read(path, encoding)
+    table = of_frame(found.frame, columns, repr(path), found.decimal_comma)
+    return replace(table, remarks=(found.remark, *table.remarks)) if found.remark else table
 
 
 def _new(args: argparse.Namespace) -> int:
     begin = time.monotonic()
-    table = None if args.file is None else _read(args.file, _columns_of(args))
+    table = None if args.file is None else _read(args.file, _columns_of(args), args.encoding)
     _torch(args)
     from . import backtest, generated, pipeline, results, verdict
     from .progress import Bar
@@ -289,8 +294,6 @@ def _new(args: argparse.Namespace) -> int:
 
 def _again(args: argparse.Namespace) -> int:
     """Forecast a table with a model that was trained before."""
-    from dataclasses import replace
-
     _torch(args)
     from . import pipeline, results, saved
 
@@ -299,7 +302,7 @@ def _again(args: argparse.Namespace) -> int:
                       day_first=columns.day_first if args.day_first is None else args.day_first,
                       decimal_comma=columns.decimal_comma if args.decimal_comma is None else args.decimal_comma,
                       last=args.last)  # fmt: skip
-    table = _read(args.file, columns)
+    table = _read(args.file, columns, args.encoding)
     if (table.clock.unit, table.clock.step) != (clock.unit, clock.step) and table.clock.step:
         raise UsageError(f"the model's steps are {clock.name()}, and those of {args.file!r} are {table.clock.name()}")
     print(printable(f"data: {table.describe()}"), flush=True)

@@ -1,4 +1,4 @@
-"""CSV as people have it: what ends its fields, which marks its decimals have, its names, and lines that do not fit."""
+"""CSV as people have it: its encoding, what ends its fields, which marks its decimals have, its names, lines that do not fit."""
 
 import csv
 import io
@@ -13,31 +13,87 @@ from . import numerals, times
 SEPARATORS = (b",", b";", b"\t", b"|")
 MOST_COLUMNS = 10_000
 SAMPLE = 1000  # rows whose texts show the decimal mark
-_NOT_UTF8 = "it is not UTF-8, and perhaps Latin-1 or Windows-1252; write it as UTF-8 (in Excel: save as CSV UTF-8)"
+TITLES = 20  # lines at most that may be above the names
+WESTERN = "cp1252"
+_PIECE = 1 << 24
+_MARKS = (
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "utf-32"),
+    (rb"\xff\xfe|\xfe\xff", "utf-16"),
+    (rb"[^\0]\0[^\0]\0", "utf-16-le"),
+    (rb"\0[^\0]\0[^\0]", "utf-16-be"),
+)
+"""Bytes that a file begins with, and its encoding; Excel writes "Unicode text" with such a mark."""
+
+
+class Contents(NamedTuple):
+    """What a file holds: a frame, whether its numbers have decimal commas (None if it does not show), and a remark."""
+
+    frame: Any
+    decimal_comma: bool | None = False
+    remark: str = ""
 
 
 class Head(NamedTuple):
-    """What the first line says: what ends a field, the names, and how many lines are above it."""
+    """What the line of names says: what ends a field, the names, and how many lines are above it."""
 
     separator: str
     names: list[str]
     above: int
 
 
-def read(path: str, file: BinaryIO) -> "tuple[Any, bool | None]":
-    """Return the table of a CSV file as a frame, and whether its numbers have decimal commas; None if it does not show.
+def read(path: str, file: BinaryIO, encoding: str | None = None) -> Contents:
+    """Return the table of a CSV file.
+
+    Args:
+        path: the file's name, for errors.
+        file: its bytes.
+        encoding: of its text; None: UTF-8, UTF-16 or UTF-32, or Windows-1252 where it is none of them and looks western.
 
     Raises:
         UsageError: no table can be made of the file.
     """
+    start = file.read(4)
+    encoding = encoding or next((name for mark, name in _MARKS if re.match(mark, start)), None)
+    if encoding is not None:
+        return _table(path, _recoded(path, file, encoding))
+    try:
+        return _table(path, file)
+    except UnicodeError:
+        file.seek(0)
+    letters = file.read(_PIECE)
+    # Of other alphabets, most letters are none of ASCII.
+    if len(re.findall(rb"[\xc0-\xff]", letters)) > len(re.findall(rb"[A-Za-z]", letters)):
+        raise _foreign(path, "UTF-8")
+    found = _table(path, _recoded(path, file, WESTERN))
+    said = "read as Windows-1252 (--encoding names another)"
+    return found._replace(remark="; ".join(filter(None, [said, found.remark])))
+
+
+def _recoded(path: str, file: BinaryIO, encoding: str) -> BinaryIO:
+    """Return a file's text in UTF-8."""
+    file.seek(0)
+    out = io.BytesIO()
+    try:
+        text = io.TextIOWrapper(file, encoding, newline="")
+        while piece := text.read(_PIECE):
+            out.write(piece.encode())
+        text.detach()  # or it would close the file
+    except LookupError:
+        raise UsageError(f"--encoding {encoding} is none that Python knows, as utf-8, cp1251 or shift_jis") from None
+    except UnicodeError:
+        raise _foreign(path, "UTF-8 or Windows-1252" if encoding == WESTERN else encoding) from None
+    return out
+
+
+def _foreign(path: str, encoding: str) -> UsageError:
+    return UsageError(f"cannot read {path!r}: it is not {encoding}; name its encoding with --encoding, as cp1251 or "
+                      "shift_jis, or write it as UTF-8 (in Excel: save as CSV UTF-8)")  # fmt: skip
+
+
+def _table(path: str, file: BinaryIO) -> Contents:
+    """The table of a file in UTF-8; UnicodeError if it is none."""
     import polars
 
-    if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16, as Excel writes "Unicode text"
-        file.seek(0)
-        try:
-            file = io.BytesIO(file.read().decode("utf-16").encode())
-        except UnicodeDecodeError:
-            raise UsageError(f"cannot read {path!r}: it begins as UTF-16, and is none; write it as UTF-8") from None
     file.seek(0)
     head = _head(path, file)
     options: dict[str, Any] = {"separator": head.separator, "skip_rows": head.above}
@@ -53,24 +109,27 @@ def read(path: str, file: BinaryIO) -> "tuple[Any, bool | None]":
     # Dates are read by times.py: polars takes 01/02/2024 for the first of February without a word.
     frame = _parsed(path, file, {"infer_schema_length": 10_000} | options)
     blank = frame.select(polars.all_horizontal(polars.all().is_null())).to_series()
-    return _named(frame.filter(~blank), head.names), decimal_comma
+    return Contents(_named(frame.filter(~blank), head.names), decimal_comma)
 
 
 def _head(path: str, file: BinaryIO) -> Head:
-    """Read the first line; UsageError if it cannot be the names of columns."""
-    line, above = file.readline(1 << 24), 0
+    """Read the line of names, the first one with several fields; UsageError if it cannot be that."""
+    line, above = file.readline(_PIECE), 0
     given = re.fullmatch(rb"(?:\xef\xbb\xbf)?sep=(.)\s*", line)  # a line that Excel reads and writes
+    separators = (given[1],) if given else SEPARATORS
     if given:
-        line, above = file.readline(1 << 24), 1
+        line, above = file.readline(_PIECE), 1
+    while line and above < TITLES and not any(map(line.count, separators)) and line.count(b'"') % 2 == 0:
+        line, above = file.readline(_PIECE), above + 1
     if b"\0" in line:
-        raise UsageError(f"cannot read {path!r}: it is UTF-16 or no text; write it as UTF-8")
+        raise UsageError(f"cannot read {path!r}: it is no text")
     if b"\r" in line.rstrip(b"\r\n") and not line.endswith(b"\n"):
         raise UsageError(f"cannot read {path!r}: its lines end with a carriage return alone; write line feeds")
-    try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"cannot read {path!r}: {_NOT_UTF8}") from None
-    separator = given[1].decode() if given else max(SEPARATORS, key=line.count).decode()
+    if not any(map(line.count, separators)):
+        raise UsageError(f"cannot read {path!r}: {'it has one column' if file.tell() else 'it is empty'}; a table has times "
+                         "and values, in fields that end with commas, semicolons, tabs or bars")  # fmt: skip
+    text = line.decode("utf-8-sig")
+    separator = max(separators, key=line.count).decode()
     columns = text.count(separator) + 1
     if columns > MOST_COLUMNS:
         raise too_wide(path, columns)
@@ -103,7 +162,7 @@ def _values(names: list[str]) -> bool:
 
 
 def _parsed(path: str, file: BinaryIO, options: dict[str, Any]) -> Any:
-    """Let polars read; UsageError for texts that are not UTF-8 and for lines with too many fields."""
+    """Let polars read; UnicodeError for texts that are not UTF-8, UsageError for lines with too many fields."""
     import polars
 
     try:
@@ -111,13 +170,13 @@ def _parsed(path: str, file: BinaryIO, options: dict[str, Any]) -> Any:
     except polars.exceptions.ComputeError as error:
         reason = str(error)
         if "utf-8" in reason.lower():
-            raise UsageError(f"cannot read {path!r}: {_NOT_UTF8}") from None
+            raise UnicodeError(reason) from None
         if "more fields" in reason:
             raise UsageError(
                 f"cannot read {path!r}: a line has more fields than the first one, which holds the names; remove what is "
                 f"above the names, and put fields with {options['separator']!r} in quotes"
             ) from None
-        if "could not parse" not in reason:
+        if "could not parse" not in reason or options.get("infer_schema") is False:
             raise
     file.seek(0)  # a later row does not have the type of the first ones, such as NA after numbers
     kept = {name: value for name, value in options.items() if name not in ("infer_schema_length", "schema_overrides")}

@@ -1,20 +1,24 @@
-"""Tables in files: CSV and Parquet, and frames of polars and pandas."""
+"""Tables in files and pipes, and frames of polars and pandas."""
 
 import io
 import os
+import stat
 import sys
-from typing import TYPE_CHECKING, Any
+import zlib
+from lzma import LZMAError
+from typing import TYPE_CHECKING, Any, BinaryIO
+from zipfile import BadZipFile
 
 from anygru import extend
 from anygru.errors import CheckpointError
 from anygru.extend import STANDARD_INPUT, UsageError, open_regular
 
-from . import delimited
+from . import formats
+from .delimited import Contents
+from .formats import MOST_BYTES, too_large
 
 if TYPE_CHECKING:
     import polars
-
-MOST_BYTES = 2 << 30  # of a file, and of the table in memory
 
 
 def needed(package: str, purpose: str) -> Any:
@@ -22,42 +26,44 @@ def needed(package: str, purpose: str) -> Any:
     return extend.needed(package, purpose, "forecast")
 
 
-def read(path: str) -> "tuple[polars.DataFrame, bool | None]":
-    """Return the table of a file, and whether its numbers have decimal commas; None if that does not show.
+def read(path: str, encoding: str | None = None) -> Contents:
+    """Return the table of a file.
 
     Args:
-        path: the file; Parquet if its name ends in .parquet, otherwise CSV (fields end with a comma, a semicolon, a tab or a
-            bar); "-" is CSV on standard input.
+        path: CSV (fields end with a comma, a semicolon, a tab or a bar), or one of the formats of `formats`; "-" is standard
+            input.
+        encoding: of CSV; None: it is found.
 
     Raises:
-        UsageError: the file cannot be read or is too large, or polars is not installed.
+        UsageError: the file cannot be read or is too large, or a package is not installed.
     """
     polars = needed("polars", "reading a table")
     try:
-        if path == STANDARD_INPUT:
-            data = sys.stdin.buffer.read(MOST_BYTES + 1)
-            if len(data) > MOST_BYTES:
-                raise UsageError(f"standard input has more than the {MOST_BYTES:,} bytes that are read")
-            return delimited.read(path, io.BytesIO(data))
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > MOST_BYTES:
-                raise UsageError(f"{path!r} has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
-            if not path.endswith(".parquet"):
-                return delimited.read(path, file)
-        lazy = polars.scan_parquet(path)
-        columns = len(lazy.collect_schema())
-        if columns > delimited.MOST_COLUMNS:
-            raise delimited.too_wide(path, columns)
-        cells = lazy.select(polars.len()).collect().item() * columns
-        if 8 * cells > MOST_BYTES:  # a small file may hold a large table
-            raise UsageError(f"{path!r} holds {cells:,} numbers, more than fit into {MOST_BYTES:,} bytes")
-        return lazy.collect(), False
+        with _opened(path) as file:
+            return formats.read(path, file, encoding)
     except CheckpointError as error:
         raise UsageError(str(error)) from None
-    except (polars.exceptions.PolarsError, OSError) as error:
+    except (polars.exceptions.PolarsError, OSError, EOFError, BadZipFile, LZMAError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"cannot read {path!r}: {reason}") from None
+
+
+def _opened(path: str) -> BinaryIO:
+    """A regular file, or the bytes of what can be read only once."""
+    if path == STANDARD_INPUT:
+        data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    elif stat.S_ISFIFO(os.stat(path).st_mode):
+        with open(path, "rb") as pipe:
+            data = pipe.read(MOST_BYTES + 1)
+    else:
+        file = open_regular(path)
+        if os.fstat(file.fileno()).st_size <= MOST_BYTES:
+            return file
+        file.close()
+        raise too_large(path)
+    if len(data) > MOST_BYTES:
+        raise too_large(path)
+    return io.BytesIO(data)
 
 
 def of_any_frame(frame: Any) -> "polars.DataFrame":

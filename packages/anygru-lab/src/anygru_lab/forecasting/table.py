@@ -101,6 +101,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     columns = replace(columns, time=_time_column(frame, columns, where))
     assert columns.time is not None
     moved = moved and columns.time != frame.columns[0]
+    frame = times.joined(frame, columns.time)
     for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
         if name not in frame.columns:
             raise UsageError(f"{where} has no column {name!r}; it has {_listed(frame.columns)}")
@@ -276,8 +277,8 @@ def _once(ordered: np.ndarray, moments: times.Moments, name: str, where: str, co
         one = Clock(kind, zone=moments.zone).texts(ordered[:-1][twice][:1])[0]
         way_out = "; keep one row of each time"
         way_out += "" if columns.by else ", or name the column that tells series apart with --by"
-        if kind == "date":
-            way_out += "; if another column has the hour, join both into one column"
+        if kind in ("date", "number"):
+            way_out += "; if the times are in several columns, name all, as --time date,hour"
         if kind == "time" and not moments.zone:
             way_out += "; if clocks were set back there, write times with their offsets or in UTC"
         raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
@@ -299,11 +300,13 @@ class _Reader:
     ) -> None:
         self.values, self.moments, self.known, self.past = values, moments, known, past
         self.clock, self.columns, self.channels, self.where = clock, columns, channels, where
-        self.rows = self.numbers = 0
+        self.rows = self.numbers = self.left_out = 0
 
     def series(self, name: str, rows: np.ndarray) -> Series:
         where = f"{name!r} in {self.where}" if name else self.where
         values = self.values[rows]
+        if self.columns.gaps == "ignore":
+            rows, values = self._with_values(rows, values)
         steps = len(rows)
         if self.columns.known:  # rows without values at the end tell what is known ahead
             there = np.flatnonzero(np.isfinite(values).any(1))
@@ -324,7 +327,8 @@ class _Reader:
             channel = int(missing.any(0).argmax())
             raise UsageError(
                 f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel])} "
-                "(or holds what is no finite number); --gaps fill repeats the value before, --gaps zero takes 0"
+                "(or holds what is no finite number); --gaps fill repeats the value before, --gaps zero takes 0, "
+                "--gaps ignore leaves the row out"
             )
         self.numbers += int(missing.sum())
         moments = self.moments[rows]
@@ -345,10 +349,22 @@ class _Reader:
             _forward(self.past[rows])[source[:kept]],
         )
 
+    def _with_values(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows whose values are all there, and those that tell what is known ahead."""
+        there = np.isfinite(values)
+        if not there.any(0).all():
+            return rows, values  # a column without any is an error
+        kept = there.all(1)
+        if self.columns.known:
+            kept[int(np.flatnonzero(there.any(1))[-1]) + 1 :] = True
+        self.left_out += int((~kept).sum())
+        return rows[kept], values[kept]
+
     def remarks(self) -> list[str]:
         filled = ((self.rows, "row"), (self.numbers, "value"))
         by = " with 0" if self.columns.gaps == "zero" else ""
         said = [f"filled {count(number, noun)}{by}" for number, noun in filled if number]
+        said += [f"left out {count(self.left_out, 'row')} without values"] if self.left_out else []
         if self.clock.kind == "word" and self.rows + len(self.values) > 1:
             said.append("missing rows are not noticed")
         return said

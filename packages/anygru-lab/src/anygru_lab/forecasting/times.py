@@ -75,6 +75,7 @@ _LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}
 _EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"),
            (1.0e17, 1e-3, "nanoseconds"))  # fmt: skip
 MANY = 1000  # texts, of which the first tell the format
+_MIDNIGHT = r"([ T])24(:00(?::00)?)$"  # of the day before
 _LONGEST = 4.2e9  # seconds since 1970: the year 2103
 _DIGITS = {6: "01000000", 8: "000000", 10: "0000", 12: "00", 14: ""}
 """What a number such as 20240131 lacks of a date with hours, minutes and seconds, by its digits."""
@@ -128,6 +129,24 @@ def read(column: "polars.Series", where: str, form: str | None = None, day_first
         found = _of_text(different, where, form, day_first)  # series at the same times share their texts
         return found._replace(values=found.values[text.cast(polars.Enum(different)).to_physical().to_numpy()])
     raise UsageError(f"{where} holds no times but {dtype}; name the right column with --time")
+
+
+def joined(frame: "polars.DataFrame", name: str) -> "polars.DataFrame":
+    """The table with columns of times, named as "date,hour" or "year,month,day", joined into one of this name."""
+    import polars
+
+    parts = name.split(",")
+    if name in frame.columns or not set(parts) <= set(frame.columns):
+        return frame
+    text, gap = polars.Series("", [""] * frame.height), ""
+    for number, part in enumerate(parts):
+        column = frame[part]
+        column = column.dt.date() if column.dtype == polars.Datetime else column
+        text = text + gap + column.cast(polars.String).str.strip_chars()
+        years = bool(text.str.contains(r"^\d{4}(-\d{1,2})?$").all())
+        gap = "-" if years and number < 2 else " "
+    text = text.str.replace(r" (\d{1,2})$", " ${1}:00")
+    return frame.drop(parts).with_columns(text.alias(name))
 
 
 def like_dates(column: "polars.Series") -> bool:
@@ -214,9 +233,12 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
     if common is not None:
         return _moments(common)
     text, zone = _plain(column)
+    late = text.str.contains(_MIDNIGHT).to_numpy()
+    text = text.str.replace(_MIDNIGHT, "${1}00${2}")
     if text.str.contains(r"^[+-]?\d+(\.\d+)?$").all() and not text.str.contains(r"^\d{8}$").all():
         return _of_numbers(text.cast(float))
     readings, tried = _readings(text)
+    readings = {one: each + late * np.timedelta64(1, "D") for one, each in readings.items()}
     if len(readings) > 1 and day_first is not None:
         begin = "%d" if day_first else "%m"
         readings = {one: each for one, each in readings.items() if one.startswith(begin)} or readings

@@ -1,0 +1,182 @@
+"""Tables in files: encodings, formats, packed files and pipes, CSV of many forms; and one line for what is no table."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import threading
+import zipfile
+
+import pytest
+
+from anygru.cli import UsageError
+from anygru_lab.forecasting import files, table
+from anygru_lab.forecasting.table import Columns
+
+polars = pytest.importorskip("polars")
+
+
+def read(path, encoding=None):
+    found = files.read(str(path), encoding)
+    return table.of_frame(found.frame, Columns(), repr(str(path)), found.decimal_comma)
+
+
+def dated(rows, head="day,sold", number=12, join=","):
+    """A file's text: a row of each day of 2024, with what `rows` makes of its number."""
+    lines = [join.join([f"2024-01-{n + 1:02}", *map(str, rows(n))]) for n in range(number)]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def sold(n):
+    return (5 + n * n % 7,)
+
+
+def written(write):
+    write(out := io.BytesIO())
+    return out.getvalue()
+
+
+def zipped(*members):
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as archive:
+        for name, text in members:
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def workbook(text):
+    """The least files of a workbook whose first sheet has the texts of a CSV file, and whose second one is empty."""
+    office, package = (f"http://schemas.openxmlformats.org/{kind}/2006" for kind in ("officeDocument", "package"))
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cell = '<c t="inlineStr"><is><t>{}</t></is></c>', "<c><v>{}</v></c>"
+    rows = "".join(
+        f"<row>{''.join(cell[each.isdecimal()].format(each) for each in line.split(','))}</row>"
+        for line in text.splitlines()
+    )
+    sheets = "".join(f'<sheet name="s{n}" sheetId="{n}" r:id="r{n}"/>' for n in (1, 2))
+    links = "".join(
+        f'<Relationship Id="r{n}" Type="{office}/relationships/worksheet" Target="worksheets/{n}.xml"/>' for n in (1, 2)
+    )
+    book = f'<workbook xmlns="{main}" xmlns:r="{office}/relationships"><sheets>{sheets}</sheets></workbook>'
+    yield (
+        "_rels/.rels",
+        (
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
+            f'Type="{office}/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>'
+        ),
+    )
+    yield "xl/workbook.xml", book
+    yield "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
+    yield "xl/worksheets/1.xml", f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>'
+    yield "xl/worksheets/2.xml", f'<worksheet xmlns="{main}"><sheetData/></worksheet>'
+
+
+def formats():
+    text = dated(sold).encode()
+    frame = polars.read_csv(text, try_parse_dates=True)
+    yield "parquet", written(frame.write_parquet)
+    yield "feather", written(frame.write_ipc)
+    yield "ndjson", written(frame.write_ndjson)
+    yield "json", written(frame.write_json)
+    yield "xlsx", zipped(*workbook(text.decode()))
+    yield from {"gz": gzip.compress(text), "bz2": bz2.compress(text), "xz": lzma.compress(text)}.items()
+    yield "zip", zipped(("t.csv", text.decode()))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (dated(sold, "День,Продажи").encode("cp1251"), "is not UTF-8; name its encoding with --encoding, as cp1251"),
+        (dated(sold, "day,売上 of the day").encode("shift_jis"), "is not UTF-8 or Windows-1252; name its encoding"),
+        (dated(sold).encode("utf-16")[:-1], "it is not utf-16; name its encoding"),
+        (b"\0\1\2\3,\0" + dated(sold).encode(), "it is no text"),
+        (b'{"day": "2024-01-01", "sold": [}\n', "cannot read"),
+        (dated(sold).replace(",", " ").encode(), "has one column; .* that end with commas, semicolons, tabs or bars"),
+        (gzip.compress(dated(sold).encode())[:-9], "cannot read .* ended before"),
+        (zipped(("a.csv", dated(sold)), ("b.csv", dated(sold))), "holds 2 files; unpack it"),
+        (b"PK\3\4 and nothing", "cannot read"),
+        (
+            b"month,sold\n" + b"".join(b"%02d/2024,5\n" % month for month in range(1, 9)) + b"Total,40\n",
+            "holds 'Total', which does not fit the format '%m/%Y' of the first row; remove its row",
+        ),
+        (dated(sold).replace("\n", "\r").encode(), "its lines end with a carriage return alone"),
+        (
+            b"Sales, 2024\n\n" + dated(lambda n: (n, n), "day,sold,left").encode(),
+            "more fields than the first one, .* remove what is above the names",
+        ),
+        (dated(sold).encode() + b"2024-01-13,4,5\n", "more fields than the first one"),
+        (dated(sold).partition("\n")[2].encode(), r"holds values and no names \(2024-01-01, 5\)"),
+        (dated(lambda n: (n, n), "day,sold,sold").encode(), "has several columns 'sold'; give each a name of its own"),
+        (b"shop,2021,2022,2023,2024\na,1,2,3,4\nb,2,3,4,5\n", "are named by times .*in long form"),
+        (b"shop,2024-01-01,2024-01-02,2024-01-03\na,1,2,3\n", "are named by times .*'2024-01-01'.*in long form"),
+        (dated(sold).encode() + b"Total,99\n", "holds 'Total', which does not fit .*; remove its row"),
+        (b"month,sold\nJan 2024,5\nFeb 2024,6\nMrz 2024,7\n", "holds 'Mrz 2024', which does not fit"),
+        (dated(lambda n: (str(n % 2 > 0).lower(),), "day,open").encode(), "--target open takes them as 1 and 0"),
+        (dated(lambda n: (f"1.{n:03}",), "day;sold", join=";").encode(), r"'1.000' .* --decimal-comma or --no-decimal"),
+        (b"day,hour,x\n" + b"".join(b"2024-01-01,%d,%d\n" % (n, n) for n in range(9)), "name all, as --time"),
+        (b"t,x\n" + b"2024-10-27 02:00,1\n" * 2, "clocks were set back there, .* in UTC"),
+    ],
+)
+def test_what_is_no_table_yet_is_one_line_with_the_way_out(tmp_path, data, words):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_encodings_are_found(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes(dated(sold, "Tag\tStück in €", join="\t").encode(encoding))
+    found = read(tmp_path / "t.csv")
+    assert (found.channels, len(found.series[0])) == (("Stück in €",), 12)
+    assert ("Windows-1252" in files.read(str(tmp_path / "t.csv")).remark) == (encoding == "cp1252")
+
+
+def test_an_encoding_can_be_named(tmp_path):
+    (tmp_path / "t.csv").write_bytes(dated(sold, "День,Продажи").encode("cp1251"))
+    assert files.read(str(tmp_path / "t.csv"), "cp1251").frame.columns == ["День", "Продажи"]
+    with pytest.raises(UsageError, match="it is not ascii; name its encoding"):
+        files.read(str(tmp_path / "t.csv"), "ascii")
+    with pytest.raises(UsageError, match="--encoding nothing is none that Python knows"):
+        files.read(str(tmp_path / "t.csv"), "nothing")
+
+
+@pytest.mark.parametrize(("kind", "data"), list(formats()))
+def test_formats_are_told_by_their_bytes(tmp_path, kind, data):
+    if kind == "xlsx":
+        pytest.importorskip("fastexcel")
+    (tmp_path / "t").write_bytes(data)
+    found = read(tmp_path / "t")
+    assert (found.channels, len(found.series[0]), found.clock.name()) == (("sold",), 12, "1 day")
+    assert (files.read(str(tmp_path / "t")).remark == "of 2 sheets, 's1' is read") == (kind == "xlsx")
+
+
+def test_a_pipe_is_read(tmp_path):
+    os.mkfifo(tmp_path / "t")
+    writer = threading.Thread(target=(tmp_path / "t").write_text, args=[dated(sold)])
+    writer.start()
+    assert len(read(tmp_path / "t").series[0]) == 12
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        dated(sold),
+        "\ufeff" + dated(sold),
+        "sep=;\n" + dated(sold, "day;sold", join=";"),
+        dated(sold, "day , sold "),
+        dated(lambda n: (*sold(n), ""), "day,sold,"),
+        dated(lambda n: (7 + n, *sold(n)), "day,id,sold"),
+        "\n".join(f"{n or 'row'},{line}" for n, line in enumerate(dated(sold).splitlines())),
+        "Sales of 2024\n\n# by shop\n" + dated(lambda n: (f"{sold(n)[0]},0",), "day;sold", join=";"),
+        dated(lambda n: (f"{sold(n)[0]}.0",), '"day";"sold"', join=";"),
+        "\n".join([(lines := dated(sold).splitlines())[0], *reversed(lines[1:])]),
+    ],
+    ids=["plain", "mark", "sep", "spaces", "comma", "keys", "rows", "commas", "quoted", "descending"],
+)
+def test_one_table_in_many_forms(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    found = read(tmp_path / "t.csv")
+    assert found.channels == ("sold",)
+    assert found.series[0].values[:, 0].tolist() == [sold(n)[0] for n in range(12)]
+    assert str(found.series[0].times[-1])[:10] == "2024-01-12"
