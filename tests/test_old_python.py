@@ -50,6 +50,47 @@ def test_pythons_old_names_are_there_for_the_script_and_not_for_packages(tmp_pat
     ]
 
 
+def test_an_installed_program_of_a_framework_has_the_old_names_and_no_other_package(tmp_path):
+    site = tmp_path / "site-packages"
+    requirements = {
+        "wheel_of_then": "Requires-Dist: numpy\nRequires-Dist: chainer (>=4.0.0)\n\n",
+        "for_gpus": "Requires-Dist: MXNet-cu92mkl<1.7\n\n",
+        "of_today": "Requires-Dist: numpy\n\nInstall it with\n\nRequires-Dist: chainer\n",
+        "one_extra": "Requires-Dist: mxnet; extra == 'all'\n\n",
+        "beside_it": "Requires-Dist: chainer-chemistry\n\n",
+        "egg_of_then": "six\nchainer>=4.0.0\n",
+        "egg_of_today": "six\n\n[all]\nchainer\n",
+    }
+    for name, text in requirements.items():
+        (site / name).mkdir(parents=True)
+        (site / name / "__init__.py").write_text(
+            "import collections\nimport chainer\nimport numpy as np\n"
+            "found = hasattr(collections, 'Iterable'), hasattr(np, 'float')\n"
+        )
+        kind, requires, files = ("dist-info", "METADATA", "RECORD")
+        if name.startswith("egg"):
+            kind, requires, files = ("egg-info", "requires.txt", "top_level.txt")
+        facts = site / f"{name}-1.0.{kind}"
+        facts.mkdir()
+        (facts / requires).write_text(text)
+        (facts / files).write_text(f"{name}/__init__.py,sha256=a,3\n" if kind == "dist-info" else name + "\n")
+    code = f"""
+        import sys, importlib
+        sys.path.append({str(site)!r})
+        for name in {sorted(requirements)}:
+            print(name, *importlib.import_module(name).found)
+    """
+    assert output(code, folder=tmp_path).splitlines() == [
+        "beside_it False False",
+        "egg_of_then True True",
+        "egg_of_today False False",
+        "for_gpus True True",
+        "of_today False False",
+        "one_extra False False",
+        "wheel_of_then True True",
+    ]
+
+
 def test_modules_that_are_gone_are_there_for_the_script_and_not_for_packages(tmp_path):
     code = """
         import sys, sysconfig

@@ -1,4 +1,6 @@
-"""Whose code asks: what old NumPy and old Python give to the script and to nobody else.
+"""Whose code asks: what old NumPy and old Python give to programs of the originals' time and to nobody else.
+
+Such are the script and installed packages that say that they require an original framework.
 
 This file uses nothing but the standard library: the start-up file loads it by its path.
 """
@@ -6,6 +8,7 @@ This file uses nothing but the standard library: the start-up file loads it by i
 import functools
 import importlib.util
 import os
+import re
 import sysconfig
 from types import FrameType
 
@@ -13,10 +16,50 @@ VARIABLE = "ANYGRU_DIALECTS"
 _IMPORT_SYSTEM = ("importlib", "importlib._bootstrap", "importlib._bootstrap_external")
 
 
+_INSTALLED = re.compile(r"(.*?[/\\](?:site|dist)-packages)[/\\]([^/\\]+)")
+# A requirement of a distribution, and not of one of its extras alone; in wheels' METADATA or in eggs' requires.txt.
+_REQUIRES = re.compile(
+    r"^(?:Requires-Dist: *)?(?:chainer|chainermn|mxnet|oneflow|paddlepaddle)(?:[-_](?:cu\d+\w*|gpu|mkl|native))?"
+    r"(?![\w.-])(?!.*\bextra\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
 @functools.cache
 def is_of_script(path: str) -> bool:
-    """Whether a file belongs to the script: it is neither of the standard library nor of a package nor of anygru."""
+    """Whether a file belongs to the script: it is neither of the standard library nor of a package nor of anygru.
+
+    A package that requires an original is a program for it, as the script is.
+    """
+    installed = _INSTALLED.match(path)
+    if installed is not None:
+        return installed[2].partition(".")[0] in _programs(installed[1])
     return not path.startswith(("<frozen", "<__array_function__", *_packages()))
+
+
+@functools.cache
+def _programs(folder: str) -> frozenset[str]:
+    """The modules of the distributions in a folder that require an original."""
+    found: set[str] = set()
+    for entry in os.listdir(folder) if os.path.isdir(folder) else ():
+        facts, requirements, files = os.path.join(folder, entry), "METADATA", "RECORD"
+        if entry.endswith(".egg-info"):
+            requirements, files = "requires.txt", "top_level.txt"
+        elif not entry.endswith(".dist-info"):
+            continue
+        # The text of METADATA, which may quote anything, follows an empty line; extras of requires.txt a bracket.
+        head = re.split(r"\n\n|^\[", _text(facts, requirements), maxsplit=1, flags=re.MULTILINE)[0]
+        if _REQUIRES.search(head):
+            found.update(re.split(r"[/.,]", line, maxsplit=1)[0] for line in _text(facts, files).splitlines())
+    return frozenset(found)
+
+
+def _text(*path: str) -> str:
+    try:
+        with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:  # left out by who packed the distribution
+        return ""
 
 
 @functools.cache
