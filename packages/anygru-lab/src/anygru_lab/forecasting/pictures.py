@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 INK, GRAY, BLUE, ORANGE = "#222222", "#8a8a8a", "#2f6fb5", "#c7622b"
 MOST_PANELS = 4
-SHOWN = 3  # times the length of back-test and forecast: the history that is drawn
+SHOWN = 2  # times the length of back-test and forecast are drawn,
+LEAST_SHOWN = 6  # and as many horizons at least
 
 
 def forecast(problem: Problem, parts: Sequence[tuple[int, int, np.ndarray]], used: str) -> bytes:
@@ -55,7 +56,7 @@ def _panel(
     axes: "Axes", problem: Problem, parts: Sequence[tuple[int, int, np.ndarray]], number: int, channel: int
 ) -> None:
     series, clock, horizon = problem.table.series[number], problem.table.clock, problem.horizon
-    first = max(0, len(series) - SHOWN * (problem.folds + 1) * horizon)
+    first = max(0, len(series) - max(SHOWN * (problem.folds + 1), LEAST_SHOWN) * horizon)
     shown: Any = series.times if clock.dated else np.arange(len(series))
     axes.plot(shown[first:], series.values[first:, channel], color=INK, linewidth=1, label="values")
     later: Any = clock.later(series.times[-1], horizon) if clock.dated else np.arange(horizon) + len(series)
