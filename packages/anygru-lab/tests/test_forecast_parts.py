@@ -16,6 +16,7 @@ from anygru_lab.forecasting import (
     conformal,
     generated,
     model,
+    pipeline,
     problem,
     results,
     rivals,
@@ -304,6 +305,15 @@ def test_the_linear_model_finds_an_autoregression():
     np.testing.assert_allclose(forecast[:, HIGH] - forecast[:, LOW], 2 * 1.2816 * deviations, rtol=0.1)
 
 
+def test_bands_of_a_linear_model_hold_although_it_has_few_rows_to_learn_from():
+    held = []
+    for seed in range(20):
+        task = made(noise(80, seed)[:, None], horizon=6, folds=2)
+        tested = backtest.tried(rivals.Linear(task, *stored(task)), backtest.Places.of(task))
+        held.append(tested.scores.raw_coverage)
+    assert 0.72 <= np.mean(held) <= 0.88
+
+
 def test_models_of_statsforecast_are_rivals_where_it_is_installed():
     pytest.importorskip("statsforecast")
     task = made(waves(120), found=(12,))
@@ -478,16 +488,39 @@ def test_rules_forecast_only_where_they_are_far_better_than_the_models():
         assert backtest.averaged(tested, places, ["rule"])[1] == (chosen,)
 
 
-def test_few_short_series_are_compared_from_origins_between_the_folds():
+def test_few_short_series_are_compared_from_more_origins_than_the_folds():
     task = made(waves(200), horizon=8, folds=3)
     nearby = backtest.quarters(task)
-    assert (nearby.origins - task.first_origin(0)).tolist() == [14, 12, 10, 6, 4, 2]
+    assert (nearby.origins - task.first_origin(0)).tolist() == [14, 12, 10, 6, 4, 2, *range(-2, -33, -2)]
     method = rivals.SeasonalNaive(task, 12)
     found = backtest.tried(method, backtest.Places.of(task), nearby=nearby)
     there = np.abs(method.forecast(nearby.numbers, nearby.origins)[..., MIDDLE] - nearby.actual) / task.unit(0)
     assert found.errors[3:] == pytest.approx(there.mean((1, 2))[::-1])
     assert backtest.quarters(made(*[waves(200)] * 5, horizon=8, folds=3)) is None
-    assert backtest.quarters(made(waves(200), horizon=8, folds=1)) is None
+    assert backtest.quarters(made(waves(200), horizon=8, folds=8)) is None
+    short = made(waves(60), horizon=8, folds=1)
+    assert min(backtest.quarters(short).origins) >= 60 // 2
+    assert backtest.quarters(made(waves(40), horizon=8, folds=1)) is None
+
+
+def test_a_method_that_learned_from_earlier_steps_is_not_tested_on_them():
+    task = made(waves(200), horizon=8, folds=3)
+    places, nearby = backtest.Places.of(task), backtest.quarters(task)
+    linear = backtest.tried(rivals.Linear(task, *stored(task)), places, nearby=nearby)
+    assert np.isnan(linear.errors).tolist() == [False] * 3 + [True] * 16 + [False] * 6
+
+
+def test_methods_are_compared_as_if_they_had_been_tested_from_the_same_origins():
+    """The one tested only where all have large errors is not worse for that."""
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=4))
+    tested = off_by(places, everywhere=[1.0, 2.0, 40.0, 30.0], hard_ones=[5.0, 5.0, 30.0, 22.0])
+    both = [tested[0], replace(tested[1], errors=np.where([True, True, False, False], np.nan, tested[1].errors))]
+    usual = backtest._usual(both)
+    assert np.exp(usual["hard ones"] - usual["everywhere"]) == pytest.approx((30 * 22 / 40 / 30) ** 0.5, rel=1e-3)
+    usual = backtest._usual(tested)
+    assert np.exp(usual["hard ones"] - usual["everywhere"]) == pytest.approx(
+        (5 * 5 * 30 * 22 / 2 / 40 / 30) ** 0.25, rel=1e-2
+    )
 
 
 def test_no_model_sees_what_it_is_tested_on():
@@ -516,3 +549,11 @@ def test_short_series_are_forecast_and_not_tested():
     with pytest.raises(UsageError, match="the longest series has 20 steps; 37 are needed for 3 folds of 6 steps"):
         made(waves(20)).check()
     assert clock.Clock("number", 1).name() == "1"
+
+
+def test_a_run_tells_what_it_does():
+    seen = []
+    options = pipeline.Options(horizon=6, folds=2, rivals="simple", plan=training.Plan(steps=2))
+    pipeline.run(made(waves(120)).table, options, show=seen.append)
+    assert [each.doing for each in seen if each.doing != "training"][:2] == ["back-test of naive", "back-test of drift"]
+    assert [each.step for each in seen if each.doing == "training"] == [2]

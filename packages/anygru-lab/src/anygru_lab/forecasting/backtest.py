@@ -14,6 +14,9 @@ NEAR = 1.3  # times the error of the best, usually: other methods do not help it
 FAR = 2.0  # times the least error: such a method is out; and a rule this much better than all models takes their place
 FEW = 4  # series that are tested from more origins than those of the folds
 QUARTERS = 4  # origins to a horizon then
+EARLIER = 16  # of them at most before the first fold
+SEEN = 8  # steps beside two seasons that are before all of them, and half of the series
+ROUNDS = 50  # of fitting levels of methods and origins in turn
 TINY = 1e-3  # of the seasonal naive error: less is no difference
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 """Standard errors that a mean of 2, 3, ... differences exceeds by chance in one of 20 cases (t distribution, two-sided)."""
@@ -45,8 +48,8 @@ class Tested:
     quantiles: [origins, horizon, C, quantiles], calibrated on the other folds.
     factor: of its bands after the end of the data, calibrated on all folds.
     raw: as quantiles, before calibration.
-    errors: the mean error of the median from each origin: those of the folds, and those between them where `quarters` has
-        some.
+    errors: the mean error of the median from each origin: those of the folds, and those that `quarters` adds; NaN where the
+        method had learned from the steps after one.
     """
 
     name: str
@@ -82,6 +85,13 @@ class Places:
         return cls(numbers, origins, folds, actual, np.stack([units[int(n)] for n in numbers])[:, None],
                    problem.floor)  # fmt: skip
 
+    def where(self, kept: np.ndarray) -> "Places":
+        """Some of the places."""
+        return replace(
+            self, numbers=self.numbers[kept], origins=self.origins[kept], folds=self.folds[kept],
+            actual=self.actual[kept], units=self.units[kept],
+        )  # fmt: skip
+
 
 def tried(
     method: Method, places: Places, more: tuple[Places, np.ndarray] | None = None, nearby: Places | None = None
@@ -98,8 +108,12 @@ def tried(
     found = of_quantiles(method.name, method.forecast(places.numbers, places.origins), places, more)
     if nearby is None:
         return found
-    errors = _by_origin(method.forecast(nearby.numbers, nearby.origins), nearby)
-    return replace(found, errors=np.concatenate([found.errors, errors]))
+    errors = np.full(len(nearby.folds), np.nan)
+    can = (nearby.folds > 0) | method.refits
+    if can.any():
+        there = nearby.where(can)
+        errors[can] = _errors(method.forecast(there.numbers, there.origins), there)
+    return replace(found, errors=np.concatenate([found.errors, _by_origin(errors, nearby)]))
 
 
 def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places, np.ndarray] | None = None) -> Tested:
@@ -110,7 +124,8 @@ def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places,
         quantiles, actual = _without(fold, raw, places, more)
         calibrated[mine] = conformal.applied(raw[mine], conformal.factors(quantiles, actual), places.floor)
     factor = conformal.factors(*_without(None, raw, places, more))
-    return Tested(name, calibrated, raw, factor, _scores(calibrated, raw, places), _by_origin(raw, places))
+    scores = _scores(calibrated, raw, places)
+    return Tested(name, calibrated, raw, factor, scores, _by_origin(_errors(raw, places), places))
 
 
 def _without(
@@ -142,13 +157,20 @@ def between(problem: Problem, most: int) -> Places | None:
 
 
 def quarters(problem: Problem) -> Places | None:
-    """Places between the folds, a quarter of the horizon apart, where few and short series have few folds."""
+    """Places between the folds and before them, a quarter of the horizon apart, where few and short series have few folds.
+
+    `folds` holds their steps after the first origin; those below 0 are for methods that are fitted anew at each origin.
+    """
+    if problem.folds >= FOLDS or len(problem.tested) > FEW:
+        return None
     span = (problem.folds - 1) * problem.horizon
     apart = max(1, problem.horizon // QUARTERS)
-    steps = [step for step in range(span, 0, -apart) if step % problem.horizon]
-    if not steps or problem.folds >= FOLDS or len(problem.tested) > FEW:
-        return None
-    return Places.at(problem, [(n, problem.first_origin(n) + step, step) for n in problem.tested for step in steps])
+    seen = 2 * max(problem.seasons, default=1) + SEEN
+    before = min(problem.first_origin(n) - max(seen, len(problem.table.series[n]) // 2) for n in problem.tested)
+    end = -1 - min(max(0, before), EARLIER * apart)
+    steps = [step for step in range(span, end, -apart) if step < 0 or step % problem.horizon]
+    places = [(n, problem.first_origin(n) + step, step) for n in problem.tested for step in steps]
+    return Places.at(problem, places) if places else None
 
 
 def _scores(calibrated: np.ndarray, raw: np.ndarray, places: Places) -> Scores:
@@ -170,33 +192,43 @@ def averaged(tested: Sequence[Tested], places: Places, rules: Sequence[str] = ()
 
     The least error of a few folds is often luck, and the median of methods that are about as good is rarely worse than they
     are; a mean would follow a single one that goes astray.
-    The best is the one whose error is usually the least in relation to the others: the mean of the logarithms of the errors
-    from each origin. So an origin that no method could forecast from, as that before a break, counts as any other, and does
-    not decide for the method that had luck there; but those with `FAR` times the least mean error are out. Of those within
-    `NEAR` the folds must not tell that they are worse:
-    errors are compared in pairs, fold by fold.
+    The best is the one whose error is usually the least in relation to the others, see `_usual`. So an origin that no method
+    could forecast from, as that before a break, counts as any other, and does not decide for the method that had luck there;
+    but those with `FAR` times the least mean error are out. Of those within `NEAR` the folds must not tell that they are
+    worse: errors are compared in pairs, fold by fold.
 
     Args:
         tested: the methods.
         places: of the folds.
         rules: names of methods that models have as special cases: they forecast only where they are `FAR` better than these.
     """
+    usual = _usual(tested)
     models = [each for each in tested if each.name not in rules]
-    if models and min(map(_usual, models)) <= min(map(_usual, tested)) + np.log(FAR):
+    if models and min(usual[each.name] for each in models) <= min(usual.values()) + np.log(FAR):
         tested = models
     for kind in ("error", "crps"):  # bands, too, may go astray alone
         least = min(getattr(each.scores, kind) for each in tested)
         tested = [each for each in tested if getattr(each.scores, kind) <= FAR * least] or tested
-    ordered = sorted(tested, key=_usual)
+    ordered = sorted(tested, key=lambda each: usual[each.name])
     first = ordered[0]
-    near = [each for each in ordered if _usual(each) <= _usual(first) + np.log(NEAR)]
+    near = [each for each in ordered if usual[each.name] <= usual[first.name] + np.log(NEAR)]
     chosen = [each for each in near if each is first or _alike(each, first, places)][:AVERAGED]
     return of_quantiles(AVERAGE, middle([each.raw for each in chosen]), places), tuple(each.name for each in chosen)
 
 
-def _usual(tested: Tested) -> float:
-    """The logarithm of the usual error: the mean over the origins."""
-    return float(np.log(tested.errors + TINY).mean())
+def _usual(tested: Sequence[Tested]) -> dict[str, float]:
+    """The logarithm of each method's usual error: its mean over the origins, as if all methods had been tested from all.
+
+    Each logarithm is taken for the sum of a level of the method and one of the origin (least squares, in turns): some origins
+    are hard for all, and not every method can be tested from each.
+    """
+    found = np.log(np.stack([each.errors for each in tested]) + TINY)
+    there = np.isfinite(found)
+    found, level = np.where(there, found, 0), np.zeros(len(tested))
+    for _ in range(ROUNDS):
+        origin = (there * (found - level[:, None])).sum(0) / there.sum(0)
+        level = (there * (found - origin)).sum(1) / there.sum(1)
+    return {each.name: float(its) for each, its in zip(tested, level, strict=True)}
 
 
 def middle(raw: Sequence[np.ndarray]) -> np.ndarray:
@@ -218,9 +250,8 @@ def _errors(raw: np.ndarray, places: Places) -> np.ndarray:
     return np.asarray(distance.reshape(len(raw), -1).mean(1))
 
 
-def _by_origin(raw: np.ndarray, places: Places) -> np.ndarray:
-    """The mean error of the median over the series, for each origin."""
-    errors = _errors(raw, places)
+def _by_origin(errors: np.ndarray, places: Places) -> np.ndarray:
+    """The mean error over the series, for each origin."""
     return np.array([errors[places.folds == fold].mean() for fold in np.unique(places.folds)])
 
 

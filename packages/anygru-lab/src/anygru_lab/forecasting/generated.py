@@ -65,6 +65,7 @@ class Process:
     """The generating process as a method; none can beat it except by chance."""
 
     name = "the process itself"
+    refits = True
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

@@ -63,6 +63,7 @@ class Gru:
     """The network as a method: its forecasts of the series of a store."""
 
     name = GRU
+    refits = False
 
     def __init__(self, network: Network, store: Store) -> None:
         self.network, self.store = network, store
@@ -134,7 +135,7 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
         table: the series.
         options: how.
         tell: gets lines about the findings.
-        show: gets the progress of training.
+        show: gets the progress of training and back-test.
     """
     problem, findings = prepared(table, options)
     calendar = Calendar.of(table.clock, table.series, problem.seasons, options.country)
@@ -146,7 +147,7 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     places = Places.of(problem)
     gru = Gru(network, store)
     rivals, notes = _rivals(problem, options, gru, ends, tell)
-    tested = _tested(problem, gru, rivals, places)
+    tested = _tested(problem, gru, rivals, places, show)
     notes += _failures(rivals, tell)
     modelled = any(isinstance(each, statistical.Statistical) for each in rivals)
     rules = [each.name for each in rivals if isinstance(each, Rule)] if modelled else []
@@ -186,15 +187,16 @@ def _rivals(
     return rivals, tuple(notes)
 
 
-def _tested(problem: Problem, gru: Gru, rivals: list[Method], places: Places) -> list[Tested]:
+def _tested(problem: Problem, gru: Gru, rivals: list[Method], places: Places, show: Show) -> list[Tested]:
     """Test the GRU and its rivals."""
     other = backtest.between(problem, BETWEEN)
     more = None if other is None else (other, gru.forecast(other.numbers, other.origins))
     nearby = backtest.quarters(problem)
-    return [
-        backtest.tried(gru, places, more, nearby),
-        *(backtest.tried(each, places, nearby=nearby) for each in rivals),
-    ]
+    tested = [backtest.tried(gru, places, more, nearby)]
+    for number, each in enumerate(rivals, 1):
+        show(Notice(number, number / len(rivals), None, f"back-test of {each.name}"))
+        tested.append(backtest.tried(each, places, nearby=nearby))
+    return tested
 
 
 def _failures(rivals: list[Method], tell: Tell) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The progress of a training on a terminal, with the best validation so far."""
+"""The progress of a training on a terminal, with the best validation so far, and of the back-test after it."""
 
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -15,7 +15,7 @@ class Bar(AbstractContextManager["Bar"]):
     def __init__(self, wanted: bool) -> None:
         console = Console(stderr=True, highlight=False)
         self._bar = Progress(
-            TextColumn("training"),
+            TextColumn("{task.description}"),
             BarColumn(bar_width=None),
             TextColumn("step {task.completed:,}{task.fields[score]}"),
             TimeElapsedColumn(),
@@ -33,7 +33,7 @@ class Bar(AbstractContextManager["Bar"]):
         self._bar.stop()
 
     def show(self, notice: Notice) -> None:
-        """Show how far the training is."""
+        """Show how far the run is."""
         score = "" if notice.validation is None else f" · validation {notice.validation:.3f}"
         total = notice.step / notice.share if notice.share > 0 else None
-        self._bar.update(self._task, completed=notice.step, total=total, score=score)
+        self._bar.update(self._task, description=notice.doing, completed=notice.step, total=total, score=score)

@@ -13,6 +13,7 @@ from .store import Store
 
 MOST_ERRORS = 400  # past forecasts that give a band
 RIDGE = 20.0  # the weight of the penalty
+LEAST_ALONE = 0.1  # of a row's error, that the other rows leave
 MOST_LAGS = 64  # of two seasons; a longer season is seen once
 MOST_FEATURES = 400  # lags of all channels
 MOST_ROWS = 20_000  # that the linear model learns from
@@ -22,6 +23,8 @@ class Method(Protocol):
     """Something that forecasts the series of a problem."""
 
     name: str
+    refits: bool
+    """Whether it is fitted anew at each origin, to the steps before it."""
 
     def forecast(self, numbers: np.ndarray, origins: np.ndarray) -> np.ndarray:
         """Quantiles [count, horizon, C, quantiles] of what follows the first `origins` steps of the series `numbers`."""
@@ -31,6 +34,7 @@ class Rule:
     """A forecast by a rule [count, horizon, C] of the values before; with bands from its own past errors."""
 
     name = ""
+    refits = True
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.horizon = problem, problem.horizon
@@ -109,6 +113,7 @@ class Linear:
     """A ridge regression of every step ahead on the last values of all channels, of all series together."""
 
     name = "linear"
+    refits = False
 
     def __init__(self, problem: Problem, store: Store, ends: list[int]) -> None:
         self.store, self.horizon = store, problem.horizon
@@ -130,8 +135,11 @@ class Linear:
         wanted = wanted.reshape(len(wanted), -1) - np.tile(seen[1], self.horizon)
         penalty = RIDGE * np.eye(seen[0].shape[1])
         penalty[-1, -1] = 0.0  # of the constant
-        self.weights = np.linalg.solve(seen[0].T @ seen[0] + penalty, seen[0].T @ wanted)
-        self.band = around(np.abs(wanted - seen[0] @ self.weights).reshape(-1, *self.shape))
+        inverse = np.linalg.inv(seen[0].T @ seen[0] + penalty)
+        self.weights = inverse @ seen[0].T @ wanted
+        # Errors as they would be without the row itself: with as many lags as rows the others would be near 0.
+        alone = np.maximum(1 - ((seen[0] @ inverse) * seen[0]).sum(1, keepdims=True), LEAST_ALONE)
+        self.band = around(np.abs((wanted - seen[0] @ self.weights) / alone).reshape(-1, *self.shape))
 
     def _features(self, numbers: np.ndarray, origins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values before each origin, less the level there, with the level and a constant; and the level."""

@@ -31,6 +31,7 @@ class Statistical:
     def __init__(self, name: str, problem: Problem) -> None:
         self.name, self.problem, self.horizon = name, problem, problem.horizon
         self.failures = 0
+        self.refits = True
 
     def forecast(self, numbers: np.ndarray, origins: np.ndarray) -> np.ndarray:
         """See `rivals.Method`."""
@@ -93,7 +94,8 @@ def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], N
         if problem.season > SLOWEST.get(name, problem.season):
             tell(f"{name} is left out: a season of {problem.season} steps takes it too long")
             continue
-        expected = _expected(model, seconds)
+        expected, whole = _expected(model, seconds)
+        model.refits = whole <= seconds  # otherwise it is not tested from the earlier origins
         if expected > seconds:
             tell(f"{name} is left out: its back-test would take about {expected:,.0f} s (--rival-seconds)")
             continue
@@ -101,22 +103,27 @@ def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], N
     return found
 
 
-def _expected(model: Statistical, seconds: float) -> float:
-    """Estimate the seconds of a back-test by fits of the longest series, of its end first; above `seconds` it may be rough."""
+def _expected(model: Statistical, seconds: float) -> tuple[float, float]:
+    """Estimate the seconds of a back-test without the earlier origins of `backtest.quarters`, and with them.
+
+    They come from fits of the longest series, of its end first; above `seconds` they may be rough.
+    """
     problem = model.problem
     lengths = {number: min(problem.first_origin(number), MOST_STEPS) for number in problem.tested}
     more = backtest.quarters(problem)
-    origins = problem.folds * len(lengths) + (0 if more is None else len(more.origins))
-    total = sum(lengths.values()) / len(lengths) * origins * len(problem.table.channels)
+    steps = np.zeros(0) if more is None else more.folds
+    origins = problem.folds * len(lengths) + (steps > 0).sum()
+    channels = len(problem.table.channels)
+    total = sum(lengths.values()) / len(lengths) * channels * np.array([origins, origins + (steps < 0).sum()])
     number = max(lengths, key=lengths.__getitem__)
     values = problem.table.series[number].values[: problem.first_origin(number), 0]
-    expected = 0.0
+    found = np.zeros(2)
     model.fitted(values[-WARM:])
-    for steps in sorted({min(PROBE, lengths[number]), lengths[number]}):
+    for read in sorted({min(PROBE, lengths[number]), lengths[number]}):
         begin = time.monotonic()
-        model.fitted(values[-steps:])
-        expected = (time.monotonic() - begin) / steps * total
-        if expected > seconds:
+        model.fitted(values[-read:])
+        found = (time.monotonic() - begin) / read * total
+        if found[0] > seconds:
             break
     model.failures = 0
-    return expected
+    return float(found[0]), float(found[1])

@@ -40,11 +40,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Notice:
-    """What a training tells while it runs: the loss of validation so far, and how much of the run is over."""
+    """What a run tells: the step, how much of what it does is over, and the loss of validation so far."""
 
     step: int
     share: float
     validation: float | None
+    doing: str = "training"
 
 
 @dataclass(frozen=True)
