@@ -193,3 +193,55 @@ def test_losses_with_a_margin_have_no_gradient_on_its_edge():
     anchor, positive, negative = (chainer.Variable(np.full((1, 2), value, np.float32)) for value in (0, 0, 1))
     F.triplet(anchor, positive, negative, margin=2).backward()
     np.testing.assert_array_equal(anchor.grad, np.zeros((1, 2)))
+
+
+GRID = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+SHARES = np.array([[0.5, 0.25, 1], [0, 2, 0]], np.float32)
+RECORDED = {
+    "targets whose sum is not 1": (
+        lambda x: F.softmax_cross_entropy(x, SHARES, reduce="no"),
+        [1.81469, 2.3025],
+        [[-0.28802, 0.06624, -0.52822], [0.21198, -1.68376, 0.47178]],
+    ),
+    "no label is ignored": (
+        lambda x: F.softmax_cross_entropy(x, np.array([-1, 0], np.int32), ignore_label=None),
+        1.15125,
+        [[0.10599, 0.15812, -0.26411], [-0.39401, 0.15812, 0.23589]],
+    ),
+    "a hinge label from the end": (
+        lambda x: F.hinge(x, np.array([-1, 1], np.int32)), 2.6, [[0, 0.5, -0.5], [0.5, -0.5, 0.5]]
+    ),
+    "sides that are no constant": (
+        lambda x: F.pad(x, ((1, 0), (0, 2)), "reflect"),
+        [[0.2, 0.6, 1, 0.6, 0.2], [-1, -0.6, -0.2, -0.6, -1], [0.2, 0.6, 1, 0.6, 0.2]],
+        np.ones((2, 3)),
+    ),
+    "an even number of channels": (
+        lambda x: F.local_response_normalization(x.T[None], n=2, k=1, alpha=1.0, beta=1.0),
+        [[[-0.42373, 0.14286], [-0.25, 0.25], [-0.14286, 0.42373]]],
+        None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_an_unusual_argument_gives_what_it_gave(case):
+    function, expected, gradient = RECORDED[case]
+    x = chainer.Variable(GRID.copy())
+    y = function(x)
+    y.grad = np.ones(y.shape, np.float32)
+    y.backward()
+    np.testing.assert_allclose(y.array, expected, atol=1e-5)
+    if gradient is not None:
+        np.testing.assert_allclose(x.grad, gradient, atol=2e-5)
+
+
+def test_unusual_flags_sizes_and_dtypes_are_taken():
+    assert F.sum(GRID, axis=1, keepdims=1).shape == F.mean(GRID, axis=1, keepdims=1).shape == (2, 1)
+    assert F.reshape(GRID, (-2, 3)).shape == (2, 3)
+    assert F.scatter_add(GRID, [0], np.ones((1, 3))).dtype == np.float32
+    assert [y.dtype for y in F.transpose_sequence([GRID, GRID[:1].astype(float)])] == [np.float32] * 2
+    ones = np.ones((1, 1, 3))
+    np.testing.assert_array_equal(
+        F.convolution_1d(ones, ones[..., :2].astype(np.float32), np.ones(1, np.float32)).array, [[[3, 3]]]
+    )

@@ -56,7 +56,7 @@ def _size_kept(node: Any, x: Type) -> None:
 @function("Reshape", _size_kept, prepare=_one_open_size, unless=_same_shape)
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, in which one size may be left open (-1)."""
-    return x.reshape(tuple(shape))
+    return x.reshape([max(size, -1) for size in shape])  # any negative size is the open one
 
 
 def flatten(x: VariableLike) -> Variable:

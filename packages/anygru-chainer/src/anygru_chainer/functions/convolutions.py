@@ -63,7 +63,8 @@ def _filters(transposed: bool) -> Any:
         else:
             expect(x.shape[1] == w.shape[1] * node.groups)
         if b is not None:
-            expect(b.dtype == x.dtype, b.ndim == 1)
+            # Over other than two axes the bias may be of another float type (Chainer 7.8.1, recorded).
+            expect(b.dtype == x.dtype if node.ndim == 2 else b.dtype.kind == "f", b.ndim == 1)
             expect(b.shape[0] == (w.shape[1] * node.groups if transposed else w.shape[0]))
 
     return check
@@ -86,7 +87,7 @@ def _convolution(
             f"Height, width and so on of the output should be positive: padded sizes {tuple(x.shape[2:])} hold no window "
             f"of {tuple(windows)}"
         )
-    return _CONVOLUTIONS[ndim](x, W.to(x.dtype), b, stride, 0, dilate, groups)
+    return _CONVOLUTIONS[ndim](x, W.to(x.dtype), None if b is None else b.to(x.dtype), stride, 0, dilate, groups)
 
 
 @function("DeconvolutionND", _filters(True), prepare=_geometry, named=False, curved=(0, 1))

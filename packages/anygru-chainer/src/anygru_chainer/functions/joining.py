@@ -172,7 +172,8 @@ def _transpose_sequence(xs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     counts = [int((lengths > step).sum()) for step in range(lengths[0])]
     rows = [starts[:count] + step for step, count in enumerate(counts)]
     order = torch.from_numpy(numpy.concatenate(rows))
-    return torch.cat(tuple(xs)).index_select(0, order.to(xs[0].device)).split(counts)
+    joined = torch.cat(tuple(xs)).to(xs[0].dtype)
+    return joined.index_select(0, order.to(joined.device)).split(counts)
 
 
 def transpose_sequence(xs: Sequence[VariableLike]) -> tuple[Variable, ...]:
@@ -198,7 +199,7 @@ def _scatter_add(a: Tensor, b: Tensor, slices: tuple[Key, ...]) -> Tensor:
             "Chainer does not support automatic broadcasting of variables: scatter_add needs b of the shape "
             f"{tuple(places.shape)} of a[slices], got {tuple(b.shape)}"
         )
-    return a.reshape(-1).index_add(0, places.reshape(-1), b.reshape(-1)).reshape(a.shape)
+    return a.reshape(-1).index_add(0, places.reshape(-1), b.reshape(-1).to(a.dtype)).reshape(a.shape)
 
 
 def scatter_add(a: VariableLike, slices: Key, b: VariableLike) -> Variable:
@@ -275,15 +276,12 @@ class Pad(Row):
     """The node of `pad`."""
 
     def __init__(self, pad_width: Any, mode: str, **keywords: Any) -> None:
-        if mode != "constant" or set(keywords) - {"constant_values"}:
-            raise NotImplementedError(
-                f"anygru covers F.pad with mode='constant' (and constant_values), got mode={mode!r} {keywords or ''}; "
-                "torch.nn.functional.pad in a FunctionNode does the others"
-            )
-        self.pad_width = pad_width
+        self.pad_width, self.mode, self.keywords = pad_width, mode, keywords
         self.values = keywords.get("constant_values", 0)
 
     def compute(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        if self.mode != "constant" or set(self.keywords) - {"constant_values"}:
+            return self._as_numpy(x)
         pad_width = numpy.asarray(self.pad_width)
         if pad_width.dtype.kind != "i":
             raise TypeError(f"`pad_width` must be of integral type, got {self.pad_width!r}")
@@ -297,12 +295,20 @@ class Pad(Row):
             x = torch.cat((before, x, after), axis)
         return x
 
+    def _as_numpy(self, x: Tensor) -> Tensor:
+        """NumPy's result, from whose sides no gradient flows back (Chainer 7.8.1, `pad.py`, recorded)."""
+        padded = numpy.pad(x.detach().cpu().numpy(), self.pad_width, self.mode, **self.keywords)
+        widths = numpy.broadcast_to(numpy.asarray(self.pad_width), (x.ndim, 2)).tolist()
+        y = torch.from_numpy(padded).to(x.device)
+        y[tuple([slice(before, before + size) for (before, _), size in zip(widths, x.shape, strict=True)])] = x
+        return y
+
 
 def pad(x: VariableLike, pad_width: Any, mode: str, **keywords: Any) -> Variable:
-    """The array with values around it, as `numpy.pad` with mode "constant" (others: NotImplementedError).
+    """The array with values around it, as `numpy.pad`.
 
     Args:
         pad_width: an int, (before, after) or one such pair per axis.
-        constant_values: likewise, 0 by default.
+        constant_values: for mode "constant", likewise, 0 by default.
     """
     return Pad(pad_width, mode, **keywords).result((x,))

@@ -129,9 +129,9 @@ def _cross_entropy(
     # Half precision would overflow in the sum over 200,000 rows, for which Chainer 7.8.1 gives 0.693 (seen).
     log_p = torch.log_softmax(x.float() if x.dtype is torch.float16 else x, 1)
     if t.is_floating_point():
-        loss = _of_soft_targets(log_p, t.detach(), soft_target_loss)
+        loss = _of_soft_targets(x, log_p, t.detach(), soft_target_loss)
         return (loss if reduce == "no" else loss.mean()).to(x.dtype)
-    counted = t != ignore_label
+    counted = torch.ones_like(t, dtype=torch.bool) if ignore_label is None else t != ignore_label
     labels = _labels(t, counted, x.shape[1], ignore_label, enable_double_backprop)
     loss = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1) * counted
     if class_weight is not None:
@@ -153,8 +153,10 @@ def _scores(node: Any) -> NdArray | None:
 SoftmaxCrossEntropy.y = property(_scores)  # type: ignore[name-defined]  # noqa: F821
 
 
-def _of_soft_targets(log_p: Tensor, t: Tensor, soft_target_loss: str) -> Tensor:
-    loss = -(t * log_p).sum(1)
+def _of_soft_targets(x: Tensor, log_p: Tensor, t: Tensor, soft_target_loss: str) -> Tensor:
+    # The gradient is softmax(x) - t, also for targets whose sum is not 1 (Chainer 7.8.1, recorded).
+    rest = (1 - t.sum(1)) * x.logsumexp(1)
+    loss = rest - rest.detach() - (t * log_p).sum(1)
     if soft_target_loss == "kl-divergence":
         # The 1e-7 is Chainer's (7.8.1, SoftmaxCrossEntropy, recorded).
         loss = loss + (t * torch.log(t + 1e-7)).sum(1)

@@ -198,6 +198,7 @@ def local_response_normalization(
 ) -> Tensor:
     """x [B, C, ...] divided by `(k + alpha * sum(x^2))^beta`, with the sum over n neighbouring channels."""
     (wide,) = _single(x)  # torch has no such mean of half precision on the CPU
+    n = n // 2 * 2 + 1  # as many channels on either side (Chainer 7.8.1, recorded)
     # torch divides alpha by n, Chainer does not: of three ones with alpha = 3 the middle one is 1 / 10 (7.8.1, seen).
     # Chainer takes rows, too; torch wants an axis behind the channels.
     y = torch.nn.functional.local_response_norm(wide.reshape(*x.shape[:2], -1), n, alpha * n, beta, k)

@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _reduction(axis: Axes = None, *others: bool) -> tuple[Any, ...]:
-    return as_axes(axis), *others
+    return as_axes(axis), *map(bool, others)  # torch takes no other flags
 
 
 def _axes(axis: tuple[int, ...] | None, x: Tensor) -> tuple[int, ...]:

@@ -80,8 +80,9 @@ def hinge(x: Tensor, t: Tensor, norm: str = "L1", reduce: str = "mean") -> Tenso
         norm: "L1", or "L2" for the squared loss.
         reduce: "mean" for the sum divided by B, or "no" for [B, N].
     """
-    own = torch.nn.functional.one_hot(t.long(), x.shape[1]).bool()
-    loss = torch.relu(1 + torch.where(own, -x, x))  # clamp has a gradient at 0, Chainer 7.8.1 none (recorded)
+    # Labels are indices as NumPy's: a negative one counts from the last class (Chainer 7.8.1, recorded).
+    sign = torch.ones_like(x).index_put_((torch.arange(len(x), device=x.device), t.long()), x.new_tensor(-1))
+    loss = torch.relu(1 + sign * x)  # clamp has a gradient at 0, Chainer 7.8.1 none (recorded)
     loss = loss if norm == "L1" else loss.square()
     return loss.sum() / len(x) if reduce == "mean" else loss
 
