@@ -315,6 +315,18 @@ def test_a_frame_of_pandas_gives_one_of_pandas():
     found = forecaster().fit(pandas.DataFrame({"x": wave(150)}, index=index)).predict()
     assert type(found) is pandas.DataFrame
     assert found["index"].iloc[0] == pandas.Timestamp("2024-05-30")
+    polars = pytest.importorskip("polars")
+    naive = polars.DataFrame({"t": index.to_numpy(), "x": wave(150)})
+    assert forecaster(steps=1).fit(naive).predict().schema["t"] == naive.schema["t"]
+
+
+@pytest.mark.parametrize("step", ["h", "D"])
+def test_times_of_a_forecast_have_the_zone_of_the_frame(step):
+    pandas = pytest.importorskip("pandas")
+    times = pandas.date_range("2024-03-28", periods=62, freq=step, tz="Europe/Berlin")
+    fitted = forecaster(horizon=2, steps=1).fit(pandas.DataFrame({"t": times[:60], "x": wave(60)}))
+    assert fitted.predict()["t"].tolist() == times[60:].tolist()
+    assert str(fitted.predict()["t"].dt.tz) == "Europe/Berlin"
 
 
 def test_several_series_and_channels_are_rows():

@@ -108,14 +108,14 @@ class Forecaster:
         """Return what follows the fitted frame, or another one, as a frame of the same kind.
 
         Its columns are those of the groups and the times, `channel` where several are forecast, and quantiles (q0.05 to
-        q0.95; q0.5 is the median).
+        q0.95; q0.5 is the median). Times have the type and the zone of those of the frame, if these are no texts.
         """
         state = self._fitted()
         if frame is None:
-            return files.like(state.frame, _frame(state.problem, next(iter(state.future.values()))))
+            return _like(state.frame, state.problem, state.future)
         table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
         problem, future = pipeline.again(state.model, table)
-        return files.like(frame, _frame(problem, next(iter(future.values()))))
+        return _like(frame, problem, future)
 
     def update(self, frame: Any, steps: int | None = None) -> "Forecaster":
         """Go on training with a frame that has newer rows, and forecast what follows it."""
@@ -195,6 +195,21 @@ class _State:
 def _parts(problem: Problem, future: dict[str, np.ndarray]) -> list[results.Part]:
     found = next(iter(future.values()))
     return [(n, len(each), found[n]) for n, each in enumerate(problem.table.series)]
+
+
+def _like(frame: Any, problem: Problem, future: dict[str, np.ndarray]) -> Any:
+    """Return a forecast as a frame of the same kind, with times of the same type."""
+    polars = files.needed("polars", "a forecast of a frame")
+    result = _frame(problem, next(iter(future.values())))
+    name = problem.table.columns.time or "time"
+    wanted = files.of_any_frame(frame).schema.get(name)
+    if name in result.columns and isinstance(wanted, polars.Datetime) and result.schema[name].is_temporal():
+        column = result[name].cast(polars.Datetime(wanted.time_unit, getattr(result.schema[name], "time_zone", None)))
+        if wanted.time_zone is not None:
+            aware = column if column.dtype.time_zone else column.dt.replace_time_zone(wanted.time_zone)
+            column = aware.dt.convert_time_zone(wanted.time_zone)
+        result = result.with_columns(column.alias(name))
+    return files.like(frame, result)
 
 
 def _frame(problem: Problem, future: np.ndarray) -> Any:

@@ -106,6 +106,12 @@ def like(frame: Any, result: "polars.DataFrame") -> Any:
     if type(frame).__module__.split(".")[0] != "pandas":
         return result
     pandas = needed("pandas", "a frame of pandas")
-    return pandas.DataFrame(
-        {each.name: each.to_list() if each.dtype.is_nested() else each.to_numpy() for each in result}
-    )
+    return pandas.DataFrame({each.name: _of_pandas(each, pandas) for each in result})
+
+
+def _of_pandas(column: "polars.Series", pandas: Any) -> Any:
+    zone = getattr(column.dtype, "time_zone", None)
+    if zone is None:
+        return column.to_list() if column.dtype.is_nested() else column.to_numpy()
+    utc = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy()
+    return pandas.DatetimeIndex(utc).tz_localize("UTC").tz_convert(zone)
