@@ -5,7 +5,7 @@
 #                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others; LONG=yes: the long tests, too); the report is left in
 #                     build/versions
 # make test-wheel    the core's tests on a wheel of it in a fresh environment (PYTHON=python3.12)
-# make test-gpu    the tests of the backends on a machine with a GPU
+# make test-gpu    the tests of the backends, and those of the dialects that need a GPU, on a machine with one
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
 #              then the native functions with CALLS=20000 wrong calls, with the seed of a crash as the last line
@@ -61,9 +61,9 @@ test-all: $(DEV)
 	$(BIN)/python -m pytest -n 2 $(TESTS) $(ARGS)
 
 test-gpu: $(DEV)
-	@echo "== tests of the backends, on a GPU"
+	@echo "== tests on a GPU"
 	$(BIN)/python -c "import torch; assert torch.cuda.is_available(), 'torch sees no GPU here'; print(torch.cuda.get_device_name())"
-	$(BIN)/python -m pytest -m "not slow" packages/anygru/tests/backends $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" packages/anygru/tests/backends packages/*/tests/test_gpu.py $(ARGS)
 
 test-wheel:
 	@echo "== tests of the core on its wheel"

@@ -34,10 +34,10 @@ def mostly_long(cases: Iterable[Any], short: int = 1) -> list[Any]:
     ]
 
 
-def close(actual: torch.Tensor, expected: torch.Tensor, **context: object) -> None:
-    """Asserts equality within the tolerance of `actual`'s dtype, NaN equal to NaN."""
+def close(actual: torch.Tensor, expected: torch.Tensor, times: float = 1.0, **context: object) -> None:
+    """Asserts equality within so many times the tolerance of `actual`'s dtype, NaN equal to NaN."""
     expected = torch.as_tensor(expected)
-    rtol, atol = TOLERANCE[actual.dtype]["rtol"], TOLERANCE[actual.dtype]["atol"]
+    rtol, atol = times * TOLERANCE[actual.dtype]["rtol"], times * TOLERANCE[actual.dtype]["atol"]
     finite = expected.detach()[expected.detach().isfinite()].abs()
     atol *= max(1.0, finite.max().item() if finite.numel() else 1.0)
     assert actual.shape == expected.shape, (actual.shape, expected.shape, context)

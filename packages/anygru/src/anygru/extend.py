@@ -18,6 +18,7 @@ _HOME = {
     "Weights": "facts.weights:Weights",
     "gates": "facts.gates",
     "native": "backends.native_module:native",
+    "layer_of_torch": "backends.one_buffer:layer_of_torch",
     # definitions that frameworks share
     "NUMPY_OF_TORCH": "dialects.kit.numbers:NUMPY_OF_TORCH",
     "TORCH_OF_NUMPY": "dialects.kit.numbers:TORCH_OF_NUMPY",

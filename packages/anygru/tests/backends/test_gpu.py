@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from helpers import CASES, Case, close
 
 import anygru
 from anygru.errors import BackendError
+from anygru.extend import layer_of_torch
 from anygru.functional import gru
 
 pytestmark = [
@@ -46,7 +49,10 @@ def compare(case: Case, backend: str, dtype: torch.dtype, decay: torch.Tensor | 
         upstream = [torch.linspace(-1, 1, t.numel(), device="cuda").to(kind).view(t.shape) for t in (output, h_n)]
         found[name] = (output, h_n, *torch.autograd.grad((output, h_n), tensors, upstream))
     for index, (actual, expected) in enumerate(zip(*found.values(), strict=True)):
-        close(actual.cpu(), expected.cpu(), tensor=index)
+        # cuDNN's values are good to 1e-5, as torch's own tests take them to be. Rounding adds up from step to step: over 2000
+        # of them it came to twice the tolerance.
+        times = 5.0 if backend == "cudnn" else max(1.0, case.T / 500)
+        close(actual.cpu(), expected.cpu(), times=times, tensor=index)
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +130,46 @@ def test_second_derivatives() -> None:
     (grad,) = torch.autograd.grad(layer(input)[0].square().sum(), input, create_graph=True)
     grad.square().sum().backward()
     assert input.grad.isfinite().all()
+
+
+def test_the_weights_of_a_layer_lie_in_one_buffer() -> None:
+    """Without it torch warns at each call, which is an error here, and takes twice the time."""
+    layer = anygru.GRU(5, 8, 2, bidirectional=True)
+    input, before = torch.randn(6, 3, 5), {name: value.clone() for name, value in layer.state_dict().items()}
+    expected = layer(input)[0]
+    for make in (lambda: layer.cuda(), lambda: copy.deepcopy(layer), lambda: layer.double().float()):
+        moved = make()
+        assert len({weight.untyped_storage().data_ptr() for weight in moved.parameters()}) == 1
+        assert all(torch.equal(value.cpu(), before[name]) for name, value in moved.state_dict().items())
+        close(moved(input.cuda())[0].cpu(), expected)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    layer(input.cuda())[0].sum().backward()
+    optimizer.step()
+    assert not any(torch.equal(value.cpu(), before[name]) for name, value in layer.state_dict().items())
+    close(layer(input.cuda())[0].cpu(), layer.cpu()(input)[0])
+    made_there = anygru.GRU(5, 8, device="cuda")
+    assert len({weight.untyped_storage().data_ptr() for weight in made_there.parameters()}) == 1
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnn_tanh", "rnn_relu"])
+@pytest.mark.parametrize("training", [False, True])
+def test_torchs_other_layers_have_gradients_in_evaluation_too(kind: str, training: bool) -> None:
+    gates = 4 if kind == "lstm" else 1
+    shapes = [(gates * 8, 5), (gates * 8, 8), (gates * 8,), (gates * 8,)]
+    found = {}
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        weights = [torch.randn(shape).mul(0.3).to(device).requires_grad_() for shape in shapes]
+        input, h_0 = torch.randn(6, 3, 5).to(device).requires_grad_(), torch.zeros(1, 3, 8, device=device)
+        states = (h_0, h_0) if kind == "lstm" else h_0
+        output, *_ = layer_of_torch(kind)(input, states, weights, True, 1, 0.5, training, False, False)
+        found[device] = [output, *torch.autograd.grad(output.square().sum(), [input, *weights])]
+        sizes = torch.tensor([3, 3, 2, 1])
+        rows = input.flatten(0, 1)[:9]
+        output, *_ = layer_of_torch(kind)(rows, sizes, states, weights, True, 1, 0.0, training, False)
+        found[device] += [output, *torch.autograd.grad(output.square().sum(), weights)]
+    for actual, expected in zip(found["cuda"], found["cpu"], strict=True):
+        torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.compiles

@@ -15,6 +15,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from anygru import functional
+from anygru.extend import layer_of_torch
 
 from .._torch_function import TorchFunction
 from ..configuration import config
@@ -109,9 +110,10 @@ def _relu_layer(rows: Tensor, sizes: Tensor, hidden: Tensor, own: list[Tensor], 
 
 
 GRU_KIND = Kind("GRU", 3, 1, _gru)
-LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(torch.lstm), torch.lstm)
-TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh), torch.rnn_tanh)
-RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu), torch.rnn_relu, _by_torch(_relu_layer))
+_OF_TORCH = {kind: layer_of_torch(kind) for kind in ("lstm", "rnn_tanh", "rnn_relu")}
+LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(_OF_TORCH["lstm"]), _OF_TORCH["lstm"])
+TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(_OF_TORCH["rnn_tanh"]), _OF_TORCH["rnn_tanh"])
+RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(_OF_TORCH["rnn_relu"]), _OF_TORCH["rnn_relu"], _by_torch(_relu_layer))
 
 
 class Stack(NamedTuple):

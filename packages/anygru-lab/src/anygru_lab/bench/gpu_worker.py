@@ -67,12 +67,12 @@ class Tensors:
 
 def run_anygru(cell, backend=None):
     import anygru
-    from anygru.functional import gru
 
     own = Tensors(cell)
     options = {"bidirectional": own.data.D == 2, "reset": cell["reset"], "backend": backend}
-    call = own.calls(lambda: gru(own.input, None, own.weights, **options)[0], own.weights)
-    return call, anygru.__version__
+    layer = anygru.GRU(own.data.I, own.data.H, own.data.L, **options).to(own.device, own.dtype)
+    fill(layer, own.weights)
+    return own.calls(lambda: layer(own.input)[0], list(layer.parameters())), anygru.__version__
 
 
 def run_torch(cell, cudnn=True):

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anygru import functional
+from anygru.extend import layer_of_torch
 
 from ..base import MXNetError
 from ..state import state
@@ -21,6 +22,7 @@ GATE_NAMES = {"gru": ("_r", "_z", "_o"), "lstm": ("_i", "_f", "_c", "_o"), "rnn_
 
 # Rows of a weight for each unit.
 GATES = {mode: len(names) for mode, names in GATE_NAMES.items()}
+_OF_TORCH = {mode: layer_of_torch(mode) for mode in ("lstm", "rnn_tanh", "rnn_relu")}
 
 
 def gates_of(mode: str) -> int:
@@ -234,8 +236,7 @@ def run_recurrent(
         raise MXNetError(f"RNN: states must be of shapes {shapes}, got {[tuple(part.shape) for part in given]}")
     initial: Any = given if mode == "lstm" else given[0]
     dropout = _effective_dropout(dropout, data, layers)
-    lstm = _projected_lstm if projected else torch.lstm
-    compute: Any = {"lstm": lstm, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[mode]
+    compute: Any = _projected_lstm if projected else _OF_TORCH[mode]
     if lengths is None:
         results = compute(data, initial, weights, True, layers, dropout, state.training, bidirectional, batch_first)
         return _as_one_node(*results)

@@ -1,12 +1,13 @@
 """NVIDIA's cuDNN through torch, for reset="after" on CUDA; unlike in torch, its gradient can be differentiated again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..facts.problem import Call, Problem
-from . import aten, grouped, reference
+from . import aten, grouped, one_buffer, reference
 
 
 def refuse(problem: Problem) -> str | None:
@@ -24,7 +25,12 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     if problem.needs_grad:
         recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, call.batch_sizes, *call.tensors())  # type: ignore[no-untyped-call]
         return recorded
-    return aten.run(problem, call)
+    return aten.run(problem, call._replace(weights=_in_one_buffer(problem, call.weights)))
+
+
+def _in_one_buffer(problem: Problem, weights: Sequence[Tensor]) -> list[Tensor]:
+    layout = problem.layout
+    return one_buffer.views(weights, layout.num_layers, layout.bidirectional, layout.bias)
 
 
 class _FusedGRU(torch.autograd.Function):
@@ -36,7 +42,9 @@ class _FusedGRU(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         needs = ctx.needs_input_grad[2:]
         with torch.enable_grad():
-            own = [tensor.detach().requires_grad_(need) for tensor, need in zip(tensors, needs, strict=True)]
+            given = Call.of(problem, [tensor.detach() for tensor in tensors], batch_sizes)
+            given = given._replace(weights=_in_one_buffer(problem, given.weights))
+            own = [tensor.detach().requires_grad_(need) for tensor, need in zip(given.tensors(), needs, strict=True)]
             ctx.own = own
             ctx.results = aten.run(problem, Call.of(problem, own, batch_sizes))
         return ctx.results[0].detach(), ctx.results[1].detach()

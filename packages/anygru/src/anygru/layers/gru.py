@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.rnn import PackedSequence
 
+from ..backends import one_buffer
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_dropout, check_state_type, make_noise
 from ..facts.decays import PerStep
@@ -113,6 +115,7 @@ class GRU(RNNNames, Recurrent):
         self._make_parameters(device, dtype)
         self._settle_options()
         self.reset_parameters()
+        self._lie_in_one_buffer()
 
     @classmethod
     def around(
@@ -202,6 +205,29 @@ class GRU(RNNNames, Recurrent):
         flat, layout = self.weights
         places = [(layer, direction) for layer in range(layout.num_layers) for direction in range(layout.directions())]
         return [list(flat[layout.of_direction(*place)]) for place in places]
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> "GRU":
+        super()._apply(fn, recurse)
+        self._lie_in_one_buffer()
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._lie_in_one_buffer()  # each weight of a deep copy has memory of its own
+
+    def _lie_in_one_buffer(self) -> None:
+        """On CUDA the parameters become views of one buffer, as torch.nn.GRU's do, which cuDNN reads without copying them."""
+        own = [self._parameters.get(name) for name in self._weight_names]
+        first, layout = own[0], self._layout
+        if type(first) is not nn.Parameter or not first.is_cuda or layout.norm or layout.groups > 1:
+            return
+        if not self.formula.standard() or self.reset != "after":  # cuDNN has no such formula
+            return
+        if any(type(w) is not nn.Parameter or (w.dtype, w.device) != (first.dtype, first.device) for w in own):
+            return
+        views = one_buffer.views([parameter.detach() for parameter in own], *layout[:3])
+        for parameter, view in zip(own, views, strict=True):
+            parameter.data = view
 
     @typed
     def forward(

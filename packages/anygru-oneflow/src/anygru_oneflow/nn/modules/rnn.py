@@ -103,6 +103,15 @@ def _with_flags(make: Callable[..., None]) -> Callable[..., None]:
 
 
 RNNBase = adopt(torch.nn.RNNBase)
+
+
+def _flatten_parameters(self: Any) -> None:
+    """torch's, which asks for torch's dtypes."""
+    with torch._C.DisableTorchFunctionSubclass():
+        torch.nn.RNNBase.flatten_parameters(self)
+
+
+RNNBase.flatten_parameters = _flatten_parameters
 RNN = _global_too(adopt(torch.nn.RNN, base=RNNBase))
 LSTM = _global_too(adopt(torch.nn.LSTM, base=RNNBase))
 for _layer in (RNN, LSTM):

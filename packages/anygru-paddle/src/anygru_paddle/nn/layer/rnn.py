@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from anygru import functional, layers
-from anygru.extend import Weights
+from anygru.extend import Weights, layer_of_torch
 
 from ...base.arguments import initializer
 from ...framework.dtype import single
@@ -231,7 +231,7 @@ class _ByTorch(RNNBase):
         self, cells: list[Cell], x: torch.Tensor, states: States | None, lengths: torch.Tensor | None
     ) -> tuple[torch.Tensor, States]:
         weights = [each for cell in cells for each in cell.weights]
-        kernel = getattr(torch, self.mode.lower())
+        kernel = layer_of_torch(self.mode.lower())
         time = 0 if self.time_major else 1
         if lengths is not None and bool(torch.any(torch.eq(lengths, 0))):  # which torch's packing refuses
             return self._run_of_some(cells, x, states, lengths)

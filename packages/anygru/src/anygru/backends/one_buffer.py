@@ -1,0 +1,94 @@
+"""cuDNN's weights: it reads all of a layer from one buffer, in its own order.
+
+Torch copies weights that lie elsewhere into such a buffer at every call, one by one, and warns of it. Layers of ours lie in one
+from the start, as those of torch do; the weights of a call without a layer are copied by one kernel.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_KINDS = {"gru": "GRU", "lstm": "LSTM", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
+
+
+def views(
+    weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
+) -> list[Tensor]:
+    """The same weights in one buffer, through which gradients reach them; those that lie in one already are given back.
+
+    Args:
+        weights: on one CUDA device and of one dtype, in torch's order: w_ih, w_hh and perhaps b_ih, b_hh of each direction.
+        kind: "gru", "lstm", "rnn_tanh" or "rnn_relu".
+    """
+    weights, first = list(weights), weights[0]
+    if not torch.backends.cudnn.is_acceptable(first) or torch.version.hip:
+        return weights  # torch's own kernels take them as they lie
+    shapes = tuple([weight.shape for weight in weights])
+    size, places = _places(shapes, num_layers, bidirectional, bias, kind, first.dtype, first.device)
+    origin = first.untyped_storage().data_ptr()
+    if all(
+        weight.storage_offset() == place and weight.untyped_storage().data_ptr() == origin
+        for weight, place in zip(weights, places, strict=True)
+    ):
+        return weights
+    order = sorted(range(len(weights)), key=places.__getitem__)
+    buffer = torch.cat([weights[number].reshape(-1) for number in order])
+    if buffer.numel() != size:  # cuDNN wants gaps, which torch leaves
+        return weights
+    for number, part in zip(order, buffer.split([shapes[number].numel() for number in order]), strict=True):
+        weights[number] = part.view(shapes[number])
+    return weights
+
+
+@lru_cache(maxsize=256)
+def _places(
+    shapes: tuple[torch.Size, ...],
+    num_layers: int,
+    bidirectional: bool,
+    bias: bool,
+    kind: str,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> tuple[int, tuple[int, ...]]:
+    """The numbers in the buffer, and where each weight begins: asked of cuDNN once for weights of these shapes."""
+    probes = [torch.empty(shape, dtype=dtype, device=device) for shape in shapes]
+    mode: Any = torch.backends.cudnn.rnn.get_cudnn_mode(_KINDS[kind])
+    (_, features), (_, hidden) = shapes[:2]
+    with torch.no_grad(), torch.cuda.device(device):
+        buffer = torch._cudnn_rnn_flatten_weight(
+            probes, 4 if bias else 2, features, mode, hidden, 0, num_layers, False, bidirectional
+        )
+    return buffer.numel(), tuple([probe.storage_offset() for probe in probes])
+
+
+def layer_of_torch(kind: str) -> Callable[..., tuple[Tensor, ...]]:
+    """`torch.lstm`, `torch.rnn_tanh` or `torch.rnn_relu` in both their forms, as cuDNN wants to be called.
+
+    On CUDA the weights come in one buffer, and what needs gradients runs in cuDNN's training mode, without which it has no
+    backward pass; dropout acts only where the caller is training.
+    """
+    compute = getattr(torch, kind)
+
+    def call(first: Tensor, second: Any, third: Any, *options: Any) -> tuple[Tensor, ...]:
+        if not first.is_cuda:
+            found: tuple[Tensor, ...] = compute(first, second, third, *options)
+            return found
+        # Packed it is (rows, batch_sizes, h_0, weights, ...), and (input, h_0, weights, ...) otherwise.
+        packed = isinstance(options[0], (list, tuple))
+        weights, (bias, layers, dropout, training, bidirectional, *rest) = (
+            (options[0], options[1:]) if packed else (third, options)
+        )
+        hidden = third if packed else second
+        states = hidden if isinstance(hidden, (list, tuple)) else (hidden,)
+        if torch.is_grad_enabled() and any(each.requires_grad for each in (first, *states, *weights)):
+            dropout, training = (dropout if training else 0.0), True
+        own = views(weights, layers, bidirectional, bias, kind)
+        options = (bias, layers, dropout, training, bidirectional, *rest)
+        found = compute(first, second, third, own, *options) if packed else compute(first, second, own, *options)
+        return found
+
+    call.__name__ = kind
+    return call

@@ -1,0 +1,52 @@
+"""Weights in one buffer, as cuDNN reads them; here without a GPU, in an order that is made up."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from anygru.backends import one_buffer
+from anygru.extend import layer_of_torch
+
+SHAPES = [torch.Size(shape) for shape in ((12, 3), (12, 4), (12,), (12,))]
+PLACES = (12 + 48, 12, 0, 12 + 48 + 36)  # a bias, w_hh, w_ih, the other bias
+
+
+@pytest.fixture(autouse=True)
+def _made_up_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "is_acceptable", lambda tensor: True)
+    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (108, PLACES))
+
+
+def test_the_values_lie_in_the_order_asked_for() -> None:
+    weights = [torch.randn(shape) for shape in SHAPES]
+    found = one_buffer.views(weights, 1, False)
+    assert len({each.untyped_storage().data_ptr() for each in found}) == 1
+    assert tuple(each.storage_offset() for each in found) == PLACES
+    assert found[0].untyped_storage().nbytes() == 4 * 108
+    assert all(map(torch.equal, found, weights))
+    again = one_buffer.views(found, 1, False)
+    assert all(one is other for one, other in zip(again, found, strict=True))
+    moved = [found[0].clone(), *found[1:]]
+    assert one_buffer.views(moved, 1, False)[1] is not found[1]
+
+
+def test_gradients_reach_the_weights() -> None:
+    weights = [torch.randn(shape, requires_grad=True) for shape in SHAPES]
+    found = one_buffer.views(weights, 1, False)
+    grads = torch.autograd.grad(sum(number * each.sum() for number, each in enumerate(found, 1)), weights)
+    assert [grad.unique().tolist() for grad in grads] == [[1.0], [2.0], [3.0], [4.0]]
+
+
+def test_where_cudnn_wants_gaps_the_weights_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (112, PLACES))
+    weights = [torch.randn(shape) for shape in SHAPES]
+    assert all(one is other for one, other in zip(one_buffer.views(weights, 1, False), weights, strict=True))
+
+
+def test_on_the_cpu_a_layer_of_torchs_is_torchs() -> None:
+    weights = [torch.randn(shape) for shape in SHAPES[:1]] + [torch.randn(12, 3), torch.randn(12), torch.randn(12)]
+    input, state = torch.randn(5, 2, 3), torch.zeros(1, 2, 3)
+    options = (True, 1, 0.0, False, False)
+    expected = torch.lstm(input, (state, state), weights, *options, False)
+    assert all(map(torch.equal, layer_of_torch("lstm")(input, (state, state), weights, *options, False), expected))
