@@ -9,6 +9,7 @@ from helpers import close
 from torch import nn
 
 import anygru
+from anygru.backends.native_module import native
 
 
 @pytest.mark.parametrize("weights", ["int8", "bfloat16"])
@@ -51,8 +52,10 @@ def test_freezing_stores_the_weights_that_were_trained(make: Any, weights: str) 
         computed = frozen(x)
     pairs = [(computed, trained)] if isinstance(trained, torch.Tensor) else zip(computed, trained, strict=True)
     for one, other in pairs:
-        # bfloat16: the same bits; int8 rounds rows of inputs and states to 16 bits, which training does not.
-        torch.testing.assert_close(one, other, rtol=0, atol=0 if weights == "bfloat16" else 1e-4)
+        # bfloat16: the same bits, but for tiles, which add in another order; int8 rounds rows of inputs and states to 16 bits,
+        # which training does not.
+        exact_to = 5e-7 if native.isa() in ("amx", "tiles") else 0
+        torch.testing.assert_close(one, other, rtol=0, atol=exact_to if weights == "bfloat16" else 1e-4)
 
 
 def test_gradients_are_those_of_the_rounded_weights() -> None:

@@ -74,6 +74,7 @@ def test_a_few_steps_of_large_weights_are_torchs_beside_units_of_ours(monkeypatc
 
 def test_few_rows_in_half_precision_are_multiplied_as_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taking the weights apart would take longer, and torch's kernel as well."""
+    monkeypatch.setattr(products, "units", lambda dtype: None)
     monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "float16", "bfloat16")))
     layer, one, many = anygru.GRU(128, 256), torch.zeros(1, 1, 128), torch.zeros(5, 4, 128)
     words = "computes this call, with products of float32, though less exact ones are allowed (for fewer than 16 rows)"
