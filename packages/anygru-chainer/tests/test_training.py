@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
 import anygru_chainer as chainer
 import anygru_chainer.links as L
@@ -223,6 +224,7 @@ def test_processes_of_their_own_add_up_their_gradients(monkeypatch):
     updater.finalize()
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_processes_of_their_own_need_nccl_and_gathering_a_gpu():
     assert not training.updaters.MultiprocessParallelUpdater.available()
     with pytest.raises(Exception, match="NCCL is not enabled"):

@@ -15,7 +15,7 @@ __all__ = [
     "concatenate", "dot", "empty", "empty_like", "exp", "float16", "float32", "float64", "floor", "full", "full_like",
     "get_array_module", "identity", "inf", "int32", "int64", "isfinite", "isnan", "log", "maximum", "mean", "minimum",
     "nan", "ndarray", "newaxis", "ones", "ones_like", "pi", "random", "sign", "sqrt", "square", "stack", "std", "sum",
-    "tanh", "where", "zeros", "zeros_like",
+    "tanh", "trunc", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 newaxis = None
 float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
@@ -124,9 +124,24 @@ def _elementwise(name: str) -> Any:
 
 
 sqrt, exp, log, tanh, sign, square = (_elementwise(n) for n in ("sqrt", "exp", "log", "tanh", "sign", "square"))
-isnan, isfinite, floor, ceil = (_elementwise(n) for n in ("isnan", "isfinite", "floor", "ceil"))
-maximum, minimum, absolute = _elementwise("maximum"), _elementwise("minimum"), _elementwise("absolute")
-abs = absolute
+isnan, isfinite, floor, ceil, trunc = (_elementwise(n) for n in ("isnan", "isfinite", "floor", "ceil", "trunc"))
+absolute = abs = _elementwise("absolute")
+
+
+def _of_two(name: str) -> Any:
+    function = getattr(torch, name)
+
+    def apply(x: Any, y: Any) -> ndarray:
+        """Either may be a number, which as in NumPy does not widen an array of its kind."""
+        device = next(each.tensor.device for each in (x, y) if isinstance(each, ndarray))
+        pair = [numpy.float64(each) if isinstance(each, float) else unwrap(each) for each in (x, y)]
+        return ndarray(function(*[torch.as_tensor(each, device=device) for each in pair]))
+
+    apply.__name__ = name
+    return apply
+
+
+maximum, minimum = _of_two("maximum"), _of_two("minimum")
 
 
 def sum(x: ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:

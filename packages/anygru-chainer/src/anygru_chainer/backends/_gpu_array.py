@@ -75,7 +75,7 @@ class ndarray:
 
     def get(self, stream: Any = None) -> numpy.ndarray:
         """A NumPy copy."""
-        return self.tensor.cpu().numpy()
+        return self.tensor.detach().cpu().numpy()  # a parameter requires a gradient after its array was taken
 
     def set(self, array: numpy.ndarray, stream: Any = None) -> None:
         """Write the values of a NumPy array of the same shape."""

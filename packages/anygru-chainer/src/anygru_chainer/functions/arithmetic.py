@@ -62,17 +62,18 @@ Square, square = elementwise("Square", torch.square, "The square, elementwise.",
 Tan, tan = elementwise("Tan", torch.tan, "Tangent, elementwise.", "tan")
 
 
-def _rounding(name: str, doc: str) -> Callable[[Any], Variable]:
+def _rounding(name: str, doc: str, of_numpy: str | None = None) -> Callable[[Any], Variable]:
     def call(x: VariableLike) -> Variable:
         array = as_array(x)
-        return as_variable(force_array(getattr(backend.get_array_module(array), name)(array), array.dtype))
+        compute = getattr(backend.get_array_module(array), of_numpy or name)
+        return as_variable(force_array(compute(array), array.dtype))
 
     call.__name__, call.__doc__ = name, f"{doc}; no gradient flows back."
     return call
 
 
 ceil = _rounding("ceil", "The smallest integers above, in the dtype of `x`")
-fix = _rounding("fix", "The nearest integers towards zero, in the dtype of `x`")
+fix = _rounding("fix", "The nearest integers towards zero, in the dtype of `x`", "trunc")
 floor = _rounding("floor", "The largest integers below, in the dtype of `x`")
 sign = _rounding("sign", "-1, 0 or 1, elementwise")
 

@@ -57,6 +57,8 @@ def _from_numpy(value: Any, ctx: Context, dtype: str | None) -> Any:
         return [_from_numpy(part, ctx, dtype) for part in value]
     if not isinstance(value, onp.ndarray) and not (dtype and isinstance(value, onp.generic)):
         return value
+    if dtype == "float32" and onp.iscomplexobj(value) and not value.imag.any():
+        value = value.real  # eigenvalues, which NumPy 2.5 gives as complex numbers even where they are real
     tensor: Tensor = torch.from_numpy(onp.array(value, dtype=dtype))
     return wrapped(tensor.to(ctx.device), ctx)
 
