@@ -142,6 +142,8 @@ def get_cuda_device_count() -> int:
 
 
 _expected: Place = CPUPlace() if not torch.cuda.is_available() else CUDAPlace(0)
+gpu: torch.device | None = None if _expected.is_cpu_place() else _expected.device
+"""The device of new tensors unless that is the CPU."""
 
 
 def expected_place() -> Place:
@@ -151,8 +153,9 @@ def expected_place() -> Place:
 
 def set_expected_place(place: Place) -> Place:
     """Make `place` the place of new tensors and return the one before."""
-    global _expected
+    global _expected, gpu
     before, _expected = _expected, place
+    gpu = None if place.is_cpu_place() else place.device
     return before
 
 

@@ -131,7 +131,8 @@ class LayerHelper:
             target = (outputs or {}).get(name)
             target = target[0] if isinstance(target, (list, tuple)) else target
             if target is not None:
-                torch.Tensor.data.__set__(target, torch.empty(tuple(result.shape), dtype=_torch_dtype(result)))  # type: ignore[attr-defined]
+                empty = torch.empty(tuple(result.shape), dtype=_torch_dtype(result), device=result.device)
+                torch.Tensor.data.__set__(target, empty)  # type: ignore[attr-defined]
                 torch.Tensor.copy_(target, result)
 
     def iter_inputs_and_params(self, inputs: Any, param_attr: Any = None) -> Iterator[tuple[torch.Tensor, Any]]:

@@ -376,6 +376,6 @@ class Multinomial(Distribution):
         """The entropy in nats."""
         n, p = self.total_count, plain(self.probs)
         one = torch.distributions.Categorical(probs=p, validate_args=False).entropy()
-        counts = torch.arange(1, n + 1, dtype=p.dtype).reshape(-1, *(1,) * p.ndim)
+        counts = torch.arange(1, n + 1, dtype=p.dtype, device=p.device).reshape(-1, *(1,) * p.ndim)
         found = torch.distributions.Binomial(n, p, validate_args=False).log_prob(counts).exp()
         return wrap(n * one - math.lgamma(n + 1) + (found * torch.lgamma(counts + 1)).sum((0, -1)))

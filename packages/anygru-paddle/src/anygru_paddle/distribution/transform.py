@@ -137,7 +137,7 @@ class AbsTransform(Transform):
 
     def inverse_log_det_jacobian(self, y: Values) -> Values:
         """Twice 0, without axes."""
-        zero = wrap(torch.zeros((), dtype=_dtype(y)))
+        zero = wrap(torch.zeros((), dtype=_dtype(y), device=y.device))
         return zero, zero
 
 
@@ -268,7 +268,7 @@ class ReshapeTransform(Transform):
         return torch.reshape(y, tuple(self._inverse_shape(y.shape)))
 
     def _forward_log_det_jacobian(self, x: Values) -> Values:
-        return torch.zeros(x.shape[: x.ndim - self.ranks[0]], dtype=_dtype(x))
+        return torch.zeros(x.shape[: x.ndim - self.ranks[0]], dtype=_dtype(x), device=x.device)
 
 
 class _OfOthers(Transform):

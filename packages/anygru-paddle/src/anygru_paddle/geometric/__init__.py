@@ -146,9 +146,10 @@ def sample_neighbors(
     limits = plain(colptr).flatten().tolist()
     drawn = []
     for node in plain(input_nodes).flatten().tolist():
-        places = torch.arange(limits[node], limits[node + 1])
+        places = torch.arange(limits[node], limits[node + 1], device="cpu")
         few = sample_size < 0 or len(places) <= sample_size
-        drawn.append(places if few else places[torch.randperm(len(places), generator=_DRAWS)[:sample_size]])
+        order = None if few else torch.randperm(len(places), generator=_DRAWS, device="cpu")
+        drawn.append(places if order is None else places[order[:sample_size]])
     counts = torch.tensor([len(each) for each in drawn], dtype=torch.int32)
     chosen = torch.cat(drawn) if drawn else torch.zeros(0, dtype=torch.int64)
     results = plain(row).flatten()[chosen], counts

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..base.core import CPUPlace, set_expected_place
 from .dataloader.batch_sampler import BatchSampler
 from .dataloader.collate import as_arrays, as_tensors, default_collate_fn
 from .dataloader.dataset import IterableDataset
@@ -23,6 +24,18 @@ class _Sent:
 
     def __call__(self, batch: Any) -> Any:
         return as_arrays(self.collate(batch))
+
+
+class _OnCPU:
+    """The first call in a worker: its tensors lie on the CPU, since a process that was forked cannot use CUDA."""
+
+    def __init__(self, then: Callable[[int], None] | None) -> None:
+        self.then = then
+
+    def __call__(self, number: int) -> None:
+        set_expected_place(CPUPlace())
+        if self.then is not None:
+            self.then(number)
 
 
 def _unchanged(sample: Any) -> Any:
@@ -143,7 +156,7 @@ class DataLoader:
             whole = self.batch_sampler is None and self.batch_size is None
             self._loader = torch.utils.data.DataLoader(
                 self.dataset, num_workers=self.num_workers, prefetch_factor=self.prefetch_factor, timeout=self.timeout,
-                worker_init_fn=self.worker_init_fn, persistent_workers=self._persistent_workers,
+                worker_init_fn=_OnCPU(self.worker_init_fn), persistent_workers=self._persistent_workers,
                 collate_fn=_Sent(self.collate_fn or (_unchanged if whole else default_collate_fn)), **options,
             )  # fmt: skip
         return iter(self._loader)

@@ -13,6 +13,7 @@ import torch
 from anygru.errors import AnygruError
 from anygru.extend import not_covered
 
+from ..base.core import expected_place
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.recording import recording
 from ..nn.layer.layers import Layer
@@ -185,7 +186,7 @@ def _unrecorded(error: Exception) -> Exception:
 
 def _example(spec: InputSpec) -> torch.Tensor:
     lengths = [_OPEN_LENGTHS[min(axis, 3)] if each < 0 else each for axis, each in enumerate(spec.shape)]
-    return torch.zeros(lengths, dtype=torch_dtype(as_dtype(spec.dtype)))
+    return torch.zeros(lengths, dtype=torch_dtype(as_dtype(spec.dtype)), device=expected_place().device)
 
 
 def load(path: str, **configs: Any) -> translated_layer.TranslatedLayer:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.export.passes import move_to_device_pass
 
 from anygru.extend import not_covered, open_for_replace
 
 from ..base import unique_name
+from ..base.core import expected_place
 from ..base.framework import EagerParamBase, make_parameter
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.io import load, save
@@ -136,7 +138,8 @@ def read(path: str) -> TranslatedLayer:
             raise ValueError(f"{model} is of another version of anygru, or damaged: version {facts.get('version')}")
         programs: dict[str, Any] = dict(facts["reasons"])
         for mode in {"eval", "train"} - set(programs):
-            programs[mode] = torch.export.load(io.BytesIO(archive.read(f"{mode}.pt2"))).module()
+            program = torch.export.load(io.BytesIO(archive.read(f"{mode}.pt2")))
+            programs[mode] = move_to_device_pass(program, expected_place().device).module()
     state = load(path + INFER_PARAMS_SUFFIX) if facts["weights"] else {}
     weights = {name: _weight(name, state[name], facts) for name in facts["weights"]}
     specs = [InputSpec(each["shape"], each["dtype"], each["name"]) for each in facts["input_spec"]]

@@ -86,7 +86,9 @@ class ClipGradByGlobalNorm(ClipGradBase):
     def _clip(self, pairs: Pairs) -> list[torch.Tensor]:
         if not pairs:
             return []
-        norm = torch.sqrt(sum((torch.sum(torch.square(grad)) for _, grad in pairs), torch.zeros(())))
+        norm = torch.sqrt(
+            sum((torch.sum(torch.square(grad)) for _, grad in pairs), torch.zeros((), device=pairs[0][1].device))
+        )
         # Without the 1e-6 that torch's clip_grad_norm_ and Paddle's function of that name add to the norm.
         factor = self.clip_norm / torch.clamp(norm, min=self.clip_norm)
         return [torch.mul(grad, factor) for _, grad in pairs]

@@ -200,7 +200,7 @@ def dynamic_decode(
     lengths = wrap(torch.zeros_like(plain(finished), dtype=torch.int64))
     gathered: list[Nested] = []
     while not bool(plain(finished).all()):
-        time = wrap(torch.full([1], len(gathered), dtype=torch.int64))
+        time = wrap(torch.full([1], len(gathered), dtype=torch.int64, device=plain(finished).device))
         outputs, after, inputs, ended = decoder.step(time, inputs, states, **kwargs)
         if decoder.tracks_own_finished:
             if not hasattr(after, "lengths"):

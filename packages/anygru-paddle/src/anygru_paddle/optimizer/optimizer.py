@@ -264,7 +264,8 @@ class Optimizer:
         if option is None:
             return torch.zeros_like(parameter)
         # One element and not none, as Paddle's files hold the powers of the betas (recorded, 2.6.2).
-        return torch.full([1], options[option], dtype=torch.promote_types(parameter.dtype, torch.float32))
+        kind = torch.promote_types(parameter.dtype, torch.float32)
+        return torch.full([1], options[option], dtype=kind, device=parameter.device)
 
     def _load(self, state: dict[str, Tensor]) -> None:
         """Overwrite accumulators with the values that wait under their names."""

@@ -17,6 +17,7 @@ import torch
 
 from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
+from ..base import core
 from ..base.errors import UnsettledError, no_kernel, no_tensor
 from ..framework.kinds import Operand
 from ..framework.recording import recording
@@ -177,7 +178,11 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
         ):
             args = (args[0][0], *args[1:])  # type: ignore[assignment]
         try:
-            result = function(*args, **kwargs)
+            if core.gpu is None:
+                result = function(*args, **kwargs)
+            else:
+                with core.gpu:  # where the tensors lie that it makes for itself
+                    result = function(*args, **kwargs)
         except (RuntimeError, TypeError, IndexError, ValueError) as error:
             translated: Exception = error
             if not isinstance(error, ValueError) and not _is_of_the_call(error):

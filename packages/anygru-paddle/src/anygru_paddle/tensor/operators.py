@@ -44,18 +44,18 @@ def _right(x: torch.Tensor, y: Any, symbol: str, fills: bool) -> Any:
     if isinstance(y, (torch.Tensor, int, float, torch.SymInt, torch.SymFloat)) and not (fills and isinstance(y, bool)):
         return y
     if isinstance(y, np.ndarray):
-        return torch.as_tensor(y)
+        return torch.as_tensor(y, device=x.device)
     if isinstance(y, (np.int32, np.int64)):
         return int(y)
     if isinstance(y, (np.floating, np.complexfloating, bool, complex)):
         value = y.item() if isinstance(y, np.generic) else y
         if isinstance(value, complex):
             return value
-        return torch.full([1] if x.ndim or fills else [], value, dtype=_dtype(x))
+        return torch.full([1] if x.ndim or fills else [], value, dtype=_dtype(x), device=x.device)
     if isinstance(y, str):
         found = re.match(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", y, re.IGNORECASE)
         number = float(found[0]) if found else float(y == "True")
-        return torch.full([1], number if x.is_floating_point() else int(number), dtype=_dtype(x))
+        return torch.full([1], number if x.is_floating_point() else int(number), dtype=_dtype(x), device=x.device)
     raise ValueError(
         f"(InvalidArgument) {symbol}: argument (position 1) must be int, float, bool or Tensor, or numpy.float32, float64, "
         f"int32, int64 or complex, but got {type(y).__name__}"
@@ -171,7 +171,7 @@ def _modulo(x: Any, y: Any) -> torch.Tensor:
 
 
 def _as_tensor(x: Any, like: Any) -> Any:
-    return torch.full([], x, dtype=_dtype(like)) if isinstance(x, (int, float)) else x
+    return torch.full([], x, dtype=_dtype(like), device=like.device) if isinstance(x, (int, float)) else x
 
 
 def _reverse_subtract(x: Any, y: Any) -> torch.Tensor:

@@ -24,7 +24,7 @@ def _steps(emission: torch.Tensor, length: torch.Tensor | None) -> tuple[torch.T
     """The scores [N, S, D] and the lengths [N]; a batch without lengths is one sequence [S, D] or full sequences."""
     scores = plain(emission)
     scores = scores.unsqueeze(0) if scores.dim() == 2 else scores
-    full = torch.full((scores.shape[0],), scores.shape[1], dtype=torch.int64)
+    full = torch.full((scores.shape[0],), scores.shape[1], dtype=torch.int64, device=scores.device)
     return scores, full if length is None else plain(length).reshape(-1).to(torch.int64)
 
 
@@ -35,7 +35,7 @@ def linear_chain_crf(
     scores, lengths = _steps(emission, length)
     weights, tags = plain(transition), plain(label).reshape(scores.shape[:2]).to(torch.int64)
     begin, end, step = weights[0], weights[1], weights[2:]
-    rows = torch.arange(scores.shape[0])
+    rows = torch.arange(scores.shape[0], device=scores.device)
     alpha, path = begin + scores[:, 0], begin[tags[:, 0]] + scores[rows, 0, tags[:, 0]]
     for place in range(1, scores.shape[1]):
         inside = place < lengths
@@ -61,14 +61,14 @@ def crf_decoding(
         inside = (place < lengths).unsqueeze(1)
         moved, before = (best.unsqueeze(2) + weights[2:]).max(1)
         best = torch.where(inside, moved + scores[:, place], best)
-        back.append(torch.where(inside, before, torch.arange(scores.shape[2])))
+        back.append(torch.where(inside, before, torch.arange(scores.shape[2], device=scores.device)))
     tag = (best + weights[1]).argmax(1)
     path = [tag]
     for before in reversed(back):
         tag = before.gather(1, tag.unsqueeze(1)).squeeze(1)
         path.append(tag)
     found = torch.stack(path[::-1], 1)
-    inside = torch.arange(scores.shape[1]) < lengths.unsqueeze(1)
+    inside = torch.arange(scores.shape[1], device=scores.device) < lengths.unsqueeze(1)
     if label is not None:
         found = (found == plain(label).reshape(found.shape)).to(torch.int64)
     found = torch.where(inside, found, torch.zeros_like(found))

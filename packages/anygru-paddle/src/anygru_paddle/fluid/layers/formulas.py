@@ -103,7 +103,8 @@ def nearest(input: torch.Tensor, out_shape: Any, scale: Any, data_format: str) -
         length = image.shape[axis]
         size = int(length * scale) if out_shape is None else int(out_shape[place])
         step = (length - 1) / (size - 1) if size > 1 else 0.0
-        image = image.index_select(axis, (torch.arange(size) * step + 0.5).long())  # halves go up
+        places = torch.arange(size, device=image.device)
+        image = image.index_select(axis, (places * step + 0.5).long())  # halves go up
     return wrap(image)
 
 

@@ -226,7 +226,7 @@ class GRUCell(Cell):
         h_n = h_n.squeeze(0)
         if own is not None:
             # After a sequence ends, the output is one more cell step; its state no longer changes.
-            past = (torch.arange(x.shape[0]).unsqueeze(1) >= own).nonzero(as_tuple=True)
+            past = (torch.arange(x.shape[0], device=own.device).unsqueeze(1) >= own).nonzero(as_tuple=True)
             resting = h_0 if is_reverse else h_n
             output = output.index_put(past, functional.gru_cell(x[past], resting[past[1]], *weights))
         return wrap(output if time_major else output.transpose(0, 1)), wrap(h_n)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 
+from ...base.core import expected_place
 from ...base.param_attr import ParamAttr
 from ...framework.framework import default_torch_dtype
 from ...tensor import manipulation
@@ -385,4 +386,5 @@ class Transformer(Layer):
 
     def generate_square_subsequent_mask(self, length: int) -> Tensor:
         """[length, length], -inf above the diagonal and 0 elsewhere."""
-        return wrap(torch.full([length, length], -torch.inf, dtype=default_torch_dtype()).triu(1))
+        place = expected_place().device
+        return wrap(torch.full([length, length], -torch.inf, dtype=default_torch_dtype(), device=place).triu(1))
