@@ -107,7 +107,7 @@ def allclose(a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equ
     """[1] if all elements are close to each other; [0] otherwise."""
     # `equal_nan` is True here and False in torch and NumPy.
     close = torch.allclose(a._t, b._t.to(a._t.dtype), rtol, atol, equal_nan)
-    return wrap(torch.tensor([close], dtype=torch.uint8), a._ctx)
+    return wrap(torch.tensor([close], dtype=torch.uint8, device=a._t.device), a._ctx)
 
 
 def isnan(data: NDArray) -> NDArray:

@@ -105,7 +105,9 @@ def multinomial(n: int, pvals: Any, size: Sizes = None) -> Any:
     weights = torch.as_tensor(getattr(pvals, "_t", pvals), dtype=torch.float64)
     rows = torch.Size(_sizes(size)).numel()
     drawn = torch.multinomial(weights.expand(rows, -1), n, replacement=True)
-    counts = torch.zeros(rows, len(weights), dtype=torch.int64).scatter_add_(1, drawn, torch.ones_like(drawn))
+    counts = torch.zeros(rows, len(weights), dtype=torch.int64, device=drawn.device).scatter_add_(
+        1, drawn, torch.ones_like(drawn)
+    )
     return made(lambda **kind: counts.reshape(*_sizes(size), len(weights)).to(**kind), None, "int64")
 
 

@@ -51,7 +51,7 @@ def _rollaxis(a: Tensor, axis: int, start: int = 0) -> Tensor:
 
 def _take(a: Tensor, indices: Any, axis: int | None = None, mode: str = "raise", out: Any = None) -> Tensor:
     only("mode", mode, "raise", "clip", "wrap")
-    places = torch.as_tensor(indices).long()
+    places = torch.as_tensor(indices, device=a.device).long()
     base, at = (a.reshape(-1), 0) if axis is None else (a, one_axis(axis, a.dim()))
     size = base.shape[at]
     if mode == "raise" and places.numel() and not bool(((places >= 0) & (places < size)).all()):

@@ -43,7 +43,7 @@ def rows_or_zeros(function: Callable[[Tensor, Tensor], Any], rows: Tensor, index
     count = rows.shape[dim]
     sizes = list(rows.shape)
     sizes[dim] = 1
-    longer = torch.cat([rows, torch.zeros(sizes, dtype=torch_dtype(rows))], dim)
+    longer = torch.cat([rows, torch.zeros(sizes, dtype=torch_dtype(rows), device=rows.device)], dim)
     return function(longer, torch.clamp(index, max=count))  # type: ignore[arg-type]
 
 
@@ -59,7 +59,7 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
 
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with the updates added at places [..., K]."""
-    zeros = torch.zeros(tuple(shape), dtype=torch_dtype(update))
+    zeros = torch.zeros(tuple(shape), dtype=torch_dtype(update), device=update.device)
     # Places named twice add up here; in `tensor_scatter_nd_update` the last one counts (recorded in 0.9.0).
     return dress(torch.index_put(zeros, index.long().unbind(-1), update, accumulate=True))
 

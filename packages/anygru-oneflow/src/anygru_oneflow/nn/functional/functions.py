@@ -243,7 +243,7 @@ def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated:
     """
     with torch.no_grad():
         best, labels = (part.transpose(0, 1) for part in log_probs.max(dim=2))
-        steps = torch.arange(labels.shape[1])
+        steps = torch.arange(labels.shape[1], device=labels.device)
         kept = (there := steps < input_lengths.reshape(-1, 1)) & (labels != log_probs.shape[2] - 1)
         if merge_repeated:
             kept = kept & torch.cat([kept[:, :1] | True, labels[:, 1:] != labels[:, :-1]], dim=1)
