@@ -120,9 +120,9 @@ def _expected(model: Statistical, seconds: float) -> tuple[float, float]:
     found = np.zeros(2)
     model.fitted(values[-WARM:])
     for read in sorted({min(PROBE, lengths[number]), lengths[number]}):
-        begin = time.monotonic()
+        begin = time.process_time()  # which does not depend on what else the machine does
         model.fitted(values[-read:])
-        found = (time.monotonic() - begin) / read * total
+        found = (time.process_time() - begin) / read * total
         if found[0] > seconds:
             break
     model.failures = 0
