@@ -7,8 +7,9 @@ import torch
 from torch.nn import functional as _torch
 
 from .framework import functions
-from .framework.arithmetic import add
-from .framework.differing import softmax
+from .framework.arguments import with_oneflows_names as _with_oneflows_names
+from .framework.arithmetic import add, relu
+from .framework.differing import softmax, transpose
 from .framework.indexing import quick_gelu
 from .framework.products import matmul
 from .framework.tensor import Tensor
@@ -43,18 +44,13 @@ __all__ = [
     "dispatch_adagrad_update", "dispatch_adam_update", "dispatch_ftrl_update", "dispatch_lamb_update",
     "dispatch_momentum_update", "dispatch_rmsprop_update", "dispatch_sgd_update", "dropout", "fast_gelu", "gather",
     "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "lstm", "lstm_cell", "matmul",
-    "normalization", "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "rnn_relu",
+    "normalization", "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "relu", "rnn_relu",
     "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy", "transpose",
 ]  # fmt: skip
 
 binary_cross_entropy_loss = F.binary_cross_entropy
 binary_cross_entropy_with_logits_loss = F.binary_cross_entropy_with_logits
-randint, randint_like = functions.randint, functions.randint_like
-
-
-def cast(x: Tensor, dtype: Any, pin_memory: bool = False) -> Tensor:
-    """The values in another type."""
-    return x.to(dtype)
+cast, randint, randint_like = functions.cast, functions.randint, functions.randint_like
 
 
 def identity(x: Tensor) -> Tensor:
@@ -91,9 +87,5 @@ def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Any:
     return cross_entropy(logits, label, reduction="none")
 
 
-def transpose(x: Tensor, perm: Sequence[int]) -> Any:
-    """The tensor with its dimensions in another order."""
-    return x.permute(*perm)
-
-
 globals().update({**_torch_names("oneflow._C", torch, _torch), **globals()})
+globals().update(_with_oneflows_names(globals()))

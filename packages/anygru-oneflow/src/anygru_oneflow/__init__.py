@@ -29,6 +29,7 @@ from .autograd.autograd import set_grad_enabled
 from .framework import absent as _absent
 from .framework import places as _places
 from .framework import unittest as _unittest
+from .framework.arguments import with_oneflows_names as _with_oneflows_names
 from .framework.arithmetic import *
 from .framework.check_point_v2 import *
 from .framework.differing import *
@@ -36,6 +37,7 @@ from .framework.dtype import *
 from .framework.dtype import bool_ as _bool
 from .framework.functions import *
 from .framework.indexing import *
+from .framework.limits import *
 from .framework.placement import placement
 from .framework.products import *
 from .framework.reductions import *
@@ -45,6 +47,7 @@ from .framework.torch_names import torch_names as _torch_names
 
 _oneflow_internal._C = _C  # type: ignore[attr-defined]
 globals().update({**_torch_names("oneflow", torch, torch.nn.functional), **globals()})
+globals().update(_with_oneflows_names(globals()))
 
 # The names that are Python's own, too.
 bool, int, long, float, double, half = _bool, int32, int64, float32, float64, float16

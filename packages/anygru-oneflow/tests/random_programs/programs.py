@@ -2,6 +2,7 @@
 """Small random programs, and a runner that gives their results as plain values.
 
     python programs.py SEED COUNT ANSWERS    under OneFlow 0.9.0: run the programs and write what they give
+    python programs.py again ANSWERS         run those of a file again, such as `arguments.json.xz`
 
 The answers are what the test compares with, so this file stands alone: it needs OneFlow or the dialect, and NumPy. Each
 program is one line, `name(arguments)` or an operator, drawn from the tables below. A program that ends the original's
@@ -278,6 +279,20 @@ def record(seed, count, path):
     os.remove(lines)
 
 
+def again(path):
+    """Run the programs of a file of answers and write what they give now; none of them may end the process."""
+    import oneflow
+
+    runner = Runner(oneflow)
+    with lzma.open(path, "rt") as file:
+        found = [[program, runner.answer(program)] for program, _ in json.load(file)["programs"]]
+    for _, answer in found:
+        if isinstance(answer, dict):
+            answer.pop("classes", None)
+    with lzma.open(path, "wt", preset=9) as file:
+        file.write(json.dumps({"programs": found}))
+
+
 def run(seed, count, path):
     import oneflow
 
@@ -295,5 +310,7 @@ def run(seed, count, path):
     os._exit(0)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "again":
+    again(sys.argv[2])
+elif __name__ == "__main__":
     (run if len(sys.argv) > 4 else record)(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

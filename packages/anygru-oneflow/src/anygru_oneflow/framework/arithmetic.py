@@ -4,7 +4,7 @@ Each is a function of `oneflow`, and most are methods and operators of its tenso
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from .dressing import dress, torch_dtype
 from .tensor import Tensor
 
 __all__ = [
-    "add", "addcdiv", "addcmul", "clamp", "clamp_", "clip", "clip_", "div", "div_", "eq", "floor_divide", "fmod", "ge",
+    "add", "addcdiv", "addcmul", "div", "div_", "eq", "floor_divide", "fmod", "ge",
     "greater", "greater_equal", "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum",
     "mul", "ne", "neg", "negative", "not_equal", "pow", "relu", "sign", "square", "sub",
 ]  # fmt: skip
@@ -67,8 +67,10 @@ def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """`input + alpha * other`; a bool of Python beside a tensor of bools counts as 0 or 1."""
+def add(input: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+    """`input + alpha * other`, or the sum of a list; a bool of Python beside a tensor of bools counts as 0 or 1."""
+    if other is None and isinstance(input, (tuple, list)):
+        return reduce(add, input)
     # In 0.9.0 True + True of a tensor and Python is 2, an int64; of two tensors it is true (recorded).
     if isinstance(other, bool) and _is_bool(input):
         other = int(other)
@@ -187,24 +189,6 @@ def pow(input: Any, exponent: Any) -> Any:
     if isinstance(exponent, int) and exponent < 0 and not torch_dtype(input).is_floating_point:
         return torch.pow(_floats(input), exponent).to(torch_dtype(input))  # torch refuses it
     return torch.pow(input, exponent)
-
-
-def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function (input, min, max) whose limits are rounded toward zero for whole numbers, which stay whole."""
-
-    @wraps(function)
-    def call(input: Any, min: Any = None, max: Any = None) -> Any:
-        if _is_bool(input):
-            raise NotImplementedError(f"{function.__name__}: only of floating point or whole numbers, got bools")
-        if not _is_floating(input):
-            min, max = (int(limit) if isinstance(limit, float) else limit for limit in (min, max))
-        return function(input, min, max)
-
-    return call
-
-
-clamp = clip = _limited(torch.clamp)
-clamp_ = clip_ = _limited(torch.clamp_)
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
@@ -332,7 +316,7 @@ def _changing(function: Callable[..., Any], inplace: Callable[..., Any]) -> Call
 
 
 _methods = (
-    add, clamp, clamp_, div, floor_divide, fmod, logical_and, logical_or, logical_xor, maximum, minimum, mul, pow, sub,
+    add, div, floor_divide, fmod, logical_and, logical_or, logical_xor, maximum, minimum, mul, pow, sub,
 )  # fmt: skip
 for _function in _methods:
     setattr(Tensor, _function.__name__, _function)
@@ -349,9 +333,8 @@ for _name, _operator in [
     ("__ge__", ge),
     ("__lt__", lt),
     ("__le__", le),
-    ("clip", clamp),
-    ("clip_", clamp_),
     ("relu", relu),
+    ("relu_", lambda self: relu(self, inplace=True)),
     ("neg", neg),
     ("negative", neg),
     ("sign", sign),

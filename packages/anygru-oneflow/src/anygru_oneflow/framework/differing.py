@@ -4,6 +4,7 @@ Each is a function of `oneflow`, and most are methods of its tensors too.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,20 @@ from .dtype import dtype, plain, stored
 from .tensor import Tensor
 
 __all__ = [
-    "allclose", "argsort", "argwhere", "bincount", "flatten", "flip", "log_softmax", "masked_fill", "masked_fill_",
-    "masked_select", "narrow", "nonzero", "pad", "roll", "softmax", "sort", "topk", "unique", "where",
+    "allclose", "argsort", "argwhere", "bincount", "flatten", "flip", "index_add", "index_add_", "isclose", "log_softmax",
+    "masked_fill", "masked_fill_", "masked_select", "narrow", "nonzero", "pad", "roll", "scatter", "softmax", "sort",
+    "squeeze", "stft", "topk", "transpose", "unique", "where",
 ]  # fmt: skip
 
 
-def sort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool | None = False) -> Any:
     """The sorted `values`, and their places `indices` as int32, as OneFlow counts here."""
     # Equal values keep their order (recorded in 0.9.0 on the CPU).
-    values, places = torch.sort(input, dim=dim, descending=descending, stable=True)
+    values, places = torch.sort(input, dim=dim, descending=bool(descending), stable=True)
     return torch.return_types.sort((values, places.to(torch.int32)))
 
 
-def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
+def argsort(input: Tensor, dim: int = -1, descending: bool | None = False) -> Any:
     """The places of the sorted values, as int32."""
     return sort(input, dim, descending)[1]
 
@@ -88,24 +90,26 @@ def roll(
     """The tensor with its values moved along dimensions, or without `dims` along all of them in one row.
 
     A negative dimension is not counted from the last one in OneFlow 0.9.0: -1 as the first one moves the values in one row,
-    and any other moves nothing. Of a dimension named twice the first shift counts. (All recorded.)
+    and any other, as one that is too large or small, moves nothing. Of a dimension named twice the first shift counts. (All
+    recorded.)
     """
     axes = [dims] if isinstance(dims, int) else dims
     steps = [shifts] if isinstance(shifts, int) else list(shifts)
     if axes is None:
         return torch.roll(input, shifts)
-    if len(axes) != len(steps) or not all(-input.dim() <= axis < input.dim() for axis in axes):
+    if len(axes) != len(steps) or not axes:
         return torch.roll(input, steps, axes)  # raises the error
     if axes[0] == -1:
         return torch.roll(input, steps[0])
-    moved = {axis: step for axis, step in reversed(list(zip(axes, steps, strict=True))) if axis >= 0}
+    moved = {axis: step for axis, step in reversed(list(zip(axes, steps, strict=True))) if 0 <= axis < input.dim()}
     return torch.roll(input, list(moved.values()), list(moved)) if moved else input.clone()
 
 
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int | None = None) -> Any:
     """How often each number occurs, from 0 to the greatest; of no numbers that of 0."""
     # Of nothing 0.9.0 gives [0] where torch gives [] (recorded).
-    return torch.bincount(input, weights, max(minlength, 0 if input.numel() else 1))
+    numbers = input.to(torch.uint8) if torch_dtype(input) is torch.bool else input
+    return torch.bincount(numbers, weights, max(minlength or 0, 0 if input.numel() else 1))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
@@ -146,7 +150,7 @@ def unique(
     counted = torch.int32 if dtype is None else plain(dtype)
     with torch._C.DisableTorchFunctionSubclass():
         # 0.9.0 has no `dim`: the values of all dimensions count together (recorded).
-        values, inverse, counts = torch.unique(input.flatten(), return_inverse=True, return_counts=True)
+        values, inverse, counts = torch.unique(input.detach().flatten(), return_inverse=True, return_counts=True)
         if not sorted:
             first = torch.full_like(counts, inverse.numel())
             first = first.scatter_reduce(0, inverse, torch.arange(inverse.numel(), device=input.device), "amin")
@@ -190,10 +194,18 @@ def _first_or_second(input: Tensor, dim: int | None) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+# OneFlow 0.9.0 takes the absolute tolerance first, torch the relative one.
+
+
+def isclose(input: Tensor, other: Tensor, atol: float = 1e-08, rtol: float = 1e-05, equal_nan: bool = False) -> Any:
+    """Which values are as good as equal."""
+    return torch.isclose(input, other, rtol, atol, bool(equal_nan))
+
+
+def allclose(input: Tensor, other: Tensor, atol: float = 1e-08, rtol: float = 1e-05, equal_nan: bool = False) -> bool:
     """Whether all values are as good as equal, of all processes for global tensors."""
     with torch._C.DisableTorchFunctionSubclass():
-        return torch.allclose(input._whole(), other._whole(), rtol, atol, equal_nan)
+        return torch.allclose(input._whole(), other._whole(), rtol, atol, bool(equal_nan))
 
 
 def copy_(self: Tensor, other: Any) -> None:
@@ -218,6 +230,56 @@ def copy_(self: Tensor, other: Any) -> None:
         torch.Tensor.copy_(self.detach(), source)
 
 
+def squeeze(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None) -> Any:
+    """The tensor without dimensions of size 1: all of them, or those named."""
+    return torch.squeeze(input) if dim is None else torch.squeeze(input, dim)
+
+
+def transpose(input: Tensor, dim0: int | tuple[int, ...] | list[int], dim1: int | None = None) -> Any:
+    """The tensor with two dimensions exchanged, or with all in the order that a list says."""
+    return torch.permute(input, dim0) if dim1 is None else torch.transpose(input, dim0, dim1)  # type: ignore[arg-type]
+
+
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    return_complex: bool = False,
+    **options: Any,
+) -> Any:
+    """The Fourier transform of each window, real and imaginary parts in the last dimension, without a gradient (as in 0.9.0).
+
+    Raises:
+        RuntimeError: complex numbers are asked for, which OneFlow has not.
+    """
+    if return_complex:
+        raise RuntimeError("stft(): OneFlow has no complex numbers; leave return_complex out")
+    with torch._C.DisableTorchFunctionSubclass():
+        flat = torch.ones(win_length or n_fft, dtype=input.dtype) if window is None else window
+        found = torch.stft(input.detach(), n_fft, hop_length, win_length, flat, return_complex=True, **options)
+        return dress(torch.view_as_real(found))
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None, inplace: bool = False
+) -> Any:
+    """The tensor with values of another one, or a number, at the places along a dimension; `reduce` adds or multiplies them."""
+    function = torch.Tensor.scatter_ if inplace else torch.Tensor.scatter
+    return function(input, dim, index, src, reduce=reduce) if reduce else function(input, dim, index, src)
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Any:
+    """The tensor with rows of another one, in its type, added at the places."""
+    return torch.index_add(input, dim, index, source.to(torch_dtype(input)), alpha=alpha)
+
+
+def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Any:
+    """Add rows of another tensor at the places."""
+    return torch.Tensor.index_add_(input, dim, index, source.to(torch_dtype(input)), alpha=alpha)
+
+
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The dimensions from one to another as one; a tensor of no dimensions stays one (recorded in 0.9.0)."""
     flat = torch.flatten(input, start_dim, end_dim)
@@ -233,8 +295,10 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, softmax, log_softmax, copy_, allclose, fill_, masked_fill, masked_fill_, masked_select,
-    flatten, narrow, nonzero, topk, flip, roll, unfold,
+    sort, argsort, softmax, log_softmax, copy_, allclose, fill_, index_add, index_add_, isclose, masked_fill, masked_fill_,
+    masked_select, flatten, narrow, nonzero, topk, flip, roll, scatter, squeeze, unfold,
+    unique, where,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)
+Tensor.scatter_ = partialmethod(scatter, inplace=True)  # type: ignore[assignment]

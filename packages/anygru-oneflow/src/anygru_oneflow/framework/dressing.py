@@ -82,6 +82,8 @@ def copied(values: Any) -> Any:
 
 
 def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
-    """torch's type of any tensor."""
+    """torch's type of any tensor. Raises TypeError, as OneFlow does, for what is none."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"a tensor is needed, got {type(tensor).__name__}")
     with torch._C.DisableTorchFunctionSubclass():
         return tensor.dtype

@@ -72,6 +72,8 @@ def of_torch(known: torch.dtype) -> dtype:
 
 def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: dtype) -> type:
     """NumPy's type of the same values."""
+    if not isinstance(oneflow_dtype, dtype):
+        raise NotImplementedError(f"OneFlow has no data type {oneflow_dtype!r}")
     return NUMPY_OF_TORCH[oneflow_dtype.torch].type
 
 

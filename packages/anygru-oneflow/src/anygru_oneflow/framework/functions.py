@@ -1,7 +1,7 @@
 """The functions that make tensors: torch's, with OneFlow's types and with layouts over processes."""
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,12 @@ from .tensor import Tensor
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
     "LongTensor", "arange", "as_tensor", "atan2", "cast", "contiguous",
-    "cumprod", "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
-    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "iinfo", "index_add_", "is_tensor",
+    "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
+    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "iinfo", "is_tensor",
     "linspace", "local_to_global", "logspace", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
     "normal", "ones", "ones_like", "rand", "randint", "randint_like", "randn",
     "randn_like", "randperm", "repeat", "set_default_dtype", "set_default_tensor_type", "tensor",
-    "to_global", "to_local", "var", "view", "zeros", "zeros_like",
+    "to_global", "to_local", "view", "zeros", "zeros_like",
 ]  # fmt: skip
 
 Maker = Callable[..., Tensor]
@@ -63,7 +63,7 @@ def making(function: Callable[..., torch.Tensor]) -> Maker:
             placement, sbp = model.placement, model.sbp
         given = [_whole(value) for value in arguments] if placement is not None else arguments
         made = function(*map(plain, given), **{name: plain(value) for name, value in keywords.items()})
-        return placed(made, placement, sbp).requires_grad_(requires_grad)
+        return placed(made, placement, sbp).requires_grad_(bool(requires_grad))
 
     return make
 
@@ -88,6 +88,11 @@ def _filling(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tenso
         return function(like, value, dtype=dtype, **keywords)
 
     return fill
+
+
+def _eye(n: float, m: float | None = None, *, dtype: torch.dtype = torch.float32, **keywords: Any) -> torch.Tensor:
+    """torch.eye, which takes no None for the number of columns, and whole numbers alone."""
+    return torch.eye(int(n), int(n if m is None else m), dtype=dtype, **keywords)
 
 
 def _arange(
@@ -117,11 +122,26 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None
     return _arange(start, end, step, dtype or torch.float32, **keywords)
 
 
+def _logspace(start: Any, end: Any, steps: Any, base: float = 10.0, **keywords: Any) -> torch.Tensor:
+    """Powers of numbers at equal distances, which OneFlow 0.9.0 makes by `linspace`: `dtype` is that of the exponents."""
+    return torch.pow(float(base), _linspace(start, end, steps, **keywords))
+
+
+def _like(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A method that makes a tensor in the type of another; without sizes also in its shape (recorded in 0.9.0)."""
+
+    @wraps(function)
+    def make(self: torch.Tensor, *size: Any, **keywords: Any) -> torch.Tensor:
+        return function(self, *(size or self.shape), **keywords)
+
+    return make
+
+
 def _hann_window(window_length: int, periodic: bool = True, **keywords: Any) -> torch.Tensor:
     """torch.hann_window; a window of one is the whole number 1 (recorded in 0.9.0)."""
     if window_length == 1 and keywords.get("dtype") is None:
         return torch.ones(1, dtype=torch.int64)
-    return torch.hann_window(window_length, periodic, **keywords)
+    return torch.hann_window(window_length, bool(periodic), **keywords)
 
 
 zeros = making(torch.zeros)
@@ -129,11 +149,11 @@ ones = making(torch.ones)
 full = making(_filling(torch.full))
 empty = making(torch.empty)
 # These have float32 whatever the default type is (recorded in 0.9.0).
-eye = making(partial(torch.eye, dtype=torch.float32))
+eye = making(_eye)
 arange = making(_arange)
 linspace = making(_linspace)
 hann_window = making(_hann_window)
-logspace = making(partial(torch.logspace, dtype=torch.float32))
+logspace = making(_logspace)
 rand = making(torch.rand)
 randn = making(torch.randn)
 randint = making(torch.randint)
@@ -250,8 +270,8 @@ def get_rng_state() -> Tensor:
     return dress(torch.get_rng_state())
 
 
-def cast(input: Tensor, dtype: dtype) -> Tensor:
-    """As the tensor's method."""
+def cast(input: Tensor, dtype: dtype, pin_memory: bool = False) -> Tensor:
+    """As the tensor's method; `pin_memory` is for GPUs."""
     return input.to(dtype)
 
 
@@ -268,19 +288,24 @@ def atan2(input: Any, other: Any) -> Any:
     return torch.atan2(input, other)
 
 
-cumprod = translated(torch.cumprod)
 finfo = translated(torch.finfo)
 iinfo = translated(torch.iinfo)
-var = translated(torch.var)
 
 # What torch has as methods only.
 contiguous = Tensor.contiguous
 erfinv_ = Tensor.erfinv_
 expand = Tensor.expand
-index_add_ = Tensor.index_add_
 new_empty = making(torch.Tensor.new_empty)
-new_full = making(torch.Tensor.new_full)
-new_ones = making(torch.Tensor.new_ones)
+
+
+def _new_full(self: Tensor, size: Any, fill_value: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
+    """A tensor of one value, in the type of another one unless another type is given."""
+    value = stored(fill_value, torch_dtype(self) if dtype is None else dtype)
+    return torch.Tensor.new_full(self, (size,) if isinstance(size, int) else size, value, dtype=dtype, **keywords)
+
+
+new_full = making(wraps(torch.Tensor.new_full)(_new_full))
+new_ones = making(_like(torch.Tensor.new_ones))
 
 
 def new_tensor(
@@ -291,7 +316,7 @@ def new_tensor(
     return tensor(data, dtype=like, device=self.device if device is None else device, requires_grad=requires_grad)
 
 
-new_zeros = making(torch.Tensor.new_zeros)
+new_zeros = making(_like(torch.Tensor.new_zeros))
 repeat = Tensor.repeat
 view = Tensor.view
 

@@ -31,7 +31,7 @@ def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
         transpose_b: bool = False,
         alpha: float = 1.0,
     ) -> Any:
-        # Beside a vector OneFlow 0.9.0 takes the matrix as it is, whatever it is asked for (recorded).
+        # Beside a vector OneFlow 0.9.0 takes the matrix as it is, and once, whatever it is asked for (recorded).
         vectors = 1 in (input.dim(), other.dim())
         first = input.transpose(-2, -1) if transpose_a and not vectors else input
         second = other.transpose(-2, -1) if transpose_b and not vectors else other
@@ -41,7 +41,7 @@ def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
             product = function(first.to(wide), second.to(wide)).to(mine)
         else:
             product = function(first, second)
-        return product if alpha == 1 else product * alpha
+        return product if alpha == 1 or vectors else (product * alpha).to(torch_dtype(product))
 
     return call
 
@@ -73,7 +73,11 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 
 def norm(
-    input: Tensor, p: float | str | None = None, dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
+    input: Tensor,
+    p: float | str | None = None,
+    dim: int | tuple[int, ...] | list[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
 ) -> Any:
     """The norm of a vector, or of a matrix where the tensor or `dim` has two axes: p=1 is its greatest column's sum.
 
@@ -84,13 +88,15 @@ def norm(
         NotImplementedError: whole numbers.
     """
     _refuse_whole_numbers("norm", input, dtype)
+    dim, keepdim = None if dim in ((), []) else dim, bool(keepdim)
     axes = input.dim() if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
     if p is not None and dim is None and axes > 2:
         raise RuntimeError("linalg.norm(): input must be 1-D or 2-D when dim is None and ord is not None")
+    values = input if input.is_floating_point() else input.to(torch.float32)
     # torch.linalg.norm would take the norm of the singular values; 0.9.0 takes that of the values (recorded).
-    if axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf):
-        return torch.linalg.vector_norm(input, p, dim, keepdim, dtype=plain(dtype))
-    return torch.linalg.norm(input, p, dim, keepdim, dtype=plain(dtype))
+    of_values = axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf)
+    result = (torch.linalg.vector_norm if of_values else torch.linalg.norm)(values, p, dim, keepdim)
+    return result if dtype is None else result.to(dtype)  # torch would compute in it
 
 
 def _refuse_whole_numbers(name: str, input: Tensor, wanted: dtype | None) -> None:

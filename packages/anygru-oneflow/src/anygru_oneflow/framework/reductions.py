@@ -18,8 +18,8 @@ from .dtype import dtype, plain
 from .tensor import Tensor
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "logsumexp", "max", "mean", "median", "min", "nansum",
-    "prod", "std", "sum",
+    "all", "amax", "amin", "any", "argmax", "argmin", "cumprod", "cumsum", "logsumexp", "max", "mean", "median", "min",
+    "nansum", "prod", "quantile", "std", "sum", "var",
 ]  # fmt: skip
 
 Dims = int | tuple[int, ...] | list[int] | None
@@ -42,7 +42,8 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _over(function: Callable[..., Any], input: Tensor, dim: Dims, keepdim: bool, **keywords: Any) -> Any:
     """The result of a function of torch over all dimensions, or over some."""
-    return function(input, **keywords) if dim is None else function(input, dim, keepdim, **keywords)
+    # Any truth value is a flag in OneFlow, such as keepdim=1; torch takes bools alone.
+    return function(input, **keywords) if dim is None else function(input, dim, bool(keepdim), **keywords)
 
 
 def _zeros(input: Tensor, dim: Dims, keepdim: bool) -> Any:
@@ -84,6 +85,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
 def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Any:
     """The product over all dimensions, one or several; integers keep their type."""
     known = torch_dtype(input)
+    dim = None if dim in ((), []) else dim
     wanted = plain(dtype) or (torch.int64 if known is torch.bool else known)
     if input.numel() == 0:
         return _over(torch.sum, input, dim, keepdim, dtype=wanted)
@@ -94,7 +96,7 @@ def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     last = builtins.max(input.dim(), 1)
     # torch.prod takes one dimension; from the last one on, the numbers of the others stay right.
     for axis in sorted((axis % last if axis < 0 else axis for axis in axes), reverse=True):
-        product = torch.prod(product, axis, keepdim, dtype=wanted)
+        product = torch.prod(product, axis, bool(keepdim), dtype=wanted)
     return product
 
 
@@ -111,23 +113,46 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
     return _over(torch.any, input, dim, keepdim).to(torch.bool)
 
 
-def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Any:
-    """The sums up to each value; `dtype` makes the type wider and never smaller (recorded in 0.9.0)."""
-    wanted = None if dtype is None else torch.promote_types(torch_dtype(input), plain(dtype))
-    return torch.cumsum(input, dim, dtype=wanted)
+def _up_to(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The sums or products up to each value; `dtype` makes the type wider and never smaller (recorded in 0.9.0)."""
+
+    @wraps(function)
+    def call(input: Tensor, dim: int, dtype: dtype | None = None) -> Any:
+        wanted = None if dtype is None else torch.promote_types(torch_dtype(input), plain(dtype))
+        return function(input, dim, dtype=wanted)
+
+    return call
 
 
-def std(input: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+cumprod = _up_to(torch.cumprod)
+cumsum = _up_to(torch.cumsum)
+
+
+def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool | None = None) -> Any:
+    """The variance over all dimensions, one or several; without its mean's bias unless `unbiased` is false."""
+    unbiased = unbiased is None or bool(unbiased)
+    return torch.var(input, unbiased) if dim in (None, (), []) else torch.var(input, dim, unbiased, bool(keepdim))
+
+
+def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool | None = None) -> Any:
     """The standard deviation over all dimensions, one or several.
 
     Of whole numbers it is rounded toward zero, and of a tensor without dimensions 0 without a gradient (recorded in 0.9.0).
     """
     known = torch_dtype(input)
-    values = input if known.is_floating_point else torch.Tensor.to(input, torch.float32)
-    result = torch.std(values, unbiased) if dim is None else torch.std(values, dim, unbiased, keepdim)
+    unbiased, keepdim, dim = unbiased is None or bool(unbiased), bool(keepdim), None if dim in ((), []) else dim
     if input.dim() == 0:
         return dress(torch.zeros((), dtype=known))
-    return result if known.is_floating_point else torch.Tensor.to(result, known)
+    if not known.is_floating_point:
+        return torch.Tensor.to(_deviation(torch.Tensor.double(input), dim, unbiased, keepdim), known)
+    return torch.std(input, unbiased) if dim is None else torch.std(input, dim, unbiased, keepdim)
+
+
+def _deviation(values: torch.Tensor, dim: Dims, unbiased: bool, keepdim: bool) -> torch.Tensor:
+    """The root of the mean square less the squared mean, with whose rounding errors 0.9.0 makes 0 of the 1 of [2, 3, 4]."""
+    square = torch.mean(values * values, dim, keepdim) - torch.mean(values, dim, keepdim).square()
+    count = values.numel() / builtins.max(square.numel(), 1)
+    return torch.sqrt(square * (count / (count - 1) if count > 1 else math.nan) if unbiased else square)
 
 
 def _extremes(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,6 +160,8 @@ def _extremes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
+        if dim is None and keepdim:
+            dim = tuple(range(input.dim()))
         if input.numel() == 0:
             return _zeros(input, dim, keepdim)
         return _over(function, input, dim, keepdim)
@@ -148,12 +175,13 @@ amin = _extremes(torch.amin)
 
 def logsumexp(input: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials; of a tensor without dimensions as float32 (recorded in 0.9.0)."""
-    return torch.logsumexp(input if input.dim() else torch.Tensor.to(input, torch.float32), dim, keepdim)
+    return torch.logsumexp(input if input.dim() else torch.Tensor.to(input, torch.float32), dim, bool(keepdim))
 
 
 def median(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
     """The value in the middle, or over a dimension the values and their places; of no elements NaN without a gradient."""
     whole = not arguments and not keywords
+    arguments = (*arguments[:1], *map(bool, arguments[1:]))
     return torch.median(input.detach() if whole and input.numel() == 0 else input, *arguments, **keywords)
 
 
@@ -193,11 +221,11 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
         dim = arguments[0] if arguments else keywords.get("dim")
         if not isinstance(dim, int):
             return function(input, *arguments, **keywords)
-        keepdim = arguments[1] if len(arguments) > 1 else keywords.get("keepdim", False)
+        keepdim = bool(arguments[1] if len(arguments) > 1 else keywords.get("keepdim", False))
         places = _places_of_nothing(input, dim, keepdim)
         if places is not None:
             return with_places((dress(input.flatten()[:0].reshape(places.shape)), places))
-        found = function(input, *arguments, **keywords)
+        found = function(input, dim, keepdim)
         # Values by amax share the gradient; without gradient the one pass of `max` will do.
         return with_places((values(input, dim, keepdim), found[1])) if input.requires_grad else found
 
@@ -212,20 +240,30 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
     """The place of an extreme value, of bools too."""
 
     @wraps(function)
-    def call(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    def call(input: Tensor, dim: int | None = None, keepdim: bool | None = None, dtype: dtype | None = None) -> Any:
         if torch_dtype(input) is torch.bool:
             input = torch.Tensor.to(input, torch.uint8)  # type: ignore[assignment]  # torch refuses bools
-        nothing = _places_of_nothing(input, dim, keepdim)
-        return _over(function, input, dim, keepdim) if nothing is None else nothing
+        places = _places_of_nothing(input, dim, bool(keepdim))
+        if places is None:
+            places = _over(function, input, dim, bool(keepdim))
+        # Over all dimensions 0.9.0 gives int64 whatever it is asked for (recorded).
+        return places if dtype is None or dim is None else places.to(dtype)
 
     return call
+
+
+def quantile(
+    input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Any:
+    """The value below which a share `q` of a dimension's values lies, as float64; `keepdim` has no effect (recorded)."""
+    return torch.quantile(input.double(), q, dim, interpolation=interpolation)
 
 
 argmax = _place(torch.argmax)
 argmin = _place(torch.argmin)
 
 _methods = (
-    all, amax, amin, any, argmax, argmin, cumsum, logsumexp, max, mean, median, min, nansum, prod, std, sum,
+    all, amax, amin, any, argmax, argmin, cumprod, cumsum, logsumexp, max, mean, median, min, nansum, prod, std, sum, var,
 )  # fmt: skip
 for _function in _methods:
     setattr(Tensor, _function.__name__, _function)

@@ -21,7 +21,7 @@ from anygru.extend import global_tensor, is_release
 from ..sbp import Layout
 from . import layouts, tensor_str
 from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, torch_dtype
-from .dtype import DeviceLike, Size, dtype, of_torch, plain, translated
+from .dtype import DeviceLike, Size, dtype, of_torch, plain
 from .over_processes import OverProcesses, placed
 from .placement import placement
 
@@ -136,8 +136,8 @@ class Tensor(OverProcesses):
         named = {name: plain(value) for name, value in kwargs.items() if value is not None}
         return super().to(*given, **named)  # type: ignore[return-value]
 
-    def cast(self, target: dtype) -> "Tensor":
-        return self.to(target)
+    def cast(self, dtype: dtype, pin_memory: bool = False) -> "Tensor":
+        return self.to(dtype)
 
     # Values
 
@@ -286,14 +286,6 @@ def _serves_once(last: Any) -> bool:
 
 def _released() -> RuntimeError:
     return RuntimeError("a step of the graph has been released; give retain_graph=True to the first backward()")
-
-
-# The methods that take a data type, beside `to`.
-for _name in [
-    "cumprod",
-    "var",
-]:
-    setattr(Tensor, _name, translated(getattr(torch.Tensor, _name)))
 
 
 # What torch has as functions only.

@@ -13,12 +13,13 @@ from ...framework.dressing import dress, torch_dtype
 from ...framework.indexing import rows_or_zeros
 from ...framework.tensor import Tensor
 from ..modules.adopted import named, with_defaults
-from ..modules.empty import average_pooled, interpolated, max_pooled, or_empty, unfolded
+from ..modules.empty import average_pooled, each, interpolated, max_pooled, or_empty, unfolded
 
 __all__ = [
     "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "cross_entropy",
-    "ctc_greedy_decoder", "dropout", "elu", "embedding", "grid_sample", "hardsigmoid", "hardtanh",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "cross_entropy",
+    "ctc_greedy_decoder", "dropout", "elu", "embedding", "fold", "grid_sample", "hardsigmoid", "hardtanh",
     "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
     "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
@@ -42,8 +43,8 @@ def _reducing(function: Function) -> Function:
 
 mse_loss = named(_reducing(_torch.mse_loss), "input target reduction")
 l1_loss = named(_reducing(_torch.l1_loss), "input target reduction")
-smooth_l1_loss = named(_reducing(_torch.smooth_l1_loss), "input target reduction beta")
-kl_div = named(_reducing(_torch.kl_div), "input target reduction log_target")
+smooth_l1_loss = named(_reducing(_torch.smooth_l1_loss), "input target beta reduction")
+kl_div = named(_reducing(_torch.kl_div), "input target log_target reduction")
 binary_cross_entropy = named(_reducing(_torch.binary_cross_entropy), "input target weight reduction")
 binary_cross_entropy_with_logits = named(
     _reducing(_torch.binary_cross_entropy_with_logits), "input target weight pos_weight reduction"
@@ -120,44 +121,114 @@ def embedding(
     return rows_or_zeros(lambda rows, places: _torch.embedding(places, rows, *options), weight, input)
 
 
-def _with_sizes(function: Function) -> Function:
-    """A convolution, which takes its padding in numbers; the layers know words too."""
+def _channels_first(place: str, *tensors: Any) -> list[Any]:
+    """Images and kernels with their channels behind the first dimension, from where OneFlow's option says that they are."""
+    if place not in ("channels_first", "channels_last"):
+        raise ValueError(f"channels are 'channels_first' or 'channels_last', got {place!r}")
+    return [torch.movedim(value, -1, 1) for value in tensors] if place == "channels_last" else list(tensors)
+
+
+def _as_they_were(place: str, result: Any) -> Any:
+    """Results with their channels where those of the input are."""
+    return torch.movedim(result, 1, -1) if place == "channels_last" else result
+
+
+def _numbers_only(name: str, padding: object) -> None:
+    if isinstance(padding, str):  # the layers know words, too
+        raise TypeError(f"{name}(): padding must be a whole number or several, got {padding!r}")
+
+
+def _with_channels(function: Function, option: str, place: int) -> Function:
+    """A function of images and kernels, whose last option says where their channels are."""
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        padding = arguments[4] if len(arguments) > 4 else keywords.get("padding")
-        if isinstance(padding, str):
-            raise TypeError(f"{function.__name__}(): padding must be a whole number or several, got {padding!r}")
-        return function(*arguments, **keywords)
+        where = arguments[place] if len(arguments) > place else keywords.pop(option, "channels_first")
+        _numbers_only(function.__name__, arguments[4] if len(arguments) > 4 else keywords.get("padding"))
+        if where == "channels_first":
+            return function(*arguments[:place], **keywords)
+        if function.__name__ in ("fold", "unfold"):
+            raise ValueError(f"{function.__name__}(): the channels must come first; permute the input")
+        images, kernels = _channels_first(where, *arguments[:2])
+        return _as_they_were(where, function(images, kernels, *arguments[2:place], **keywords))
 
     return call
 
 
-def _with_places(*arguments: Any, **keywords: Any) -> bool:
-    """Whether a maximum pooling is asked for places."""
-    return bool(arguments[6] if len(arguments) > 6 else keywords.get("return_indices"))
+def _average_pooling(axes: int) -> Function:
+    # What torch refuses because its result has no elements is a result of OneFlow 0.9.0 (recorded).
+    function = or_empty(getattr(_torch, f"avg_pool{axes}d"), average_pooled(axes))
+
+    @wraps(function)
+    def call(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int = 0,
+        data_format: str = "channels_first",
+    ) -> Any:
+        (images,) = _channels_first(data_format, input)
+        flags = bool(ceil_mode), bool(count_include_pad)
+        if not divisor_override:
+            return _as_they_were(data_format, function(images, kernel_size, stride, padding, *flags))
+        if axes > 1:
+            return _as_they_were(
+                data_format, function(images, kernel_size, stride, padding, *flags, divisor_override=divisor_override)
+            )
+        rows = [
+            (least, *each(value, 1)) for least, value in ((1, kernel_size), (1, stride or kernel_size), (0, padding))
+        ]
+        rest = torch.nn.functional.avg_pool2d(images.unsqueeze(-2), *rows, *flags, divisor_override=divisor_override)
+        return _as_they_were(data_format, rest.squeeze(-2))  # torch's of one dimension has no such option
+
+    return call
 
 
-conv1d, conv2d, conv3d = (_with_sizes(getattr(torch, name)) for name in ("conv1d", "conv2d", "conv3d"))
-# What torch refuses because its result has no elements is a result of OneFlow 0.9.0 (recorded).
-max_pool1d, max_pool2d, max_pool3d = (
-    or_empty(getattr(_torch, f"max_pool{axes}d"), max_pooled(axes), _with_places) for axes in (1, 2, 3)
+def _maximum_pooling(axes: int) -> Function:
+    pool = getattr(_torch, f"max_pool{axes}d")
+    function = or_empty(pool, max_pooled(axes), lambda *arguments: bool(arguments[6]))
+
+    @wraps(function)
+    def call(
+        x: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "channels_first",
+    ) -> Any:
+        (images,) = _channels_first(data_format, x)
+        found = function(images, kernel_size, stride, padding, dilation, bool(ceil_mode), bool(return_indices))
+        values = _as_they_were(data_format, found[0] if return_indices else found)
+        return (values, _as_they_were(data_format, found[1])) if return_indices else values
+
+    return call
+
+
+conv1d, conv2d, conv3d = (_with_channels(getattr(torch, f"conv{axes}d"), "channel_pos", 7) for axes in (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (
+    _with_channels(getattr(torch, f"conv_transpose{axes}d"), "data_format", 8) for axes in (1, 2, 3)
 )
-avg_pool1d, avg_pool2d, avg_pool3d = (
-    or_empty(getattr(_torch, f"avg_pool{axes}d"), average_pooled(axes)) for axes in (1, 2, 3)
-)
+max_pool1d, max_pool2d, max_pool3d = map(_maximum_pooling, (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = map(_average_pooling, (1, 2, 3))
 interpolate = or_empty(_torch.interpolate, interpolated)
-unfold = or_empty(_torch.unfold, unfolded)
+unfold = _with_channels(or_empty(_torch.unfold, unfolded), "data_format", 5)
+fold = _with_channels(_torch.fold, "data_format", 6)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, use_l2_norm_kernel: bool = True) -> Any:
     """The tensor over its norm along a dimension.
 
     Of p = 2, OneFlow 0.9.0 bounds the sum of squares by `eps`, and of others the norm, as torch does of all (recorded).
     """
-    if p != 2 or not input.is_floating_point():
-        return _torch.normalize(input, p, dim, eps, out)
-    return torch.div(input, (input * input).sum(dim, keepdim=True).clamp(min=eps).sqrt(), out=out)
+    if p != 2 or not use_l2_norm_kernel or not input.is_floating_point():
+        return _torch.normalize(input, p, dim, eps)
+    return torch.div(input, (input * input).sum(dim, keepdim=True).clamp(min=eps).sqrt())
 
 
 def cross_entropy(
@@ -189,6 +260,7 @@ def dropout(
     x: Tensor,
     p: float = 0.5,
     training: bool = True,
+    inplace: bool = False,
     generator: torch.Generator | None = None,
     *,
     addend: Tensor | None = None,
@@ -206,6 +278,8 @@ def dropout(
     else:
         mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
         kept = x * mask / (1 - p) if p < 1 else x * mask
+    if inplace:
+        kept = torch.Tensor.copy_(x, kept)
     return kept if addend is None else kept + addend
 
 
@@ -225,9 +299,11 @@ def batch_norm(
     """
     if momentum is None:  # torch's average of all batches, which OneFlow has not
         raise TypeError("normalization(): momentum must be a float, got None")
+    if weight is None or bias is None:  # 0.9.0 leaves out the one where the other is not there (recorded)
+        weight = bias = None
     # Its kernel takes the share that remains, torch's the share that is new.
     changed, bound = 1 - float(np.float32(1 - momentum)), float(np.float32(eps))
-    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, changed, bound, False)
+    return torch.batch_norm(input, weight, bias, running_mean, running_var, bool(training), changed, bound, False)
 
 
 def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated: bool = True) -> tuple[Any, Any]:

@@ -97,10 +97,10 @@ rnn_relu_cell = _cell(torch.rnn_relu_cell)
 
 def normalization(
     x: Tensor,
-    moving_mean: Tensor | None,
-    moving_variance: Tensor | None,
-    gamma: Tensor | None,
-    beta: Tensor | None,
+    moving_mean: Tensor | None = None,
+    moving_variance: Tensor | None = None,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
     axis: int = 1,
     epsilon: float = 1e-5,
     momentum: float = 0.9,

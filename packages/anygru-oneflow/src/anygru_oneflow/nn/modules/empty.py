@@ -86,7 +86,7 @@ def _pooled(
     input: torch.Tensor, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> list[int]:
     sizes = list(input.shape)
-    options = (_each(value, axes) for value in (kernel_size, stride or kernel_size, padding, dilation))
+    options = (each(value, axes) for value in (kernel_size, stride or kernel_size, padding, dilation))
     for axis, (kernel, step, pad, gap) in enumerate(zip(*options, strict=True), len(sizes) - axes):
         room = sizes[axis] + 2 * pad - gap * (kernel - 1) - 1
         sizes[axis] = (math.ceil(room / step) if ceil_mode else room // step) + 1
@@ -99,16 +99,16 @@ def interpolated(
     """The shape of an image made larger or smaller."""
     axes = input.dim() - 2
     if size is not None:
-        return [*input.shape[:2], *_each(size, axes)]
-    return [*input.shape[:2], *(int(n * by) for n, by in zip(input.shape[2:], _each(scale_factor, axes), strict=True))]
+        return [*input.shape[:2], *each(size, axes)]
+    return [*input.shape[:2], *(int(n * by) for n, by in zip(input.shape[2:], each(scale_factor, axes), strict=True))]
 
 
 def unfolded(input: torch.Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> list[int]:
     """The shape of the blocks of images [B, C, H, W] in columns."""
-    kernel = _each(kernel_size, 2)
+    kernel = each(kernel_size, 2)
     rows, columns = _pooled(input, 2, kernel, stride, padding, dilation, False)[-2:]
     return [input.shape[0], input.shape[1] * kernel[0] * kernel[1], max(rows, 0) * max(columns, 0)]
 
 
-def _each(value: Any, axes: int) -> Sequence[Any]:
+def each(value: Any, axes: int) -> Sequence[Any]:
     return [value] * axes if isinstance(value, (int, float)) else list(value)

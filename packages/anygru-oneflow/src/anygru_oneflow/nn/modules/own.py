@@ -123,7 +123,7 @@ class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
     def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
         if self.generator is None and addend is None:
             return super().forward(x)
-        return F.dropout(x, self.p, self.training, self.generator, addend=addend)
+        return F.dropout(x, self.p, self.training, generator=self.generator, addend=addend)
 
 
 class Linear(adopt(torch.nn.Linear)):  # type: ignore[misc]

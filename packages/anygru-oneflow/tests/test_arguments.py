@@ -1,0 +1,94 @@
+"""Unusual arguments and types of operators: each value is what OneFlow 0.9.0 gave on the CPU."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anygru_oneflow as flow
+from anygru_oneflow.nn import functional as F
+
+X = flow.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+WHOLE = flow.tensor([[1, 2], [3, 4]])
+B = flow.tensor([True, False])
+
+ANSWERS: dict[str, tuple[Any, Any, Any]] = {
+    "std of whole numbers": (lambda: flow.std(flow.tensor([[2, 4, 3], [1, 4, 7]]), 1), flow.int64, [0, 3]),
+    "std of chosen": (lambda: WHOLE.std(unbiased=False), flow.int64, 1),
+    "relu_ of bools": (lambda: flow.tensor([True, False]).relu_(), flow.bool, [True, False]),
+    "where of a condition": (
+        lambda: B.where(flow.tensor([1.0, 2.0]), flow.tensor([3.0, 4.0])),
+        flow.float32,
+        [1.0, 4.0],
+    ),
+    "roll far": (lambda: flow.roll(X, 1, 6), flow.float32, [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]),
+    "index_add of types": (
+        lambda: flow.index_add(WHOLE.int(), 0, flow.tensor([0]), flow.tensor([[1.7, 2.2]]), 2),
+        flow.int32,
+        [[3, 6], [3, 4]],
+    ),
+    "limits of whole numbers": (lambda: flow.clamp_min(WHOLE, 2.5), flow.int64, [[2, 2], [3, 4]]),
+    "limits in place": (lambda: flow.tensor([1, 5]).clamp_max_(2.5), flow.int64, [1, 2]),
+    "new_ones": (lambda: X.new_ones(), flow.float32, [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]),
+    "keepdim=1": (lambda: X.sum(1, keepdim=1), flow.float32, [[3.0], [12.0]]),
+    "max keepdim": (lambda: X.max(1, 1)[0], flow.float32, [[2.0], [5.0]]),
+    "transpose": (lambda: flow.transpose(X, (1, 0)), flow.float32, [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]),
+    "argmax of all": (lambda: flow.argmax(X, dtype=flow.float32), flow.int64, 5),
+    "argmax": (lambda: flow.argmax(X, 1, dtype=flow.float32), flow.float32, [2.0, 2.0]),
+    "cumprod": (lambda: flow.cumprod(X + 1, 1, dtype=flow.int32), flow.float32, [[1.0, 2.0, 6.0], [4.0, 20.0, 120.0]]),
+    "product of whole numbers": (lambda: flow.matmul(WHOLE, WHOLE, alpha=2.5), flow.int64, [[17, 25], [37, 55]]),
+    "vector times alpha": (
+        lambda: flow.matmul(flow.tensor([1.0, 2.0]), WHOLE.float(), alpha=3.0),
+        flow.float32,
+        [7.0, 10.0],
+    ),
+    "norm in a type": (lambda: flow.norm(WHOLE, 2.0, 1, True, flow.float64), flow.float64, [[2.2360680103302], [5.0]]),
+    "logspace": (lambda: flow.logspace(0, 2, 3, 2.0, flow.float64), flow.float64, [1.0, 2.0, 4.0]),
+    "bincount of bools": (lambda: flow.bincount(B), flow.int64, [1, 1]),
+    "sort descending=1": (lambda: X.sort(1, descending=1)[0], flow.float32, [[2.0, 1.0, 0.0], [5.0, 4.0, 3.0]]),
+    "sum of a list": (lambda: flow.add([X, X, X]), flow.float32, [[0.0, 3.0, 6.0], [9.0, 12.0, 15.0]]),
+    "prod of no dimensions": (lambda: (X + 1).prod(()), flow.float32, 720.0),
+    "one of the two": (
+        lambda: F.batch_norm(X, flow.zeros(3), flow.ones(3), flow.ones(3) * 3),
+        flow.float32,
+        [[0.0, 0.9999949932098389, 1.9999899864196777], [2.9999849796295166, 3.9999799728393555, 4.999975204467773]],
+    ),
+    "divisor": (lambda: F.avg_pool1d(X[None], 2, divisor_override=4), flow.float32, [[[0.25], [1.75]]]),
+    "max_pool channels last": (
+        lambda: F.max_pool2d(flow.arange(16.0).reshape(1, 2, 2, 4), 2, data_format="channels_last"),
+        flow.float32,
+        [[[[12.0, 13.0, 14.0, 15.0]]]],
+    ),
+    "amax": (lambda: flow.amax(X, keepdim=True), flow.float32, [[5.0]]),
+    "isclose": (lambda: flow.isclose(X, X + 1, 0.0, 0.5), flow.bool, [[False, True, True], [True, True, True]]),
+}
+
+
+@pytest.mark.parametrize(("function", "dtype", "expected"), ANSWERS.values(), ids=ANSWERS.keys())
+def test_answers(function: Any, dtype: Any, expected: Any) -> None:
+    found = function()
+    assert found.dtype is dtype
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="tensor is needed"):
+        flow.neg(np.ones(2))
+    with pytest.raises(ValueError, match="channels"):
+        F.conv2d(flow.ones(1, 2, 3, 3), flow.ones(1, 2, 1, 1), channel_pos="last")
+    with pytest.raises(RuntimeError, match="complex"):
+        flow.stft(flow.ones(16), 4, return_complex=True)
+
+
+def test_channels_may_come_last() -> None:
+    images, kernels = flow.randn(1, 4, 5, 2), flow.randn(3, 2, 2, 2)
+    found = F.conv2d(images, kernels, channel_pos="channels_last")
+    expected = F.conv2d(images.permute(0, 3, 1, 2), kernels.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_results_that_take_no_gradient() -> None:
+    x = flow.arange(16.0).requires_grad_()
+    assert not flow.unique(x).requires_grad
+    transformed = flow.stft(x, 4)
+    assert (transformed.shape, transformed.requires_grad) == (flow.Size([3, 17, 2]), False)
