@@ -182,6 +182,8 @@ def median(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
     """The value in the middle, or over a dimension the values and their places; of no elements NaN without a gradient."""
     whole = not arguments and not keywords
     arguments = (*arguments[:1], *map(bool, arguments[1:]))
+    if "keepdim" in keywords:
+        keywords["keepdim"] = bool(keywords["keepdim"])
     return torch.median(input.detach() if whole and input.numel() == 0 else input, *arguments, **keywords)
 
 
@@ -221,11 +223,12 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
         dim = arguments[0] if arguments else keywords.get("dim")
         if not isinstance(dim, int):
             return function(input, *arguments, **keywords)
-        keepdim = bool(arguments[1] if len(arguments) > 1 else keywords.get("keepdim", False))
+        given = dict(zip(("dim", "keepdim"), arguments, strict=False)) | keywords
+        keepdim = given["keepdim"] = bool(given.get("keepdim"))
         places = _places_of_nothing(input, dim, keepdim)
         if places is not None:
             return with_places((dress(input.flatten()[:0].reshape(places.shape)), places))
-        found = function(input, dim, keepdim)
+        found = function(input, *arguments[2:], **given)
         # Values by amax share the gradient; without gradient the one pass of `max` will do.
         return with_places((values(input, dim, keepdim), found[1])) if input.requires_grad else found
 

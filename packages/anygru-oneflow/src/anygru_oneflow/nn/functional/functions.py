@@ -178,11 +178,11 @@ def _average_pooling(axes: int) -> Function:
             return _as_they_were(
                 data_format, function(images, kernel_size, stride, padding, *flags, divisor_override=divisor_override)
             )
-        rows = [
-            (least, *each(value, 1)) for least, value in ((1, kernel_size), (1, stride or kernel_size), (0, padding))
-        ]
-        rest = torch.nn.functional.avg_pool2d(images.unsqueeze(-2), *rows, *flags, divisor_override=divisor_override)
-        return _as_they_were(data_format, rest.squeeze(-2))  # torch's of one dimension has no such option
+        # torch's of one dimension has no such option.
+        sizes = ((1, kernel_size), (1, stride or kernel_size), (0, padding))
+        kernel, step, pad = ((least, *each(value, 1)) for least, value in sizes)
+        flat = _torch.avg_pool2d(images.unsqueeze(-2), kernel, step, pad, *flags, divisor_override)
+        return _as_they_were(data_format, flat.squeeze(-2))
 
     return call
 
