@@ -218,3 +218,22 @@ def test_depthwise_convolution_is_chainers():
     late = L.DepthwiseConvolution2D(None, 3, (2, 1), nobias=True)
     assert late(np.ones((1, 2, 4, 4), np.float32)).shape == (1, 6, 3, 4)
     assert late.b is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_lstm_computes_the_same_without_native_kernels(monkeypatch, dtype):
+    def gradients():
+        np.random.seed(0)
+        with chainer.using_config("dtype", dtype):
+            cell, later = L.LSTM(4, 3), L.Linear(3, 12)
+        xs = [chainer.Variable(np.random.randn(5, 4).astype(dtype)) for _ in range(3)]
+        outputs = [cell(x) for x in xs]
+        c, h = F.lstm(cell.c, later(outputs[-1]))
+        c, h = F.lstm(c, later(h)[:2])  # some sequences end
+        F.sum(c * c + F.pad(h, ((0, 3), (0, 0)), "constant")).backward()
+        return [c.array, *(p.grad for link in (cell, later) for p in link.params()), *(x.grad for x in xs)]
+
+    natively = gradients()
+    monkeypatch.setattr("anygru_chainer.functions.lstms.native", None)
+    for ours, theirs in zip(natively, gradients(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)

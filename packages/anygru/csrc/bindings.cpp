@@ -245,11 +245,12 @@ void gradients(const Arguments& given) {
 }
 
 // Whether the call is in float64; else in float32.
-bool is_double(const Arguments& given) {
-    const Index itemsize = given.number(keys::itemsize);
+bool is_double(Index itemsize) {
     if (itemsize != 4 && itemsize != 8) refuse("itemsize must be 4 or 8");
     return itemsize == 8;
 }
+
+bool is_double(const Arguments& given) { return is_double(given.number(keys::itemsize)); }
 
 anygru::Storage storage_of(const std::string& format) {
     if (format == "float32" || format == "float64") return anygru::Storage::full;
@@ -326,6 +327,39 @@ void unpack(const anygru::Packed<Real>& packed, Index place, const std::vector<n
         if (scaled) scales[i] = tensor<float>(to[2 + i], 3 * shape.hidden, "scales");
     }
     anygru::unpack(packed, place, matrices[0], matrices[1], scales[0], scales[1]);
+}
+
+// Null where nothing is given.
+template <class Real>
+const Real* optional(nb::handle given, Index expected, const char* name) {
+    return given.is_none() ? nullptr : tensor<const Real>(given, expected, name);
+}
+
+template <class Real>
+anygru::LstmStep<Real> lstm_step(Index units, nb::handle c, nb::handle sums, nb::handle cells) {
+    if (units < 0) refuse("units must not be negative");
+    return {units, tensor<const Real>(c, units, "c"), tensor<const Real>(sums, multiply({units, 4}, "sums"), "sums"),
+            tensor<Real>(cells, units, "cells")};
+}
+
+template <class Real>
+void lstm(Index units, nb::handle c, nb::handle sums, nb::handle cells, nb::handle output) {
+    anygru::LstmStep<Real> step = lstm_step<Real>(units, c, sums, cells);
+    step.output = tensor<Real>(output, units, "output");
+    nb::gil_scoped_release release;
+    anygru::kernels().of<Real>().lstm(step);
+}
+
+template <class Real>
+void lstm_gradients(Index units, nb::handle c, nb::handle sums, nb::handle cells, nb::handle grad_cells,
+                    nb::handle grad_output, nb::handle grad_sums, nb::handle grad_c) {
+    anygru::LstmStep<Real> step = lstm_step<Real>(units, c, sums, cells);
+    step.grad_cells = optional<Real>(grad_cells, units, "grad_cells");
+    step.grad_output = optional<Real>(grad_output, units, "grad_output");
+    step.grad_sums = tensor<Real>(grad_sums, 4 * units, "grad_sums");
+    step.grad_c = tensor<Real>(grad_c, units, "grad_c");
+    nb::gil_scoped_release release;
+    anygru::kernels().of<Real>().lstm_gradients(step);
 }
 
 template <class Real>
@@ -440,6 +474,25 @@ NB_MODULE(_native, m) {
         },
         nb::arg("values"), nb::arg("count"),
         "The sum of an array as one thread reads it fastest; `anygru bench` times it.");
+
+    m.def(
+        "lstm",
+        [](Index itemsize, Index units, nb::handle c, nb::handle sums, nb::handle cells, nb::handle output) {
+            is_double(itemsize) ? lstm<double>(units, c, sums, cells, output)
+                                : lstm<float>(units, c, sums, cells, output);
+        },
+        nb::arg("itemsize"), nb::arg("units"), nb::arg("c"), nb::arg("sums"), nb::arg("cells"), nb::arg("output"));
+
+    m.def(
+        "lstm_gradients",
+        [](Index itemsize, Index units, nb::handle c, nb::handle sums, nb::handle cells, nb::handle grad_cells,
+           nb::handle grad_output, nb::handle grad_sums, nb::handle grad_c) {
+            is_double(itemsize)
+                ? lstm_gradients<double>(units, c, sums, cells, grad_cells, grad_output, grad_sums, grad_c)
+                : lstm_gradients<float>(units, c, sums, cells, grad_cells, grad_output, grad_sums, grad_c);
+        },
+        nb::arg("itemsize"), nb::arg("units"), nb::arg("c"), nb::arg("sums"), nb::arg("cells"),
+        nb::arg("grad_cells").none(), nb::arg("grad_output").none(), nb::arg("grad_sums"), nb::arg("grad_c"));
 
     m.def("mersenne", &mersenne, nb::arg("state"), nb::arg("position"), nb::arg("out"), nb::arg("count"),
           nb::arg("kind"), nb::arg("first") = 0.0, nb::arg("second") = 0.0,

@@ -215,6 +215,20 @@ struct Gradients {
     Index scratch_size;
 };
 
+// A step of LSTM units (lstm_kernel.hpp), whose cells and output are made; or its gradients.
+template <class Real>
+struct LstmStep {
+    Index units;              // of all sequences
+    const Real* c;            // [units], before the step
+    const Real* sums;         // [units, 4], what enters the gates
+    Real* cells;              // [units], after the step
+    Real* output;             // [units]; not read for gradients
+    const Real* grad_cells;   // [units] or null: none
+    const Real* grad_output;  // likewise
+    Real* grad_sums;          // [units, 4]
+    Real* grad_c;             // [units]
+};
+
 // The passes with weights in one format (formats.hpp).
 template <class Real>
 struct FormatKernels {
@@ -236,6 +250,8 @@ template <class Real>
 struct KernelsOf {
     FormatKernels<Real> full;
     Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
+    void (*lstm)(const LstmStep<Real>&);
+    void (*lstm_gradients)(const LstmStep<Real>&);
     int lanes;
 };
 

@@ -4,6 +4,7 @@
 #include "backward_kernel.hpp"
 #include "gradient_kernel.hpp"
 #include "gru_kernel.hpp"
+#include "lstm_kernel.hpp"
 #include "variants.hpp"
 #include "weight_gradient_kernel.hpp"
 
@@ -47,7 +48,7 @@ constexpr KernelsOf<Real> kernels_of() {
     using Format = InFull<Real>;
     return {with_backward<Real, Format>(format_kernels<Real, Format>(Index(sizeof(Real))), &gradients<Real>,
                                         &scratch_of_gradients<Real>),
-            &sum<Real>, lanes<Real>};
+            &sum<Real>, &lstm<Real>, &lstm_gradients<Real>, lanes<Real>};
 }
 
 }  // namespace ANYGRU_VARIANT

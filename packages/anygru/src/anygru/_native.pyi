@@ -209,6 +209,25 @@ def advance_rows(
         ValueError: a row is none of states, or a row has no room for the layers' states at offset.
     """
 
+def lstm(itemsize: int, units: int, c: Tensor, sums: Tensor, cells: Tensor, output: Tensor) -> None:
+    """One step of LSTM units: makes the cells and the output of `units` units (of all sequences) from c and sums [units, 4].
+
+    A unit's sums are those of candidate, input gate, forget gate and output gate.
+    """
+
+def lstm_gradients(
+    itemsize: int,
+    units: int,
+    c: Tensor,
+    sums: Tensor,
+    cells: Tensor,
+    grad_cells: Tensor | None,
+    grad_output: Tensor | None,
+    grad_sums: Tensor,
+    grad_c: Tensor,
+) -> None:
+    """Makes the gradients of sums and c from those of the cells and the output, None for zeros."""
+
 def set_tensor_types(table: object | None, tensor: type, parameter: type) -> bool: ...
 def mersenne(
     state: Tensor, position: int, out: Tensor, count: int, kind: str, first: float = 0.0, second: float = 0.0

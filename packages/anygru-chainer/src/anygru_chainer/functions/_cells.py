@@ -1,4 +1,4 @@
-"""Steps of cells: the linear maps and the gates of a GRU or an LSTM as one node of the graph.
+"""Functions that keep their parameters by reference, and steps of GRUs: the linear maps and the gates as one node of the graph.
 
 The node keeps the parameters by reference and the values of the gates by copy, as the nodes of which Chainer's links make a
 step do: its gradient has the gates of the forward pass and the parameters as they are when it is computed. A graph that is
@@ -46,9 +46,13 @@ class Step(TorchFunction):
     def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The outputs for some inputs, differentiable by torch, and what `gradients` needs.
 
-        The sums that enter a gate go through `entering` first.
+        The sums that enter a gate go through `entering` first. Without anything for `gradients`, torch finds the gradients.
         """
         raise NotImplementedError
+
+    def at_once(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """`arithmetic` that need not be differentiable by torch."""
+        return self.arithmetic(inputs, entering)
 
     def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
         """The gradients of the wanted inputs, None or anything for the others, from those of the outputs, not all of them None.
@@ -66,12 +70,15 @@ class Step(TorchFunction):
             summed.append(sums)
             return sums
 
-        outputs, self._saved = self.arithmetic(tensors, keep)
+        outputs, self._saved = self.at_once(tensors, keep)
         return tuple(map(as_array, outputs))
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         values = iter(self._summed)
         return self.arithmetic(inputs, lambda sums: _with_values(sums, next(values, None)))[0]
+
+    def compute_in_graph(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return self.arithmetic(inputs, lambda sums: sums)[0]
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return self.backward_accumulate(target_input_indexes, grad_outputs, (None,) * len(target_input_indexes))
@@ -83,7 +90,7 @@ class Step(TorchFunction):
         outputs = [i for i, gy in enumerate(grad_outputs) if gy is not None]
         if not outputs:
             return grad_inputs
-        if config.enable_backprop:
+        if config.enable_backprop or not self._saved:
             gys = [grad_outputs[i] for i in outputs]
             found = self._differentiable_backward(list(target_input_indexes), outputs, gys)
             both = zip([found.get(i) for i in target_input_indexes], grad_inputs, strict=True)
@@ -120,7 +127,7 @@ def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> 
     return found
 
 
-def _of_link(g: Tensor, x: Tensor) -> Found:
+def of_link(g: Tensor, x: Tensor) -> Found:
     """The gradients of W and b of a link on x from that of its output."""
     return [(g.t(), x), g.sum(0)]
 
@@ -173,7 +180,7 @@ class GRUStep(Step):
             (g_update, h),
             (g_candidate, kept),
         ):
-            grads += _of_link(g, entered)
+            grads += of_link(g, entered)
         return grads
 
 
@@ -197,69 +204,7 @@ class GRUFirstStep(Step):
         x, w_z, _, w, _ = inputs
         g_update, g_candidate = sigmoid_gradient(gy * candidate, update), tanh_gradient(gy * update, candidate)
         g_x = (g_update @ w_z).addmm_(g_candidate, w) if wanted[0] else None
-        return [g_x, *_of_link(g_update, x), *_of_link(g_candidate, x)]
-
-
-class LSTMStep(Step):
-    """The node of an LSTM's step. Its inputs are c, x, W and b of the link `upward`, and h and W of the link `lateral`.
-
-    h and `lateral` are missing in a first step. A unit's four sums lie side by side: candidate, input, forget and output
-    gate. The outputs are the cells and the outputs of the link.
-    """
-
-    label = "LSTM step"
-
-    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
-        c, x, w, b = arrays[:4]
-        rows, dtype = x.shape[0], x.dtype
-        if dtype.kind != "f" or not dtype == b.dtype == c.dtype:
-            return False
-        if c.shape != (rows, len(w) / 4) or x.shape != (rows, w.shape[1]):
-            return False
-        return len(arrays) == 4 or (
-            arrays[4].dtype == arrays[5].dtype and arrays[4].shape == (rows, arrays[5].shape[1])
-        )
-
-    def check_type_forward(self, in_types: Any) -> None:
-        c, x, w, b = in_types[:4]
-        type_check._argname((c, x, w, b), ("c", "x", "W", "b"))
-        expect(x.dtype.kind == "f", x.dtype == b.dtype, x.ndim == 2, x.shape[1] == w.shape[1])
-        expect(c.dtype == x.dtype, c.ndim == 2, c.shape[0] == x.shape[0], 4 * c.shape[1] == w.shape[0])
-        if len(in_types) > 4:
-            h, u = in_types[4:]
-            expect(h.dtype == u.dtype, h.ndim == 2, h.shape[1] == u.shape[1], h.shape[0] == x.shape[0])
-
-    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        c, x, w, b = inputs[:4]
-        sums = linear(x, w, b)
-        if len(inputs) > 4:
-            sums.addmm_(inputs[4], inputs[5].t())
-        # [4, B, N]: candidate, input gate, forget gate, output gate
-        apart = entering(sums).view(*c.shape, 4).permute(2, 0, 1).contiguous()
-        candidate, gates = apart.select(0, 0).tanh(), apart.narrow(0, 1, 3).sigmoid()
-        enters, stays, leaves = gates.unbind()
-        cells = torch.addcmul(candidate * enters, stays, c)
-        squashed = cells.tanh()
-        return (cells, leaves * squashed), (candidate, gates, squashed)
-
-    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
-        g_cells, g_out = gys
-        candidate, gates, squashed = self._saved
-        enters, stays, leaves = gates.unbind()
-        c, x, w = inputs[:3]
-        # None, as Chainer gives it, where the loss depends on the cells alone.
-        if g_out is None:
-            g_out = torch.zeros_like(squashed)
-        g = tanh_gradient(g_out * leaves, squashed)
-        if g_cells is not None:
-            g += g_cells
-        opened = sigmoid_gradient(torch.stack((g * candidate, g * c, g_out * squashed)), gates)
-        apart = torch.cat((tanh_gradient(g * enters, candidate).unsqueeze(0), opened))
-        sums = apart.permute(1, 2, 0).reshape(x.shape[0], w.shape[0])
-        grads = [g * stays if wanted[0] else None, sums.mm(w) if wanted[1] else None, *_of_link(sums, x)]
-        if len(inputs) > 4:
-            grads += [sums.mm(inputs[5]) if wanted[4] else None, (sums.t(), inputs[4])]
-        return grads
+        return [g_x, *of_link(g_update, x), *of_link(g_candidate, x)]
 
 
 def gru_step(h: VariableLike, x: VariableLike, parameters: list[Any]) -> Variable:
@@ -270,8 +215,3 @@ def gru_step(h: VariableLike, x: VariableLike, parameters: list[Any]) -> Variabl
 def gru_first_step(x: VariableLike, parameters: list[Any]) -> Variable:
     """The state [B, N] after x [B, I] from no state; `parameters` are W and b of W_z and W."""
     return GRUFirstStep().apply((x, *parameters))[0]
-
-
-def lstm_step(c: VariableLike, x: VariableLike, upward: list[Any], lateral: list[Any]) -> tuple[Variable, ...]:
-    """The cells and outputs [B, N] after x [B, I] from c; `lateral` is h [B, N] and its matrix, or empty at the start."""
-    return LSTMStep().apply((c, x, *upward, *lateral))

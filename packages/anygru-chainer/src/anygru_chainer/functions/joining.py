@@ -275,7 +275,7 @@ def where(condition: Any, x: VariableLike, y: VariableLike) -> Variable:
 class Pad(Row):
     """The node of `pad`."""
 
-    def __init__(self, pad_width: Any, mode: str, **keywords: Any) -> None:
+    def __init__(self, pad_width: Any, mode: Any, **keywords: Any) -> None:
         self.pad_width, self.mode, self.keywords = pad_width, mode, keywords
         self.values = keywords.get("constant_values", 0)
 

@@ -1,17 +1,29 @@
 """Steps of LSTMs from what enters their units: one after the other, and over trees."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
+from ._cells import Entering, Found, Step, of_link
 from ._checks import Type, expect
 from ._rows import Tensor, function
 from .arrays import reshape
 from .joining import stack
 from .products import linear
+
+if TYPE_CHECKING:
+    from anygru.extend import native
+else:
+    try:
+        from anygru.extend import native
+
+        native.lstm  # noqa: B018
+    except (ImportError, AttributeError):  # installed without a compiler, or built before there was this kernel
+        native = None
 
 __all__ = ["lstm", "slstm", "tree_lstm"]
 
@@ -21,23 +33,122 @@ def _gates(x: Tensor) -> tuple[Tensor, ...]:
     return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:]).unbind(2)
 
 
-def _cell_and_gates(node: object, c: Type, x: Type) -> None:
-    expect(c.dtype.kind == "f", x.dtype == c.dtype, c.ndim >= 2, x.ndim >= 2, c.ndim == x.ndim)
-    expect(x.shape[0] <= c.shape[0], x.shape[1] == 4 * c.shape[1])
-    expect(*[x.shape[axis] == c.shape[axis] for axis in range(2, type_check.eval(c.ndim))])
+def _units(c: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
+    """The cells and outputs after c [B, N, ...]; cells beyond the rows of the sums stay."""
+    a, i, f, o = _gates(sums)
+    cells = torch.addcmul(a.tanh() * i.sigmoid(), f.sigmoid(), c[: len(sums)])
+    kept = cells if len(sums) == len(c) else torch.cat((cells, c[len(sums) :]))
+    return kept, o.sigmoid() * cells.tanh()
 
 
-@function("LSTM", _cell_and_gates)
-def lstm(c_prev: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+class LSTM(Step):
+    """The node of an LSTM's gates: of the cells c and the sums x that enter the units it makes the new cells and h."""
+
+    label = "LSTM"
+
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        c, x = arrays
+        if c.ndim != 2 or x.ndim != 2 or c.dtype.kind != "f":
+            return False
+        return c.dtype == x.dtype and len(x) <= len(c) and x.shape[1] == 4 * c.shape[1]
+
+    def check_type_forward(self, in_types: Any) -> None:
+        type_check._argname(in_types, ("c", "x"))
+        c, x = in_types
+        expect(c.dtype.kind == "f", x.dtype == c.dtype, c.ndim >= 2, x.ndim >= 2, c.ndim == x.ndim)
+        expect(x.shape[0] <= c.shape[0], x.shape[1] == 4 * c.shape[1])
+        expect(*[x.shape[axis] == c.shape[axis] for axis in range(2, type_check.eval(c.ndim))])
+
+    def sums(self, inputs: Sequence[Tensor]) -> Tensor:
+        """What enters the units [B, 4N, ...]."""
+        return inputs[1]
+
+    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        return _units(inputs[0], entering(self.sums(inputs))), ()
+
+    def at_once(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        c, sums = inputs[0], entering(self.sums(inputs))
+        plain = c.is_cpu and c.is_contiguous() and sums.is_contiguous() and c.dtype in (torch.float32, torch.float64)
+        if native is None or not plain or sums.ndim != 2 or len(sums) != len(c):
+            return _units(c, sums), ()
+        cells, h = torch.empty_like(c), torch.empty_like(c)
+        native.lstm(c.itemsize, c.numel(), *map(_place, (c, sums, cells, h)))
+        return (cells, h), (cells,)
+
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
+        (sums,), (cells,), c = self._summed, self._saved, inputs[0]
+        g_sums, g_c = torch.empty_like(sums), torch.empty_like(c)
+        gys = [None if gy is None else gy.contiguous() for gy in gys]  # held until the call is done
+        of_cells, of_h = [None if gy is None else _place(gy) for gy in gys]
+        places = (_place(c), _place(sums), _place(cells), of_cells, of_h, _place(g_sums), _place(g_c))
+        native.lstm_gradients(c.itemsize, c.numel(), *places)
+        return [g_c, g_sums]
+
+
+def _place(tensor: Tensor) -> tuple[int, int]:
+    """A tensor as an argument of the native module."""
+    return tensor.data_ptr(), tensor.nbytes
+
+
+class LSTMStep(LSTM):
+    """The node of an LSTM's step. Its inputs are c, x, W and b of the link `upward`, and h and W of the link `lateral`.
+
+    h and `lateral` are missing in a first step. The outputs are the cells and the outputs of the link.
+    """
+
+    label = "LSTM step"
+
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        c, x, w, b = arrays[:4]
+        rows, dtype = x.shape[0], x.dtype
+        if dtype.kind != "f" or not dtype == b.dtype == c.dtype:
+            return False
+        if c.shape != (rows, len(w) / 4) or x.shape != (rows, w.shape[1]):
+            return False
+        return len(arrays) == 4 or (
+            arrays[4].dtype == arrays[5].dtype and arrays[4].shape == (rows, arrays[5].shape[1])
+        )
+
+    def check_type_forward(self, in_types: Any) -> None:
+        c, x, w, b = in_types[:4]
+        type_check._argname((c, x, w, b), ("c", "x", "W", "b"))
+        expect(x.dtype.kind == "f", x.dtype == b.dtype, x.ndim == 2, x.shape[1] == w.shape[1])
+        expect(c.dtype == x.dtype, c.ndim == 2, c.shape[0] == x.shape[0], 4 * c.shape[1] == w.shape[0])
+        if len(in_types) > 4:
+            h, u = in_types[4:]
+            expect(h.dtype == u.dtype, h.ndim == 2, h.shape[1] == u.shape[1], h.shape[0] == x.shape[0])
+
+    def sums(self, inputs: Sequence[Tensor]) -> Tensor:
+        sums = torch.nn.functional.linear(*inputs[1:4])
+        return sums.addmm_(inputs[4], inputs[5].t()) if len(inputs) > 4 else sums
+
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
+        g_c, g_sums = super().gradients(inputs, gys, wanted)
+        assert isinstance(g_sums, Tensor)
+        _, x, w = inputs[:3]
+        grads: Found = [g_c, g_sums.mm(w) if wanted[1] else None, *of_link(g_sums, x)]
+        if len(inputs) > 4:
+            grads += [g_sums.mm(inputs[5]) if wanted[4] else None, (g_sums.t(), inputs[4])]
+        return grads
+
+
+def lstm_step(c: VariableLike, x: VariableLike, upward: list[Any], lateral: list[Any]) -> tuple[Variable, ...]:
+    """The cells and outputs [B, N] after x [B, I] from c; `lateral` is h [B, N] and its matrix, or empty at the start."""
+    return LSTMStep().apply((c, x, *upward, *lateral))
+
+
+def lstm(c_prev: VariableLike, x: VariableLike) -> tuple[Variable, Variable]:
     """One step of an LSTM: the cells [B, N, ...] and the outputs after `c_prev` [B, N, ...].
 
     Args:
         x: what enters the units [B', 4N, ...]: for each unit candidate, input gate, forget gate and output gate. Where B' is
             less than B, the other cells stay.
+
+    Raises:
+        InvalidType: sizes or dtypes do not fit.
     """
-    a, i, f, o = _gates(x)
-    c = a.tanh() * i.sigmoid() + f.sigmoid() * c_prev[: len(x)]
-    return torch.cat((c, c_prev[len(x) :])), o.sigmoid() * c.tanh()
+    c, h = LSTM().apply((c_prev, x))
+    return c, h
 
 
 def _lstm(

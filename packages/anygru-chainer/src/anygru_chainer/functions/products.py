@@ -11,6 +11,7 @@ from ..configuration import config
 from ..types import VariableLike
 from ..utils import size_of_shape, type_check
 from ..variable import Variable
+from ._cells import Entering, Found, Step
 from ._checks import Type, all_real, expect, numbered
 from ._rows import Tensor, function
 from .arrays import broadcast_to, reshape
@@ -169,21 +170,38 @@ def scale(x: VariableLike, y: VariableLike, axis: int = 1) -> Variable:
     return x * _aligned(x, y, axis)
 
 
-def _matrix_and_bias(node: object, x: Type, w: Type, b: Type | None = None) -> None:
-    expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == 2, w.ndim == 2, x.shape[1] == w.shape[1])
-    if b is not None:
-        expect(b.dtype == x.dtype, b.ndim == 1, b.shape[0] == w.shape[0])
+class LinearFunction(Step):
+    """The node of `linear`. Its inputs are x, W and, if there is one, b."""
 
+    label = "LinearFunction"
 
-@function("LinearFunction", _matrix_and_bias)
-def _linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
-    if x.dtype == W.dtype:
-        return torch.nn.functional.linear(x, W, b)
-    # The product of mixed dtypes is computed in the wider one and has x's; that of `matmul` keeps the wider (Chainer 7.8.1,
-    # seen).
-    common = torch.promote_types(x.dtype, W.dtype)
-    y = torch.nn.functional.linear(x.to(common), W.to(common)).to(x.dtype)
-    return y if b is None else y + b
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        x, w = arrays[:2]
+        if x.dtype.kind != "f" or x.dtype != w.dtype or x.ndim != 2 or w.ndim != 2 or x.shape[1] != w.shape[1]:
+            return False
+        return len(arrays) == 2 or (arrays[2].dtype == x.dtype and arrays[2].shape == w.shape[:1])
+
+    def check_type_forward(self, in_types: Any) -> None:
+        type_check._argname(in_types, ("x", "W", "b")[: len(in_types)])
+        x, w = in_types[:2]
+        expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == 2, w.ndim == 2, x.shape[1] == w.shape[1])
+        for b in in_types[2:]:
+            expect(b.dtype == x.dtype, b.ndim == 1, b.shape[0] == w.shape[0])
+
+    def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        x, w, *b = inputs
+        if x.dtype == w.dtype:
+            return (torch.nn.functional.linear(x, w, *b),), (x,)
+        # The product of mixed dtypes is computed in the wider one and has x's; that of `matmul` keeps the wider (Chainer
+        # 7.8.1, seen).
+        common = torch.promote_types(x.dtype, w.dtype)
+        y = torch.nn.functional.linear(x.to(common), w.to(common)).to(x.dtype)
+        return (y + b[0] if b else y,), ()
+
+    def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
+        x, w = inputs[:2]
+        (gy,) = gys
+        return [gy.mm(w) if wanted[0] else None, (gy.t(), x), gy.sum(0) if wanted[-1] else None]
 
 
 def linear(x: VariableLike, W: VariableLike, b: VariableLike = None, n_batch_axes: int = 1) -> Variable:
@@ -202,7 +220,7 @@ def linear(x: VariableLike, W: VariableLike, b: VariableLike = None, n_batch_axe
         x = x.reshape(size_of_shape(batch_shape), -1)
     elif x.ndim > 2:
         x = x.reshape(x.shape[0], -1)
-    y = _linear(x, W, b)
+    (y,) = LinearFunction().apply((x, W) if b is None else (x, W, b))
     return y.reshape((*batch_shape, -1)) if n_batch_axes > 1 else y
 
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 from ... import _hooks
-from ...functions._cells import lstm_step
 from ...functions.joining import concat, split_axis
-from ...functions.lstms import lstm
+from ...functions.lstms import lstm, lstm_step
 from ...initializers import fillers
 from ...link import Chain
 from ...types import InitializerSpec, NdArray, VariableLike
