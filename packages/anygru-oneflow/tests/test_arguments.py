@@ -28,6 +28,16 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
         [[3, 6], [3, 4]],
     ),
     "limits of whole numbers": (lambda: flow.clamp_min(WHOLE, 2.5), flow.int64, [[2, 2], [3, 4]]),
+    "addcmul_ of types": (
+        lambda: flow.tensor([1, 2]).addcmul_(flow.tensor([1.5, 2.0]), flow.tensor([3.0, 0.3])),
+        flow.int64,
+        [5, 2],
+    ),
+    "addcdiv_ of types": (
+        lambda: flow.tensor([1, 2]).addcdiv_(flow.tensor([1.5, 2.0]), flow.tensor([0.5, 0.3]), value=2),
+        flow.int64,
+        [7, 15],
+    ),
     "limits in place": (lambda: flow.tensor([1, 5]).clamp_max_(2.5), flow.int64, [1, 2]),
     "new_ones": (lambda: X.new_ones(), flow.float32, [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]),
     "keepdim=1": (lambda: X.sum(1, keepdim=1), flow.float32, [[3.0], [12.0]]),
@@ -71,6 +81,21 @@ def test_answers(function: Any, dtype: Any, expected: Any) -> None:
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
 
 
+def steps(*shape: int) -> Any:
+    return flow.tensor((np.arange(np.prod(shape)).reshape(shape) % 5 - 2).astype("float32") / 4)
+
+
+def test_a_bias_alone_has_no_effect() -> None:
+    x, h = steps(2, 3), steps(2, 2)
+    for biases in ((steps(6), None), (None, steps(6))):
+        found = flow._C.gru_cell(x, h, steps(6, 3), steps(6, 2), *biases)
+        np.testing.assert_allclose(found.numpy(), [[-0.3608, 0.083697], [-0.041615, -0.016394]], atol=1e-6)
+    found = flow._C.rnn_tanh_cell(x, h, steps(2, 3), steps(2, 2), steps(2))
+    np.testing.assert_allclose(found.numpy(), [[0.5546, -0.30271], [-0.30271, 0.5546]], atol=1e-6)
+    found = flow._C.lstm_cell(x, [h, h], steps(8, 3), steps(8, 2), None, steps(8))[0]
+    np.testing.assert_allclose(found.numpy(), [[-0.177271, 0.054444], [0, -0.03044]], atol=1e-6)
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="tensor is needed"):
         flow.neg(np.ones(2))
@@ -92,3 +117,15 @@ def test_results_that_take_no_gradient() -> None:
     assert not flow.unique(x).requires_grad
     transformed = flow.stft(x, 4)
     assert (transformed.shape, transformed.requires_grad) == (flow.Size([3, 17, 2]), False)
+
+
+def test_norms_by_their_kernels_names() -> None:
+    """They are for GPUs in OneFlow 0.9; the layers say what they compute."""
+    x = flow.randn(2, 3, 4)
+    layer, root = flow.nn.LayerNorm(4), flow.nn.RMSLayerNorm(4)
+    layer.weight.data.uniform_(), layer.bias.data.uniform_()
+    affine = flow._C.layer_norm_affine(x, layer.weight, layer.bias, 2, 2, layer.eps)
+    np.testing.assert_allclose(affine.detach().numpy(), layer(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(flow._C.layer_norm(x, 1, 1, 1e-5).mean((1, 2)).numpy(), [0, 0], atol=1e-6)
+    mean_square = flow._C.rms_norm(x, root.weight, (4,), root.variance_epsilon)
+    np.testing.assert_allclose(mean_square.detach().numpy(), root(x).detach().numpy(), rtol=1e-5, atol=1e-6)

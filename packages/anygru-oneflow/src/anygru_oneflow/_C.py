@@ -42,10 +42,11 @@ __all__ = [
     "add", "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss",
     "binary_cross_entropy_with_logits_loss", "cast", "cross_entropy", "dispatch_adadelta_update",
     "dispatch_adagrad_update", "dispatch_adam_update", "dispatch_ftrl_update", "dispatch_lamb_update",
-    "dispatch_momentum_update", "dispatch_rmsprop_update", "dispatch_sgd_update", "dropout", "fast_gelu", "gather",
-    "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "lstm", "lstm_cell", "matmul",
-    "normalization", "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "relu", "rnn_relu",
-    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy", "transpose",
+    "dispatch_momentum_update", "dispatch_rmsprop_update", "dispatch_sgd_update", "dropout", "fast_gelu",
+    "gather", "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "layer_norm",
+    "layer_norm_affine", "lstm", "lstm_cell", "matmul", "normalization", "one_hot", "quick_gelu", "randint",
+    "randint_like", "reduce_sum_like", "relu", "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh",
+    "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy", "transpose",
 ]  # fmt: skip
 
 binary_cross_entropy_loss = F.binary_cross_entropy
@@ -75,6 +76,23 @@ def gelu_with_approximate(x: Tensor, approximate: str = "none") -> Any:
 def fast_gelu(x: Tensor) -> Any:
     """gelu by tanh."""
     return _torch.gelu(x, approximate="tanh")
+
+
+def layer_norm(x: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
+    """The tensor with the mean 0 and the variance 1 over its last dimensions, from an axis on."""
+    return _torch.layer_norm(x, x.shape[begin_norm_axis:], None, None, epsilon)
+
+
+def layer_norm_affine(
+    x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float
+) -> Any:
+    """The same times `gamma` plus `beta`."""
+    return _torch.layer_norm(x, x.shape[begin_norm_axis:], gamma, beta, epsilon)
+
+
+def rms_norm(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Any:
+    """The tensor over the root of its mean square over the last dimensions, times a weight."""
+    return _torch.rms_norm(x, list(normalized_shape), weight, epsilon)
 
 
 def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int]) -> Any:

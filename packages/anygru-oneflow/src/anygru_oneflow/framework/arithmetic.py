@@ -212,6 +212,16 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     return add(input, mul(div(tensor1, tensor2), value))
 
 
+def addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """Add `value * tensor1 * tensor2`, of any types."""
+    return torch.Tensor.copy_(input, addcmul(input, tensor1, tensor2, value=value))
+
+
+def addcdiv_(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """Add `value * tensor1 / tensor2`, of any types."""
+    return torch.Tensor.copy_(input, addcdiv(input, tensor1, tensor2, value=value))
+
+
 def _in_floats(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Tensor], Any]:
     """A function of torch whose result OneFlow gives as float32 for whole numbers."""
 
@@ -340,7 +350,9 @@ for _name, _operator in [
     ("sign", sign),
     ("square", square),
     ("addcmul", addcmul),
+    ("addcmul_", addcmul_),
     ("addcdiv", addcdiv),
+    ("addcdiv_", addcdiv_),
     ("__neg__", neg),
     ("__add__", add),
     ("__radd__", add),

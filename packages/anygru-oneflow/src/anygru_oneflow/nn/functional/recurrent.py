@@ -68,9 +68,14 @@ def gru_cell(
     """The state [B, H] after one step of a GRU."""
     with torch._C.DisableTorchFunctionSubclass():
         try:
-            return dress(functional.gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh))
+            return dress(functional.gru_cell(input, hx, w_ih, w_hh, *_both(b_ih, b_hh)))
         except (ArgumentError, ArgumentTypeError) as error:
             raise RuntimeError(str(error)) from error
+
+
+def _both(b_ih: Tensor | None, b_hh: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """The biases of a cell; OneFlow 0.9.0 adds neither where one is not there (recorded)."""
+    return (b_ih, b_hh) if b_ih is not None and b_hh is not None else (None, None)
 
 
 def _cell(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,7 +90,7 @@ def _cell(function: Callable[..., Any]) -> Callable[..., Any]:
         b_ih: Tensor | None = None,
         b_hh: Tensor | None = None,
     ) -> Any:
-        return inside(input, hx, w_ih, w_hh, b_ih, b_hh)
+        return inside(input, hx, w_ih, w_hh, *_both(b_ih, b_hh))
 
     return step
 
