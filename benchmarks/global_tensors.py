@@ -1,21 +1,23 @@
 """What a step of data-parallel training costs: CPU time and bytes, of four ways to say it.
 
-    python benchmarks/global_tensors.py [--steps 30] [--processes 2]
+    python benchmarks/global_tensors.py [--steps 30] [--turns 8] [--processes 2]
 
 - torch DDP: `torch.nn.parallel.DistributedDataParallel` with torch's GRU;
 - OneFlow DDP: the OneFlow dialect's `nn.parallel.DistributedDataParallel`;
 - global tensors: the dialect's model with weights of `broadcast` and a batch of `split(0)`;
 - global tensors alike: the same with `check_meta=False`, so that the processes do not tell each other the sizes of their pieces.
 
-Each way runs in processes of its own, one thread each. The time is the CPU time of a process (`time.process_time`), so what it
-waits for the others does not count, but its share of the communication does. The bytes are those that one process sends over
-the loopback interface, in a network namespace of their own where the system allows one, and are shown beside the bytes of
-the parameters.
+Each way runs in processes of its own, one thread each. They take turns, each of as many steps as `--steps` says, while the others
+sleep: what the machine does beside this then bears on all alike. The time is the CPU time of a process (`time.process_time`), so
+what it waits for the others does not count, but its share of the communication does. The bytes are those that all processes send
+over the loopback interface in a step, in a network namespace of their own where the system allows one, and are shown beside the
+bytes of the parameters.
 """
 
 import argparse
 import ctypes
 import fcntl
+import multiprocessing
 import os
 import socket
 import statistics
@@ -97,8 +99,12 @@ def of_oneflow(
     return model, optimizer, lambda y, t: loss(y.reshape(-1, WORDS), t.reshape(-1)), put
 
 
-def train(way: str, size: str, steps: int) -> dict[str, Any]:
-    """The CPU seconds and the bytes of each step, on one process."""
+def train(way: str, size: str, steps: int, turns: int, meeting: Any) -> dict[str, Any]:
+    """The CPU seconds and the bytes of each step, on one process.
+
+    Args:
+        meeting: where the processes of all ways wait for the end of each turn.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     import numpy as np
     import torch
@@ -115,7 +121,8 @@ def train(way: str, size: str, steps: int) -> dict[str, Any]:
     draw = np.random.default_rng(place.rank)
     values = draw.integers(0, WORDS, (batch, length + 1))
     seconds, bytes_sent, losses = [], [], []
-    for _ in range(steps + 3):
+
+    def step() -> None:
         torch.distributed.barrier()
         begin, before = time.process_time(), sent()
         x, t = put(values[:, :-1].copy()), put(values[:, 1:].copy())
@@ -126,14 +133,25 @@ def train(way: str, size: str, steps: int) -> dict[str, Any]:
         seconds.append(time.process_time() - begin)
         torch.distributed.barrier()
         bytes_sent.append(sent() - before)
-        losses.append(float(loss))
+        losses.append(loss.detach().item())
+
+    for _ in range(turns + 1):  # the first is to warm up
+        for other in WAYS:
+            meeting.wait()
+            for _ in range(steps if other == way else 0):
+                step()
     parameters = sum(parameter.numel() * 4 for parameter in model.parameters())
-    return {"seconds": seconds[3:], "bytes": bytes_sent[3:], "parameters": parameters, "last": losses[-1]}
+    return {"seconds": seconds[steps:], "bytes": bytes_sent[steps:], "parameters": parameters, "last": losses[-1]}
+
+
+def median_of_turns(seconds: list[float], steps: int) -> list[float]:
+    return [statistics.median(seconds[begin : begin + steps]) for begin in range(0, len(seconds), steps)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=list(SIZES))
     arguments = parser.parse_args()
@@ -144,20 +162,27 @@ def main() -> None:
     print(
         f"{arguments.processes} processes, one thread each; bytes {'alone on' if alone else 'with others on'} the interface"
     )
-    print("| size | way | CPU ms a step | of OneFlow DDP | bytes a process / parameters | last loss |")
+    print(
+        "| size | way | CPU ms a step | of OneFlow DDP, median of turns (lowest to highest) | bytes / parameters | last loss |"
+    )
     print("|---|---|---|---|---|---|")
     for size in arguments.sizes:
-        times: dict[str, float] = {}
-        rows = []
-        for way in WAYS:
-            workers = parallel.spawn(train, (way, size, arguments.steps), nprocs=arguments.processes)
+        meeting = multiprocessing.get_context("spawn").Barrier(len(WAYS) * arguments.processes)
+        given = (size, arguments.steps, arguments.turns, meeting)
+        groups = {way: parallel.spawn(train, (way, *given), nprocs=arguments.processes, join=False) for way in WAYS}
+        times = {}
+        for way, workers in groups.items():
+            while not workers.join():
+                pass
             found = [workers.result(rank) for rank in range(arguments.processes)]
-            times[way] = statistics.median(second for result in found for second in result["seconds"])
-            share = statistics.median(found[0]["bytes"]) / arguments.processes / found[0]["parameters"]
-            rows.append((way, share, found[0]["last"]))
-        for way, share, last in rows:
-            ratio = times[way] / times["OneFlow DDP"]
-            print(f"| {size} | {way} | {1e3 * times[way]:.2f} | {ratio:.2f} | {share:.2f} | {last:.4f} |")
+            each = [median_of_turns(result["seconds"], arguments.steps) for result in found]
+            times[way] = list(map(statistics.mean, zip(*each, strict=True)))
+            share = statistics.median(found[0]["bytes"]) / found[0]["parameters"]
+            times[way], groups[way] = times[way], (share, found[0]["last"])
+        for way, (share, last) in groups.items():
+            ratios = [mine / its for mine, its in zip(times[way], times["OneFlow DDP"], strict=True)]
+            said = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+            print(f"| {size} | {way} | {1e3 * statistics.median(times[way]):.2f} | {said} | {share:.2f} | {last:.4f} |")
 
 
 if __name__ == "__main__":

@@ -383,11 +383,19 @@ def _between(place: Any) -> dict[str, Any]:
     weight.register_hook(lambda gradient: used.update(hooked=gradient.numpy().tolist()))
     loss().backward()
     used["added"] = weight.grad.numpy().tolist()
+    frozen, bias = (
+        flow.nn.Parameter(flow.tensor(values).to_global(place, B), requires_grad=is_trained)
+        for values, is_trained in (([[1.0, 0.0], [1.0, 0.0]], False), ([0.0, 0.0], True))
+    )
+    given = start()
+    flow.nn.functional.linear(given, frozen, bias).sum().backward()
+    linear = given.grad.sum(0).numpy().tolist(), frozen.grad, bias.grad.numpy().tolist()
     return {
         "between": np.abs(result.numpy() - expected).max(),
         "hooked": [gradient.tolist() for gradient in seen],
         "late": refused,
         "changed": z.grad.numpy().tolist(),
         "twice": twice,
+        "frozen": linear,
         "used": used,
     }

@@ -126,15 +126,16 @@ def test_windows_of_each_layout() -> None:
 
 
 def test_a_split_batch_trains_as_one_process_does() -> None:
-    """One message of gradients in each backward pass, and one number for the labels that count."""
+    """One collective in each backward pass, of all gradients; the labels that count are told by the processes' own lines."""
     workers = parallel.spawn(global_programs.data_parallel, nprocs=2)
     for rank, found in enumerate(workers.result(rank) for rank in range(2)):
         for alone, shared in found["losses"]:
             assert shared == pytest.approx(alone, rel=1e-5)
         assert max(found["weights"]) < 1e-5
         parameters = 7 * 4 + 18 * (4 + 6 + 2) + 7 * (6 + 1)
-        assert found["messages"] == [[1, parameters], [1, parameters], [1, parameters] * 2, [1, parameters]]
+        assert found["messages"] == [[parameters], [parameters], [parameters] * 2, [parameters]]
         assert found["between"] < 1e-6
+        assert found["frozen"] == ([4.0, 0.0], None, [2.0, 2.0])
         assert found["hooked"] == [[[1.0, 1.0], [1.0, 1.0]]]
         assert "before an operator takes the tensor" in found["late"]
         assert found["changed"] == [[84.0, 156.0], [228.0, 300.0]]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch.distributed.tensor import DTensor, Partial, Placement, Shard
 
 from anygru.extend import global_tensor
@@ -49,15 +48,12 @@ def _made(local: torch.Tensor, like: DTensor, layout: Sequence[Placement], shape
 
 def _weights(values: Sequence[Any], like: DTensor) -> list[Any] | None:
     """The broadcast tensors among arguments as local ones; None if one is in another layout or elsewhere."""
-    found = []
-    for value in values:
-        if isinstance(value, DTensor):
-            if value.device_mesh != like.device_mesh or not value.placements[0].is_replicate():
-                return None
-            # The gradient of a weight that all have is an open sum: each process knows the part of its own rows.
-            value = global_tensor.piece_of(value, _SUM)
-        found.append(value)
-    return found
+    weights = [value for value in values if isinstance(value, DTensor)]
+    if any(weight.device_mesh != like.device_mesh or not weight.placements[0].is_replicate() for weight in weights):
+        return None
+    # The gradient of a weight that all have is an open sum: each process knows the part of its own rows.
+    pieces = iter(global_tensor.pieces_of(weights, _SUM))
+    return [next(pieces) if isinstance(value, DTensor) else value for value in values]
 
 
 def _each_number(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -159,11 +155,9 @@ def _labelled(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any]
         return _made(function(*pieces, **keywords), x, x.placements, labels.shape)
     total = function(*pieces, **{**keywords, "reduction": "sum"})
     if reduction == "mean":
-        count = (pieces[1] != keywords.get("ignore_index", -100)).sum().to(total.dtype)
         # Labels that do not count may be spread unevenly, so the count is one of all processes; it has no gradient.
-        if x.device_mesh.size() > 1:
-            dist.all_reduce(count, group=x.device_mesh.get_group(0))
-        total = total / count
+        count = (pieces[1] != keywords.get("ignore_index", -100)).sum()
+        total = total / global_tensor.total(count, x.device_mesh)
     return _made(total, x, _SUM, ())
 
 

@@ -138,8 +138,8 @@ class Optimizer(torch.optim.Optimizer):
         """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
         with torch.no_grad():
             loss = None if closure is None else closure()
-            self._begin_states()
             with torch._C.DisableTorchFunctionSubclass():
+                self._begin_states()
                 self._change_parameters()
         self.steps += 1
         return loss

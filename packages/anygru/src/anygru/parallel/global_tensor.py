@@ -30,6 +30,7 @@ from .pieces import laid as laid
 from .pieces import made_of as made_of
 from .pieces import piece, strides
 from .pieces import piece_of as piece_of
+from .pieces import pieces_of as pieces_of
 from .world import start
 
 Layout = Sequence[Placement]
@@ -65,8 +66,8 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = Fa
             if any(size[:dim] + size[dim + 1 :] != sizes[0][:dim] + sizes[0][dim + 1 :] for size in sizes):
                 raise ArgumentError(f"to_global: the pieces of a split must agree in all other sizes, got {sizes}")
             whole = sum(size[dim] for size in sizes)
-            expected = [len(piece) for piece in torch.arange(whole).chunk(len(sizes))]
-            expected += [0] * (len(sizes) - len(expected))
+            most = -(-whole // len(sizes))
+            expected = [min(most, max(whole - place * most, 0)) for place in range(len(sizes))]
             if [size[dim] for size in sizes] != expected:
                 raise ArgumentError(
                     f"to_global: {whole} rows over {len(sizes)} processes must lie as {expected}, "
@@ -110,6 +111,18 @@ def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
     gathered = own.new_empty((mesh.size(axis), len(row)))
     dist.all_gather(list(gathered.unbind()), own, group=group)
     return [row[1 : row[0] + 1] for row in gathered.tolist()]
+
+
+def total(count: Tensor, mesh: DeviceMesh) -> Tensor | int:
+    """The sum of a whole number over the processes of a mesh of one dimension."""
+    if mesh.size() == 1:
+        return count
+    group = mesh.get_group(0)
+    lines = None if count.is_cuda else lines_of(group)  # to read a number of a GPU would wait for it
+    if lines is not None:
+        return sum(number for (number,) in lines.tell([int(count)]))
+    dist.all_reduce(count, group=group)
+    return count
 
 
 def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
@@ -288,7 +301,7 @@ def over_batch(
     gradients = [Partial() if over_batch else Replicate() for over_batch in split]
     replicas = [Replicate()] * len(split)
     whole = [laid(weight, replicas) for weight in weights]
-    own = [piece_of(weight, gradients) for weight in whole]
+    own = pieces_of(whole, gradients)
     held = [None if state is None else piece(state, of_state) for state in states]
     results = compute(piece(input, of_input), held, own)
     found = []

@@ -57,15 +57,11 @@ class _Waiting:
         self.earlier, self.taken, self.passing = {}, {}, -1
         with torch.no_grad(), torch_private.disable_torch_function():
             shares = [(parameter, _share(parameter, taken.get(id(parameter)))) for parameter, _ in pairs]
-            whole = {}
+            whole: dict[int, Tensor] = {}
             for group in _alike([(parameter, share) for parameter, share in shares if share is not None]):
                 whole.update(_closed(group))
             for parameter, earlier in pairs:
-                gradient = _settled(parameter, whole.get(id(parameter)))
-                if isinstance(earlier, DTensor) and gradient is not None:
-                    earlier._local_tensor.add_(gradient._local_tensor)
-                    gradient = earlier
-                parameter.grad = earlier if gradient is None else gradient
+                _settle(parameter, earlier, whole.get(id(parameter)))
 
 
 _waiting = _Waiting()
@@ -137,16 +133,27 @@ def _share(parameter: Tensor, taken: Tensor | None) -> Tensor | None:
     return gradient._local_tensor if taken is None else gradient._local_tensor + taken
 
 
-def _settled(parameter: Tensor, whole: DTensor | None) -> DTensor | None:
-    """The gradient of this pass in the parameter's layout, of which `whole` is the sum of all shares."""
+def _settle(parameter: Tensor, earlier: Tensor | None, whole: Tensor | None) -> None:
+    """Give the parameter its gradient of this pass and the earlier ones, in its own layout.
+
+    Args:
+        whole: the sum of all shares.
+    """
     gradient = parameter.grad
     assert isinstance(parameter, DTensor)
-    if not isinstance(gradient, DTensor) or (whole is not None and _is_open(parameter)):
-        return whole
-    gradient = laid(gradient, parameter.placements)
-    if whole is not None:
-        gradient._local_tensor.add_(whole._local_tensor)
-    return gradient
+    if isinstance(gradient, DTensor) and (whole is None or not _is_open(parameter)):
+        gradient = laid(gradient, parameter.placements)
+        if whole is not None:
+            gradient._local_tensor.add_(whole)
+        whole = gradient._local_tensor
+    else:
+        gradient = None
+    if whole is None or isinstance(earlier, DTensor):
+        parameter.grad = earlier  # most often: a training step keeps it, and fills it with zeros
+        if whole is not None:
+            earlier._local_tensor.add_(whole)  # type: ignore[union-attr]
+    else:
+        parameter.grad = described(whole, parameter._spec) if gradient is None else gradient
 
 
 def _is_open(parameter: Tensor) -> bool:
@@ -170,14 +177,13 @@ def _alike(shares: _Shares) -> list[_Shares]:
     groups: dict[object, list[tuple[Tensor, Tensor]]] = {}
     taken: dict[object, int] = {}
     for parameter, share in shares:
-        assert isinstance(parameter, DTensor)
-        kind = (id(parameter.device_mesh), share.dtype, share.device)
-        taken[kind] = taken.get(kind, 0) + share.numel() * share.element_size()
+        kind = (id(parameter.device_mesh), share.dtype, share.device)  # type: ignore[attr-defined]
+        taken[kind] = taken.get(kind, 0) + share.nbytes
         groups.setdefault((kind, taken[kind] >> 27), []).append((parameter, share))
     return list(groups.values())
 
 
-def _closed(shares: _Shares) -> dict[int, DTensor]:
+def _closed(shares: _Shares) -> dict[int, Tensor]:
     """The sums of the shares over the processes, in one message, by the parameter's id."""
     flat = torch.cat([share.reshape(-1) for _, share in shares])
     first = shares[0][0]
@@ -185,7 +191,4 @@ def _closed(shares: _Shares) -> dict[int, DTensor]:
     if first.device_mesh.size() > 1:
         dist.all_reduce(flat, group=first.device_mesh.get_group(0))
     parts = torch.split(flat, [share.numel() for _, share in shares])
-    return {
-        id(parameter): described(part.view(share.shape), parameter._spec)  # type: ignore[attr-defined]
-        for (parameter, share), part in zip(shares, parts, strict=True)
-    }
+    return {id(parameter): part.view(share.shape) for (parameter, share), part in zip(shares, parts, strict=True)}

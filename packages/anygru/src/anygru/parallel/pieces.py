@@ -6,7 +6,8 @@ global tensors beside them cost no more than their making.
 """
 
 import functools
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,11 +16,26 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 
+from ..facts import torch_private
+
 Layout = Sequence[Placement]
 
 _MADE = "_anygru_made_of"  # the attribute of a tensor with the piece of which it was made
 TAKES = "_anygru_takes_gradient"
 """The attribute of a parameter with a function that may take its piece's gradient, and tells whether it did."""
+
+
+def _steady_hash(kind: Partial) -> int:
+    """The same number in every process.
+
+    Torch's is of the word "sum", which each process hashes in its own way, and since torch 2.13 it tries the layouts that cost
+    the same in the order of a set: processes then chose different ones for one operator, and waited for each other.
+    """
+    return zlib.crc32(kind.reduce_op.encode())
+
+
+for _kind in (Partial, *Partial.__subclasses__()):
+    _kind.__hash__ = _steady_hash  # type: ignore[assignment, method-assign]
 
 
 class _Made:
@@ -93,14 +109,26 @@ def piece_of(tensor: DTensor, gradients: Layout) -> Tensor:
     Args:
         gradients: the layout of what the piece adds to the tensor's gradient.
     """
+    known = _at_hand(tensor)
+    piece: Tensor = _cut(tuple(gradients), tensor)[0] if known is None else known
+    return piece
+
+
+def pieces_of(tensors: Sequence[DTensor], gradients: Layout) -> list[Tensor]:
+    """This process's pieces of several tensors, in one step of the graph; see `piece_of`."""
+    found = [_at_hand(tensor) for tensor in tensors]
+    others = [tensor for tensor, known in zip(tensors, found, strict=True) if known is None]
+    cut = iter(_cut(tuple(gradients), *others) if others else ())
+    return [next(cut) if known is None else known for known in found]
+
+
+def _at_hand(tensor: DTensor) -> Tensor | None:
+    """A piece that takes no step of the graph: that of which the tensor was made, or one without gradients."""
     known = made_of(tensor)
     if known is not None:
         vars(tensor)[_MADE].used = True
         return known
-    if not torch.is_grad_enabled():
-        return DTensor.to_local(tensor)
-    piece: Tensor = _Piece.apply(tensor, tuple(gradients))  # type: ignore[no-untyped-call]
-    return piece
+    return None if tensor.requires_grad and torch.is_grad_enabled() else DTensor.to_local(tensor)
 
 
 def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
@@ -108,7 +136,7 @@ def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int,
     local = local.contiguous()
     result: DTensor
     if local.requires_grad and torch.is_grad_enabled():
-        result = _Assembled.apply(local, mesh, tuple(layout), shape)  # type: ignore[no-untyped-call]
+        result = _assemble(local, mesh, tuple(layout), shape)
     else:
         result = _outside_graph(local.detach(), mesh, tuple(layout), shape)
     if mesh.ndim == 1 and not layout[0].is_replicate():
@@ -149,27 +177,46 @@ def _outside_graph(local: Tensor, mesh: DeviceMesh, layout: tuple[Placement, ...
     return _wrapped(local if mesh.get_coordinate() is not None else local.new_empty(0), mesh, layout, shape)
 
 
-class _Piece(torch.autograd.Function):
-    """`DTensor.to_local`, whose backward pass describes the gradient in a third of the time; twice differentiable."""
+def _applied(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """`function.apply`, in a third of the time where no transform of torch.func is active."""
+    plain = torch_private.plain_apply(function)
+    return lambda *arguments: (plain if torch_private.transform_level() is None else function.apply)(*arguments)
+
+
+class _Pieces(torch.autograd.Function):
+    """`DTensor.to_local`, whose backward pass describes the gradients in a third of the time; twice differentiable."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: DTensor, gradients: tuple[Placement, ...]) -> Tensor:
-        ctx.mesh, ctx.gradients, ctx.shape = tensor.device_mesh, gradients, tuple(tensor.shape)
+    def forward(ctx: Any, gradients: tuple[Placement, ...], *tensors: DTensor) -> tuple[Tensor, ...]:
+        ctx.gradients, ctx.of = gradients, [(tensor.device_mesh, tuple(tensor.shape)) for tensor in tensors]
         ctx.set_materialize_grads(False)
-        return tensor._local_tensor.view_as(tensor._local_tensor)
+        return tuple([tensor._local_tensor.view_as(tensor._local_tensor) for tensor in tensors])
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[DTensor | None, None]:
-        if gradients[0] is None:
-            return None, None
-        if torch.is_grad_enabled():
-            return assembled(gradients[0], ctx.mesh, ctx.gradients, ctx.shape), None
-        node = ctx.next_functions[0][0]
-        leaf = getattr(node, "variable", None)
-        takes = None if leaf is None else vars(leaf).get(TAKES)
-        if takes is not None and takes(node, gradients[0], ctx.gradients):
-            return None, None
-        return _wrapped(gradients[0].contiguous(), ctx.mesh, ctx.gradients, ctx.shape), None
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[DTensor | None, ...]:
+        return (
+            None,
+            *[
+                None if gradient is None else _given_back(gradient, node, ctx.gradients, mesh, shape)
+                for gradient, (node, _), (mesh, shape) in zip(gradients, ctx.next_functions, ctx.of, strict=True)
+            ],
+        )
+
+
+def _given_back(
+    gradient: Tensor, node: Any, layout: tuple[Placement, ...], mesh: DeviceMesh, shape: tuple[int, ...]
+) -> DTensor | None:
+    """The gradient of a tensor from that of its piece; None if the parameter at this end of the graph has taken it."""
+    if torch.is_grad_enabled():
+        return assembled(gradient, mesh, layout, shape)
+    leaf = getattr(node, "variable", None)
+    takes = None if leaf is None else vars(leaf).get(TAKES)
+    if takes is not None and takes(node, gradient, layout):
+        return None
+    return _wrapped(gradient.contiguous(), mesh, layout, shape)
+
+
+_cut = _applied(_Pieces)
 
 
 class _Assembled(torch.autograd.Function):
@@ -195,3 +242,6 @@ class _Assembled(torch.autograd.Function):
             None,
             None,
         )
+
+
+_assemble = _applied(_Assembled)

@@ -242,8 +242,9 @@ def cross_entropy(
     """As torch's; the labels may be of any integer type."""
     if reduction not in ("none", "mean", "sum"):
         raise RuntimeError(f"reduction must be none, sum or mean, got {reduction!r}")
-    labels = target if target.is_floating_point() else target.long()
-    if not labels.is_floating_point() and labels.dim() == input.dim():  # a column of labels
+    known = torch_dtype(target)
+    labels = target if known.is_floating_point or known is torch.int64 else target.long()
+    if not known.is_floating_point and labels.dim() == input.dim():  # a column of labels
         # 0.9.0 takes [N, 1] as [N] (recorded); torch would see probabilities of classes there.
         labels = labels.reshape(input.shape[0], *input.shape[2:])
     return _torch.cross_entropy(
