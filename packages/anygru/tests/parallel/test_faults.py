@@ -18,6 +18,8 @@ world = parallel.start()
 open(os.path.join(sys.argv[1], f"rank{world.rank}"), "w").write(str(os.getpid()))
 for step in itertools.count():
     parallel.report_step(step)
+    if world.rank == 1 and os.path.exists(os.path.join(sys.argv[1], "end")):
+        sys.exit(0)
     dist.all_reduce(torch.zeros(1))
     time.sleep(0.1)
 """
@@ -39,6 +41,7 @@ def hosts():
         for number, (name, end) in enumerate(zip(names, ends, strict=True), 1):
             ip("link", "set", end, "netns", name)
             ip("-n", name, "addr", "add", f"10.77.3.{number}/24", "dev", end)
+            ip("-n", name, "addr", "add", f"fd00:77::{number}/64", "dev", end, "nodad")
             ip("-n", name, "link", "set", "lo", "up")
             ip("-n", name, "link", "set", end, "up")
     except (OSError, subprocess.CalledProcessError):
@@ -82,6 +85,12 @@ FAULTS = {
         1,
         r"the launcher on .* has ended",
     ),
+    "ended launcher": (
+        lambda names, ends, worker: os.kill(parent(worker), signal.SIGTERM),
+        143,
+        r"the launcher on .* was ended by SIGTERM$",
+    ),
+    "worker that ends first": (None, 1, r"rank 0 .* ended with exit status 1|rank 1 on .* has ended"),
     "cut wire": (cut, 1, r"the launcher (on|at) .* does not answer"),
     "cut wire, restarts": (cut, 1, r"the launcher (on|at) .* does not answer"),
 }
@@ -112,7 +121,10 @@ def test_one_verdict(fault, hosts, tmp_path):
     workers = [int((tmp_path / f"rank{rank}").read_text()) for rank in range(2)]
     worker = next(pid for pid in workers if pid in members(names[1]))
     apply, status, words = FAULTS[fault]
-    apply(names, ends, worker)
+    if apply is None:
+        (tmp_path / "end").touch()
+    else:
+        apply(names, ends, worker)
     begin = time.monotonic()
     ended = [(launcher.communicate(timeout=120)[1], launcher.returncode) for launcher in launchers]
     assert time.monotonic() - begin < TIMEOUT + 15 + 5  # and some seconds for a machine at work
@@ -124,3 +136,23 @@ def test_one_verdict(fault, hosts, tmp_path):
         assert found == status
     if "cut" not in fault:
         assert len({errors.splitlines()[-1] for errors, _ in survivors}) == 1
+
+
+@pytest.mark.slow
+def test_launchers_of_different_sizes_end_at_once(hosts, tmp_path):
+    names, _ = hosts
+    (tmp_path / "job.py").write_text(JOB)
+    meeting = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "[fd00:77::1]:29400", "--rdzv-id", "job"]
+    launchers = [
+        subprocess.Popen(
+            ["ip", "netns", "exec", name, sys.executable, "-m", "anygru", "launch", "--nnodes", nodes, *meeting]
+            + [str(tmp_path / "job.py"), str(tmp_path)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name, nodes in zip(names, ("2", "3"), strict=True)
+    ]
+    for launcher in launchers:
+        errors = launcher.communicate(timeout=120)[1]
+        assert launcher.returncode == 1
+        assert re.search("was started with --nnodes 3, the one where the job meets with 2$", errors.strip())

@@ -38,17 +38,27 @@ def answers(host: str, port: int) -> bool:
 
 
 def own_address(host: str) -> str:
-    """Return the address of this machine on the way to another; loopback where there is no way."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, 9))  # sends nothing: it only chooses the way
-        except OSError:
-            return LOOPBACK
-        return str(probe.getsockname()[0])
+    """Return the address of this machine on the way to another, of IPv4 where both have one; loopback where there is no way."""
+    try:
+        found = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)
+    except OSError:
+        return LOOPBACK
+    for family, kind, protocol, _, address in sorted(found, key=lambda entry: entry[0] != socket.AF_INET):
+        with socket.socket(family, kind, protocol) as probe, contextlib.suppress(OSError):
+            probe.connect(address)  # sends nothing: it only chooses the way
+            return str(probe.getsockname()[0])
+    return LOOPBACK
+
+
+def listening_at(address: str) -> socket.socket:
+    """Return a socket that listens at a free port of an address of this machine."""
+    return socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
 
 
 def interface_of(address: str) -> str | None:
-    """Return the name of the interface that has an IPv4 address; None if there is none, or the system does not tell."""
+    """Return the name of the interface that has an address; None if there is none, or the system does not tell."""
+    if ":" in address:
+        return _interface_of_6(address)
     try:
         import fcntl
     except ImportError:
@@ -59,6 +69,13 @@ def interface_of(address: str) -> str | None:
                 answer = fcntl.ioctl(asking, _SIOCGIFADDR, struct.pack("256s", name[:15].encode()))
                 if socket.inet_ntoa(answer[20:24]) == address:
                     return name
+    return None
+
+
+def _interface_of_6(address: str) -> str | None:
+    wanted = ipaddress.IPv6Address(address).packed.hex()
+    with contextlib.suppress(OSError), open("/proc/net/if_inet6") as file:
+        return next((fields[5] for fields in map(str.split, file) if fields[0] == wanted), None)
     return None
 
 

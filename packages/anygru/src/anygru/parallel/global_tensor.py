@@ -28,9 +28,10 @@ from .pieces import forget_piece as forget_piece
 from .pieces import gradient_of as gradient_of
 from .pieces import laid as laid
 from .pieces import made_of as made_of
-from .pieces import piece, strides
+from .pieces import piece as piece
 from .pieces import piece_of as piece_of
 from .pieces import pieces_of as pieces_of
+from .pieces import strides
 from .world import start
 
 Layout = Sequence[Placement]

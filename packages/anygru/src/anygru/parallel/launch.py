@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import textwrap
 import threading
 import time
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 from ..errors import AnygruError, ArgumentError
 from ._worker import BEATS, LAUNCHER, LOGS
 from .addresses import LOOPBACK, answers, is_this_machine, own_address
+from .folders import claimed, held_folder
 from .supervision import Cause, Place, Supervisor, say
 from .world import TIMEOUT, timeout_said
 
@@ -101,11 +101,11 @@ def run(
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         extra[LOGS] = os.path.abspath(log_dir)
     with (
-        tempfile.TemporaryDirectory(prefix="anygru-beats-", ignore_cleanup_errors=True) as beats,
-        _environment(extra | {BEATS: beats}),
+        held_folder("anygru-beats-") as beats,
+        _environment(extra | {BEATS: str(beats)}),
         _shown(log_dir),
         _private_logs(options),
-        _supervised(options, Path(beats), None if alone else _place(options)) as supervisor,
+        _supervised(options, beats, None if alone else _place(options)) as supervisor,
         _ended_by_signals(supervisor),
         _ended_by_silence(options),
     ):
@@ -115,8 +115,9 @@ def run(
             verdict = supervisor.agree(_cause(error, supervisor))
             return _report(verdict, None if verdict == supervisor.stopped else error)
         except SignalException as error:
-            if supervisor.verdict is not None:
-                return _report(supervisor.verdict)
+            cause = supervisor.verdict or supervisor.signalled(error.sigval)
+            if cause is not None:
+                return _report(supervisor.agree(cause))
             print(f"anygru launch: ended by {error.sigval.name}", file=sys.stderr)
             return 128 + error.sigval.value
         except RendezvousError as error:
@@ -124,7 +125,7 @@ def run(
             if told is not None:
                 return _report(told)
             raise LaunchError(f"the machines of the job did not meet at {options.rdzv_endpoint}: {error}") from error
-    return 0
+        return 0 if (elsewhere := supervisor.at_end()) is None else _report(elsewhere)
 
 
 @contextlib.contextmanager
@@ -143,17 +144,17 @@ def _place(options: argparse.Namespace) -> Place | None:
     """Where the launchers of the job meet; None where torch's stores of this kind do not tell."""
     from torch.distributed.run import parse_min_max_nnodes
 
-    least, _ = parse_min_max_nnodes(options.nnodes)
+    machines = parse_min_max_nnodes(options.nnodes)
     if options.rdzv_backend == "c10d":
         host, port = _meeting_place(options)
         serves = dict(part.split("=", 1) for part in options.rdzv_conf.split(",")).get("is_host") == "1"
-        return Place(host or LOOPBACK, int(port or 29400), options.rdzv_id, serves, least, options.max_restarts > 0)
-    if options.rdzv_backend == "static" and least > 1:
+        return Place(host or LOOPBACK, int(port or 29400), options.rdzv_id, serves, machines, options.max_restarts > 0)
+    if options.rdzv_backend == "static" and machines[0] > 1:
         serves = int(options.node_rank) == 0
         host, port = _meeting_place(options)
         if not host:
             host, port = options.master_addr, str(options.master_port or "")
-        return Place(host, int(port or 29500), options.rdzv_id, serves, least, options.max_restarts > 0)
+        return Place(host, int(port or 29500), options.rdzv_id, serves, machines, options.max_restarts > 0)
     return None
 
 
@@ -186,29 +187,11 @@ def _meet_elsewhere(options: argparse.Namespace) -> None:
     if options.rdzv_backend != "c10d" or not host:
         return
     if "is_host" not in options.rdzv_conf:
-        is_host = f"is_host={int(is_this_machine(host) and _first_on_this_machine(port))}"
+        # Two launchers of one job on one machine may rehearse two machines: the first one holds the store at this port.
+        is_host = f"is_host={int(is_this_machine(host) and claimed(f'anygru-launch-{port or 29400}'))}"
         options.rdzv_conf = ",".join(filter(None, [options.rdzv_conf, is_host]))
     # By its name, which torchrun would take, another machine may not find this one.
     options.local_addr = options.local_addr or own_address(host)
-
-
-_claims: list[IO[str]] = []
-
-
-def _first_on_this_machine(port: str) -> bool:
-    """Return whether no other launcher of this machine holds the store at this port: two of one job may rehearse two machines."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system, where a second launcher of the machine does not find the first one
-        return True
-    claim = open(Path(tempfile.gettempdir()) / f"anygru-launch-{os.getuid()}-{port or 29400}.lock", "w")  # noqa: SIM115
-    try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        claim.close()
-        return False
-    _claims.append(claim)  # until this process ends
-    return True
 
 
 @contextlib.contextmanager
@@ -229,8 +212,11 @@ def _ended_by_signals(supervisor: Supervisor) -> Iterator[None]:
         numbers = b""
         while not done.is_set() and not {signal.SIGTERM, signal.SIGINT} & set(numbers):
             numbers = reading.recv(16)
-        if numbers and not done.wait(GRACE) and supervisor.verdict is None:
-            number = signal.Signals(next(number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)))
+        if not numbers or done.is_set():
+            return
+        number = signal.Signals(next(number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)))
+        supervisor.signalled(number)
+        if not done.wait(GRACE) and supervisor.verdict is None:
             print(f"anygru launch: ended by {number.name}, while a machine of the job did not answer", file=sys.stderr)
             sys.stderr.flush()
             os._exit(128 + number)  # the workers see it and end, too
@@ -317,7 +303,8 @@ def _private_logs(options: argparse.Namespace) -> Iterator[None]:
     if options.log_dir is not None:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="anygru-launch-", ignore_cleanup_errors=True) as options.log_dir:
+    with held_folder("anygru-launch-") as folder:
+        options.log_dir = str(folder)
         yield
 
 

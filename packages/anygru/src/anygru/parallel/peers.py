@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch.distributed as dist
 
-from .addresses import LOOPBACK, PATIENCE, own_address
+from .addresses import LOOPBACK, PATIENCE, listening_at, own_address
 
 MOMENT = 0.5  # seconds in which a process that is ending closes its connections
 ENDING = 5.0  # seconds in which it ends after that
@@ -61,9 +61,7 @@ def introduce(rank: int, size: int) -> None:
     """Tell the other processes where to look for this one; all of them must call it together, with a process group."""
     global _listening
     address = own_address(os.environ.get("MASTER_ADDR", LOOPBACK))
-    _listening = socket.socket()
-    _listening.bind((address, 0))
-    _listening.listen()
+    _listening = listening_at(address)
     everyone: list[_Peer | None] = [None] * size
     own = _Peer(rank, socket.gethostname(), address, _listening.getsockname()[1], os.getpid())
     dist.all_gather_object(everyone, own)

@@ -4,9 +4,7 @@ import contextlib
 import multiprocessing.connection
 import os
 import pickle
-import shutil
 import signal
-import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, 
 
 from ..errors import ArgumentError
 from .addresses import LOOPBACK
+from .folders import held_folder
 from .stores import local_store
 from .world import stop
 
@@ -29,13 +28,13 @@ class Workers:
         processes: the `multiprocessing.Process` of each rank.
     """
 
-    def __init__(self, context: ProcessContext, results: Path, store: object) -> None:
+    def __init__(self, context: ProcessContext, results: Path, store: object, folder: contextlib.ExitStack) -> None:
         self.processes: list[Any] = context.processes
         self._error_files: list[str] = context.error_files
         self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
         self._results = results
         self._store = store  # keeps the rendezvous store alive as long as the workers
-        self._remove = weakref.finalize(self, _remove_all, results, tuple(context.error_files))
+        self._remove = weakref.finalize(self, _remove_all, folder, tuple(context.error_files))
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the workers: True when all are done, False when `timeout` seconds have passed before.
@@ -120,7 +119,8 @@ def spawn(
         raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
     # The store lives here and not on rank 0: its port is bound when it is chosen, so no other job can take it.
     store = local_store()
-    results = Path(tempfile.mkdtemp(prefix="anygru-spawn-"))
+    folder = contextlib.ExitStack()
+    results = folder.enter_context(held_folder("anygru-spawn-"))
     context = start_processes(
         _work,
         (function, tuple(args), nprocs, store.port, str(results)),
@@ -129,7 +129,7 @@ def spawn(
         daemon=daemon,
         start_method=start_method,
     )
-    workers = Workers(context, results, store)
+    workers = Workers(context, results, store, folder)
     while join and not workers.join():
         pass
     return workers
@@ -155,9 +155,9 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
     stop()
 
 
-def _remove_all(results: Path, error_files: tuple[str, ...]) -> None:
+def _remove_all(folder: contextlib.ExitStack, error_files: tuple[str, ...]) -> None:
     """Remove the results, and the error files that torch leaves in the temporary folder."""
-    shutil.rmtree(results, ignore_errors=True)
+    folder.close()
     for file in error_files:
         with contextlib.suppress(OSError):
             os.unlink(file)

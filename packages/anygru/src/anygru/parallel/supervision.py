@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._worker import STEP
-from .addresses import own_address
+from .addresses import listening_at, own_address
 
 BEAT = 1.0  # seconds between two heartbeats
 MISSED = 5.0  # seconds without one after which a worker counts as stopped where something else has failed
@@ -62,7 +62,7 @@ class Place:
         host, port: of the store of the job.
         job: its name.
         serves: whether the other launchers report to this one.
-        least: the number of machines without which the job cannot go on.
+        machines: how many machines the job has at least and at most.
         restarts: whether a launcher that has ended may come back.
     """
 
@@ -70,7 +70,7 @@ class Place:
     port: int
     job: str
     serves: bool
-    least: int
+    machines: tuple[int, int]
     restarts: bool
 
 
@@ -107,7 +107,8 @@ class Supervisor:
     def agree(self, cause: Cause) -> Cause:
         """Tell the others why this machine's workers failed, and return the verdict; takes some seconds at most."""
         with self._lock:
-            self._cause = self.stopped if self.stopped is not None else cause
+            if self._cause is None or self._cause.order > 0:
+                self._cause = self.stopped if self.stopped is not None else cause
         if self.place is None or not self._linked:
             return self.verdict or self._cause
         return self.wait() or self._cause
@@ -117,6 +118,21 @@ class Supervisor:
         if self._linked:
             self._agreed.wait(TOGETHER + AT_ONCE + 2 * BEAT)
         return self.verdict
+
+    def at_end(self) -> Cause | None:
+        """Return the verdict for workers of this machine that have ended well, if something has failed on another."""
+        return self.wait() if self._failing else self.verdict
+
+    def signalled(self, number: int) -> Cause | None:
+        """Take a signal to this launcher for the cause of the end, unless there is one; None if it ends this launcher alone."""
+        if self.place is None or self.place.restarts:
+            return None
+        ended = f"the launcher on {_own_name(self.place)} was ended by {signal.Signals(number).name}"
+        cause = Cause(0, time.time(), ended, 128 + number)
+        with self._lock:
+            if self.verdict is None:
+                self._cause = self._cause or cause
+        return cause
 
     def stop(self) -> None:
         """Tell the others that this launcher has done its work."""
@@ -178,12 +194,10 @@ class Supervisor:
                 place.host, place.port, is_master=False, timeout=timedelta(minutes=15), wait_for_workers=False
             )
             if place.serves:
-                listening = socket.socket()
-                listening.bind((own_address(place.host), 0))
-                listening.listen()
-                threading.Thread(target=self._serve, args=(listening,), daemon=True).start()
+                listening = listening_at(own_address(place.host))
+                threading.Thread(target=self._serve, args=(listening, place), daemon=True).start()
                 threading.Thread(target=self._judge, args=(place,), daemon=True).start()
-                store.set(key, "{}:{}".format(*listening.getsockname()))
+                store.set(key, "{}:{}".format(*listening.getsockname()[:2]))
             address, _, port = store.get(key).decode().rpartition(":")
         except (RuntimeError, OSError):  # no store, or launchers of torch beside this one: then each speaks for itself
             return
@@ -191,7 +205,7 @@ class Supervisor:
 
     def _speak(self, place: Place, address: str, port: int) -> None:
         """Tell how this launcher is every second, and hear the verdict."""
-        name = f"{socket.gethostname()} ({own_address(place.host)}, process {os.getpid()})"
+        name = _own_name(place)
         heard = time.monotonic()
         while True:
             over = self._done.is_set()
@@ -203,7 +217,7 @@ class Supervisor:
                     while True:
                         over = self._done.is_set()
                         cause = self._cause
-                        _send(lines, {"name": name, "cause": cause, "left": over})
+                        _send(lines, {"name": name, "cause": cause, "left": over, "machines": place.machines})
                         answer = _receive(lines)
                         heard, self._linked = time.monotonic(), True
                         self._failing = answer["failing"]
@@ -223,12 +237,12 @@ class Supervisor:
                 return
             self._done.wait(BEAT)
 
-    def _serve(self, listening: socket.socket) -> None:
+    def _serve(self, listening: socket.socket, place: Place) -> None:
         while True:
             link, _ = listening.accept()
-            threading.Thread(target=self._answer, args=(link,), daemon=True).start()
+            threading.Thread(target=self._answer, args=(link, place), daemon=True).start()
 
-    def _answer(self, link: socket.socket) -> None:
+    def _answer(self, link: socket.socket, place: Place) -> None:
         """Hear one launcher."""
         machine: _Machine | None = None
         with link, link.makefile("rwb") as lines:
@@ -236,6 +250,8 @@ class Supervisor:
                 while True:
                     told = _receive(lines)
                     cause = None if told["cause"] is None else Cause(*told["cause"])
+                    if tuple(told["machines"]) != place.machines:  # they would wait for each other for ever
+                        cause = Cause(0, time.time(), _disagreement(told, place), 1)
                     with self._lock:
                         machine = self._machines.setdefault(str(told["name"]), _Machine(str(told["name"]), 0.0))
                         machine.heard, machine.connected = time.monotonic(), True
@@ -256,7 +272,7 @@ class Supervisor:
             if causes and self._first is None:
                 self._first = now
             lost = [machine for machine in there if self._is_lost(machine, now, place)]
-            if lost and len(there) - len(lost) < place.least:
+            if lost and len(there) - len(lost) < place.machines[0]:
                 how = "does not answer" if lost[0].connected else "has ended"
                 causes.append(Cause(3, time.time(), f"the launcher on {lost[0].name} {how}", 1))
                 self._first = self._first or now - TOGETHER  # nobody else has to be heard
@@ -280,14 +296,28 @@ class Supervisor:
         """End the agent, which may be waiting for a machine that is gone: by a signal, and then without it."""
         if self._done.wait(BEAT):
             return
-        os.kill(os.getpid(), signal.SIGTERM)
-        if self._done.wait(GRACE) or self.verdict is None:
+        if (
+            signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        ):  # before the agent runs it would end this process without words
+            os.kill(os.getpid(), signal.SIGTERM)
+            if self._done.wait(GRACE):
+                return
+        if self.verdict is None:
             return
         say(self.verdict)
         for worker in self._workers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker.pid, signal.SIGKILL)
         os._exit(self.verdict.status)
+
+
+def _disagreement(told: dict[str, Any], place: Place) -> str:
+    said, own = (":".join(map(str, dict.fromkeys(machines))) for machines in (told["machines"], place.machines))
+    return f"the launcher on {told['name']} was started with --nnodes {said}, the one where the job meets with {own}"
+
+
+def _own_name(place: Place) -> str:
+    return f"{socket.gethostname()} ({own_address(place.host)}, process {os.getpid()})"
 
 
 def say(verdict: Cause) -> None:
