@@ -75,7 +75,9 @@ REFUSED: dict[str, Any] = {
     "needs a placement and an sbp": lambda: flow.ones(1).to_global(placement=HERE),
     "Split axis out of range": lambda: flow.ones(1).to_global(HERE, S(1)),
     "sbp must have 1 entries": lambda: flow.ones(1).to_global(HERE, [B, B]),
-    "dim must be a dimension counted from 0": lambda: S(-1),
+    "Split axis must not be negative, but got -1!": lambda: S(-1),
+    "an array of whole numbers": lambda: flow.placement("cpu", [0.0]),
+    "ranks must be different": lambda: flow.placement("cpu", [0, 0]),
     "ranks 0 to 0 of this job": lambda: flow.placement("cpu", [1]).mesh,
     "local and global": lambda: nn.GRU(3, 4)(flow.ones(2, 1, 3, placement=HERE, sbp=B)),
     "has been removed, please use .to_global": lambda: flow.ones(1).to_consistent(HERE, B),
@@ -87,6 +89,16 @@ def test_what_is_refused(words: str, function: Any) -> None:
     with pytest.raises(RuntimeError) as error:
         function()
     assert words in str(error.value)
+
+
+def test_split_takes_its_older_name_and_refuses_others() -> None:
+    with pytest.warns(UserWarning, match="has been updated to 'dim'"):
+        assert S(axis=1) == S(1) == S(True)
+    for keywords in ({}, {"foo": 1}, {"axis": "1"}):
+        with pytest.raises(TypeError, match="split_sbp"):
+            S(**keywords)
+    with pytest.raises(AssertionError):
+        S(1.0)
 
 
 def test_local_and_global_do_not_mix() -> None:

@@ -1,5 +1,6 @@
 """Layouts of a global tensor on its processes: `split(dim)`, `broadcast`, `partial_sum` (torch: Shard, Replicate, Partial)."""
 
+import warnings
 from collections.abc import Sequence
 
 from torch.distributed.tensor import Partial, Placement, Replicate, Shard
@@ -34,11 +35,28 @@ broadcast = sbp("broadcast", Replicate())
 partial_sum = sbp("partial_sum", Partial("sum"))
 
 
-def split(dim: int) -> sbp:
-    """The dimension `dim` is cut into one piece a process."""
-    if not isinstance(dim, int) or dim < 0:
-        raise RuntimeError(f"sbp.split: dim must be a dimension counted from 0, got {dim!r}")
-    return sbp(f"split(dim={dim})", Shard(dim))
+def split(dim: int | None = None, **keywords: int) -> sbp:
+    """The dimension `dim` is cut into one piece a process. `axis` is its name before 0.8.
+
+    Raises:
+        TypeError, AssertionError, RuntimeError: as 0.9.0 does (recorded).
+    """
+    if dim is None:
+        for name, value in keywords.items():
+            if name != "axis":
+                raise TypeError(f"split_sbp() got an unexpected keyword argument '{name}'.")
+            if not isinstance(value, int):
+                raise TypeError(f"split_sbp(): parameter must be int, not {type(value)}.")
+            warnings.warn(
+                "This 'axis' parameter of oneflow.sbp.split() has been updated to 'dim' since OneFlow version 0.8."
+            )
+            dim = value
+    if dim is None:
+        raise TypeError("split_sbp() missing 1 required argument: 'dim'.")
+    assert isinstance(dim, int), f"sbp.split: dim must be a whole number, got {dim!r}"
+    if dim < 0:
+        raise RuntimeError(f"Split axis must not be negative, but got {dim}!")
+    return sbp(f"split(dim={int(dim)})", Shard(int(dim)))
 
 
 def of_placement(known: Placement) -> sbp:

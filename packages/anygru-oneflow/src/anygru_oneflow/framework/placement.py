@@ -20,7 +20,12 @@ class placement:
         if type not in ("cpu", "cuda"):
             raise RuntimeError(f"placement type must be 'cpu' or 'cuda', got {type!r}")
         self.type = type
-        self.ranks = np.asarray(ranks, dtype=np.int64)
+        given = np.asarray(ranks)
+        if given.dtype.kind not in "iu":
+            raise RuntimeError(f"placement ranks must be an array of whole numbers, got {ranks}")
+        self.ranks = given.astype(np.int64)
+        if np.unique(self.ranks).size < self.ranks.size:
+            raise RuntimeError(f"placement ranks must be different, got {ranks}")
         size = world().size
         if self.ranks.size == 0 or self.ranks.min() < 0 or self.ranks.max() >= size:
             raise RuntimeError(f"placement ranks must be among the ranks 0 to {size - 1} of this job, got {ranks}")

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.distributed.tensor import DTensor, Replicate
+
+from anygru.extend import global_tensor
 
 from .dressing import dress, torch_dtype
 from .dtype import stored
@@ -84,11 +87,32 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
     else:
         value = stored(value, known)
     with _oneflow_errors(self, index):
+        if isinstance(self, DTensor):
+            with torch._C.DisableTorchFunctionSubclass():
+                _set_on_all(self, _index(index), value)
+            return
         try:
             torch.Tensor.__setitem__(self, _index(index), value)
         except IndexError as error:
-            if self.numel() or self.is_global or "size 0" not in str(error):
+            if self.numel() or "size 0" not in str(error):
                 raise
+
+
+def _set_on_all(self: DTensor, index: Any, value: Any) -> None:
+    """Overwrite a part of a global tensor, which keeps its layout: every process does so with the whole tensor.
+
+    Torch has no rule for a part of a split, and changes a copy of it.
+    """
+    mesh, replicas = self.device_mesh, [Replicate()] * self.device_mesh.ndim
+
+    def whole(part: Any) -> Any:
+        return global_tensor.piece(part, replicas) if isinstance(part, DTensor) else part
+
+    values = whole(self).clone()
+    if mesh.get_coordinate() is not None:  # a process outside of the mesh holds nothing
+        values[tuple(map(whole, index)) if isinstance(index, tuple) else whole(index)] = whole(value)
+    changed = global_tensor.assembled(values, mesh, replicas, tuple(self.shape))
+    torch.Tensor.copy_(self, global_tensor.laid(changed, self.placements))  # OneFlow's own has no gradient
 
 
 def _size(self: Tensor, dim: int | None = None) -> Any:
