@@ -10,6 +10,7 @@ import global_operators
 import pytest
 from torch.distributed.tensor import Partial
 
+import anygru_oneflow as flow
 from anygru import parallel
 from anygru.extend import names
 
@@ -89,6 +90,29 @@ def test_a_part_of_an_open_sum_over_a_mesh() -> None:
 def test_views_of_what_both_dimensions_of_a_mesh_split(text: str, layout: int) -> None:
     """Layouts (split(0), split(0)) and (split(1), split(1)), of which the view has too short a dimension."""
     assert differences([text], [[0, 1], [2, 3]], (layout, 16)) == []
+
+
+def pieces_on_a_mesh() -> list[list[list[float]]]:
+    place, rank = flow.placement("cpu", [[0, 1], [2, 3]]), parallel.world().rank
+    S, B = flow.sbp.split, flow.sbp.broadcast
+    piece = flow.full((2, 1), float(rank))
+    return [
+        piece.to_global(place, layout).numpy().tolist()
+        for layout in ([S(0), S(0)], [S(0), S(1)], [S(1), S(0)], [B, S(0)])
+    ]
+
+
+@pytest.mark.slow
+def test_pieces_of_what_both_dimensions_of_a_mesh_split() -> None:
+    """Recorded from OneFlow 0.9.0 on four processes."""
+    workers = parallel.spawn(pieces_on_a_mesh, nprocs=4)
+    for rank in range(4):
+        assert workers.result(rank) == [
+            [[0.0], [0.0], [1.0], [1.0], [2.0], [2.0], [3.0], [3.0]],
+            [[0.0, 1.0], [0.0, 1.0], [2.0, 3.0], [2.0, 3.0]],
+            [[0.0, 2.0], [0.0, 2.0], [1.0, 3.0], [1.0, 3.0]],
+            [[0.0], [0.0], [1.0], [1.0]],
+        ]
 
 
 @pytest.mark.slow

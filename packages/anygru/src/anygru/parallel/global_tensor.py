@@ -60,9 +60,10 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = Fa
     if mesh.get_coordinate() is None:
         return _from_outside(local, mesh, layout)
     shape, stride = list(local.shape), None
-    for axis, kind in enumerate(layout):
+    # The last dimension of the mesh splits what those before it have left to it.
+    for axis, kind in reversed(list(enumerate(layout))):
         if isinstance(kind, Shard) and mesh.size(axis) > 1:
-            sizes = [list(local.shape)] * mesh.size(axis) if alike else _sizes(local, mesh, axis)
+            sizes = [list(shape)] * mesh.size(axis) if alike else _sizes(shape, local.device, mesh, axis)
             dim = kind.dim
             if any(size[:dim] + size[dim + 1 :] != sizes[0][:dim] + sizes[0][dim + 1 :] for size in sizes):
                 raise ArgumentError(f"to_global: the pieces of a split must agree in all other sizes, got {sizes}")
@@ -101,14 +102,14 @@ def _from_outside(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 _MOST_DIMS = 64  # of a tensor of torch
 
 
-def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
+def _sizes(shape: list[int], device: torch.device, mesh: DeviceMesh, axis: int) -> list[list[int]]:
     """The shape of each process's piece along one dimension of the mesh."""
     group = mesh.get_group(axis)
     lines = lines_of(group)
     if lines is not None:
-        return lines.tell(local.shape)
-    row = [local.dim(), *local.shape, *[0] * (_MOST_DIMS - local.dim())]
-    own = torch.tensor(row, dtype=torch.int64, device=local.device)
+        return lines.tell(shape)
+    row = [len(shape), *shape, *[0] * (_MOST_DIMS - len(shape))]
+    own = torch.tensor(row, dtype=torch.int64, device=device)
     gathered = own.new_empty((mesh.size(axis), len(row)))
     dist.all_gather(list(gathered.unbind()), own, group=group)
     return [row[1 : row[0] + 1] for row in gathered.tolist()]
