@@ -99,6 +99,10 @@ def test_a_bias_alone_has_no_effect() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="tensor is needed"):
         flow.neg(np.ones(2))
+    with pytest.raises(TypeError, match="index"):
+        X[1.0] = 2.0
+    with pytest.raises(IndexError):
+        X[1.0]
     with pytest.raises(ValueError, match="channels"):
         F.conv2d(flow.ones(1, 2, 3, 3), flow.ones(1, 2, 1, 1), channel_pos="last")
     with pytest.raises(RuntimeError, match="complex"):

@@ -80,6 +80,8 @@ def _get(self: Tensor, index: Any) -> Any:
 
 def _set(self: Tensor, index: Any, value: Any) -> None:
     """Overwrite a part. Values are cast to the tensor's type, whatever the index."""
+    if isinstance(index, float):  # to read there is an IndexError (recorded in 0.9.0)
+        raise TypeError(f"an index must be a whole number, a slice or the like, got {index}")
     known = torch_dtype(self)
     if isinstance(value, torch.Tensor):
         if torch_dtype(value) is not known:
