@@ -28,14 +28,18 @@ else:
 __all__ = ["lstm", "slstm", "tree_lstm"]
 
 
-def _gates(x: Tensor) -> tuple[Tensor, ...]:
-    """The gates of Chainer's layout, in which the units' gates lie side by side: a, i, f, o of unit 0, of unit 1, ..."""
-    return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:]).unbind(2)
+def _extract_gates(x: Any) -> list[Any]:
+    """The gates of Chainer's layout, in which the units' gates lie side by side: a, i, f, o of unit 0, of unit 1, ...
+
+    Of a tensor, an array or a Variable: public programs use it.
+    """
+    apart = x.reshape((len(x), x.shape[1] // 4, 4, *x.shape[2:]))
+    return [apart[:, :, gate] for gate in range(4)]
 
 
 def _units(c: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
     """The cells and outputs after c [B, N, ...]; cells beyond the rows of the sums stay."""
-    a, i, f, o = _gates(sums)
+    a, i, f, o = _extract_gates(sums)
     cells = torch.addcmul(a.tanh() * i.sigmoid(), f.sigmoid(), c[: len(sums)])
     kept = cells if len(sums) == len(c) else torch.cat((cells, c[len(sums) :]))
     return kept, o.sigmoid() * cells.tanh()
@@ -176,7 +180,7 @@ def _cells_and_gates(node: object, c1: Type, c2: Type, x1: Type, x2: Type) -> No
 @function("SLSTM", _cells_and_gates)
 def slstm(c_prev1: Tensor, c_prev2: Tensor, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
     """The cells and outputs of a node of a binary tree, from the cells [B, N] of its children and what they give [B, 4N]."""
-    (a1, i1, f1, o1), (a2, i2, f2, o2) = _gates(x1), _gates(x2)
+    (a1, i1, f1, o1), (a2, i2, f2, o2) = _extract_gates(x1), _extract_gates(x2)
     c = a1.tanh() * i1.sigmoid() + a2.tanh() * i2.sigmoid() + f1.sigmoid() * c_prev1 + f2.sigmoid() * c_prev2
     return c, (o1 + o2).sigmoid() * c.tanh()
 
