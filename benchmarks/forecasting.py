@@ -7,8 +7,7 @@
 
 Each method forecasts the same three origins of the same series (the folds of the back-test); the error is the MASE of the
 median. `default` is what `anygru forecast` writes without options: as the models of statsforecast, it is run on the table up
-to each origin, with its own back-test there. `chosen once` is what was chosen at the first origin, at all three. Needs
-anygru[forecast].
+to each origin, with its own back-test there. Needs anygru[forecast].
 """
 
 import argparse
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from anygru_lab.forecasting import backtest, pipeline
+from anygru_lab.forecasting import pipeline
 from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.pipeline import GRU, Options
 from anygru_lab.forecasting.problem import MIDDLE
@@ -206,14 +205,12 @@ def measured(name: str, minutes: float, seed: int) -> dict[str, float | str]:
     errors = {each.name: each.scores.error for each in result.tested}
     usual = Options(horizon=result.problem.horizon, plan=options.plan)
     runs = [pipeline.run(cut(scored, (FOLDS - fold) * result.problem.horizon), usual) for fold in range(FOLDS)]
-    raw = [each.raw for each in result.tested if each.name in runs[0].model.chosen]
-    once = backtest.of_quantiles("once", backtest.middle(raw), result.places).scores.error
     default = at_each_origin(result, runs)
     best = min(errors[model] for model in MODELS if model in errors)
     coverage = next(each.scores.coverage for each in result.tested if each.name == GRU)
     return {**errors, "default": default, "by": "; ".join(" + ".join(each.model.chosen) for each in runs),
-            "chosen once": once, "best of statsforecast": best,
-            "default / best": default / best, "GRU in band": coverage, "seconds": seconds}  # fmt: skip
+            "best of statsforecast": best, "default / best": default / best, "GRU in band": coverage,
+            "seconds": seconds}  # fmt: skip
 
 
 def at_each_origin(result: pipeline.Result, runs: list[pipeline.Result]) -> float:
@@ -229,13 +226,13 @@ def at_each_origin(result: pipeline.Result, runs: list[pipeline.Result]) -> floa
 def table_of(results: dict[str, dict[str, Any]]) -> str:
     """The table of docs/forecasting.md."""
     lines = [
-        "| data | default | chosen once | GRU | best of AutoETS, AutoTheta, AutoARIMA, MSTL | default / best |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| data | default | GRU | best of AutoETS, AutoTheta, AutoARIMA, MSTL | default / best |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for name, row in results.items():
         least = min((model for model in MODELS if model in row), key=lambda model: row[model])
         known = f"{row['GRU']:.3f} | {row[least]:.3f} ({least}) | {row['default / best']:.2f}"
-        lines.append(f"| {TITLES[name]} | {row['default']:.3f} | {row['chosen once']:.3f} | {known} |")
+        lines.append(f"| {TITLES[name]} | {row['default']:.3f} | {known} |")
     return "\n".join(lines) + "\n"
 
 
@@ -263,7 +260,7 @@ def main() -> None:
     for name in args.tables or TABLES:
         found[name] = measured(name, args.minutes, args.seed)
         row = found[name]
-        print(f"{name:12}  GRU {row['GRU']:.3f}  default {row['default']:.3f} ({row['by']}), once {row['chosen once']:.3f}  "
+        print(f"{name:12}  GRU {row['GRU']:.3f}  default {row['default']:.3f} ({row['by']})  "
               f"{'  '.join(f'{model} {row[model]:.3f}' for model in MODELS if model in row)}  "
               f"default / best {row['default / best']:.3f}  in band {row['GRU in band']:.0%}  {row['seconds']:.0f} s",
               flush=True)  # fmt: skip
