@@ -1,8 +1,10 @@
-"""Which process is silent, in words."""
+"""Which process is silent, in words, and what a worker keeps of its error."""
+
+import resource
 
 import pytest
 
-from anygru.parallel import peers
+from anygru.parallel import _worker, peers
 
 
 @pytest.fixture
@@ -35,3 +37,18 @@ def test_other_errors_ask_nobody(answering):
     left = answering("not asked")
     assert peers.explain(ValueError("bad data")) == ""
     assert left == ["not asked"]
+
+
+def test_an_error_is_kept_whole_or_not_at_all(tmp_path, capsys):
+    """The launcher ended with a traceback of its own where a full disk took a part of the file."""
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    _worker._keep("{}", str(whole))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        _worker._keep("x" * 100, str(part))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert whole.read_text() == "{}"
+    assert not part.exists()
+    assert capsys.readouterr().err.startswith("anygru: the launcher will not show this error: ")

@@ -70,6 +70,16 @@ def _silent_peers(error: BaseException) -> str:
     return peers.explain(error) if peers is not None else ""
 
 
+def _keep(text: str, path: str) -> None:
+    """Write the file whole or, where the disk is full, not at all: the launcher could not read a part of it."""
+    try:
+        with open(f"{path}.new", "w") as file:
+            file.write(text)
+        os.replace(f"{path}.new", path)
+    except OSError as error:
+        print(f"anygru: the launcher will not show this error: {error}", file=sys.stderr)
+
+
 def _show_and_keep(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     sys.__excepthook__(kind, error, trace)
     silent = _silent_peers(error)
@@ -81,7 +91,6 @@ def _show_and_keep(kind: type[BaseException], error: BaseException, trace: Trace
         "time_ns": now,
         "follows": silent,
     }
-    with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
-        json.dump(record, file)
+    _keep(json.dumps(record), os.environ["TORCHELASTIC_ERROR_FILE"])
     if silent:
         sys.modules["anygru.parallel.peers"].let_end()
