@@ -287,7 +287,7 @@ def _replacing(function: Function) -> Function:
 
 
 def _steps(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    like = {"dtype": ary.dtype, "device": ary.device}
+    like: dict[str, Any] = {"dtype": ary.dtype, "device": ary.device}
     ends = [None if part is None else torch.as_tensor(part, **like).reshape(-1) for part in (to_begin, to_end)]
     return torch.cat([part for part in (ends[0], torch.diff(ary.reshape(-1)), ends[1]) if part is not None])
 

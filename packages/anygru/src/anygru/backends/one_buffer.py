@@ -61,7 +61,7 @@ def _places(
         buffer = torch._cudnn_rnn_flatten_weight(
             probes, 4 if bias else 2, features, mode, hidden, 0, num_layers, False, bidirectional
         )
-    return buffer.numel(), tuple([probe.storage_offset() for probe in probes])
+    return buffer.numel(), tuple([int(probe.storage_offset()) for probe in probes])
 
 
 def layer_of_torch(kind: str) -> Callable[..., tuple[Tensor, ...]]:

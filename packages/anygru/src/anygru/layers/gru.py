@@ -207,7 +207,7 @@ class GRU(RNNNames, Recurrent):
         return [list(flat[layout.of_direction(*place)]) for place in places]
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> "GRU":
-        super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._lie_in_one_buffer()
         return self
 
@@ -217,7 +217,7 @@ class GRU(RNNNames, Recurrent):
 
     def _lie_in_one_buffer(self) -> None:
         """On CUDA the parameters become views of one buffer, as torch.nn.GRU's do, which cuDNN reads without copying them."""
-        own = [self._parameters.get(name) for name in self._weight_names]
+        own: list[Any] = [self._parameters.get(name) for name in self._weight_names]
         first, layout = own[0], self._layout
         if type(first) is not nn.Parameter or not first.is_cuda or layout.norm or layout.groups > 1:
             return
