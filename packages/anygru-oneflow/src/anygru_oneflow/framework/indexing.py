@@ -59,7 +59,8 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
 
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with the updates added at places [..., K]."""
-    zeros = torch.zeros(tuple(shape), dtype=torch_dtype(update), device=update.device)
+    place = update.placement.type if update.is_global else update.device
+    zeros = torch.zeros(tuple(shape), dtype=torch_dtype(update), device=place)
     # Places named twice add up here; in `tensor_scatter_nd_update` the last one counts (recorded in 0.9.0).
     return dress(torch.index_put(zeros, index.long().unbind(-1), update, accumulate=True))
 
