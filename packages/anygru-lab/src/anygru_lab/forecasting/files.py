@@ -20,6 +20,9 @@ from .formats import MOST_BYTES, too_large
 if TYPE_CHECKING:
     import polars
 
+_OF_A_SHELL = ("/dev/fd/", "/proc/self/fd/")
+"""Where a shell puts the pipe of `<(command)`."""
+
 
 def needed(package: str, purpose: str) -> Any:
     """Import a package of the extra for forecasts; UsageError if it is not installed."""
@@ -49,10 +52,13 @@ def read(path: str, encoding: str | None = None) -> Contents:
 
 
 def _opened(path: str) -> BinaryIO:
-    """A regular file, or the bytes of what can be read only once."""
+    """A regular file, or the bytes of what can be read only once.
+
+    A pipe with a name in a folder is none: where nobody writes to it, one would wait for ever.
+    """
     if path == STANDARD_INPUT:
         data = sys.stdin.buffer.read(MOST_BYTES + 1)
-    elif stat.S_ISFIFO(os.stat(path).st_mode):
+    elif path.startswith(_OF_A_SHELL) and stat.S_ISFIFO(os.stat(path).st_mode):
         with open(path, "rb") as pipe:
             data = pipe.read(MOST_BYTES + 1)
     else:
