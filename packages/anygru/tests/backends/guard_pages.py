@@ -119,6 +119,26 @@ def compute(options: dict[str, Any], dtype: torch.dtype) -> list[Tensor]:
     return found
 
 
+def lstms() -> list[Tensor]:
+    """Cells, outputs and gradients of LSTM units, of numbers that fill vectors and that do not."""
+    found = []
+    for dtype, units in itertools.product((torch.float32, torch.float64), (1, 4, 15, 16, 33)):
+        generator = torch.Generator().manual_seed(units)
+        c, cells, output, g_cells, g_output, g_c = torch.randn(6, units, dtype=dtype, generator=generator).unbind()
+        sums, g_sums = torch.randn(2, units, 4, dtype=dtype, generator=generator).unbind()
+        place = {
+            id(each): (each.data_ptr(), each.nbytes)
+            for each in (c, cells, output, g_cells, g_output, g_c, sums, g_sums)
+        }
+        given = [place[id(each)] for each in (c, sums, cells)]
+        native.lstm(dtype.itemsize, units, *given, place[id(output)])
+        for upstream in ((g_cells, g_output), (None, g_output), (g_cells, None)):
+            places = [None if each is None else place[id(each)] for each in upstream]
+            native.lstm_gradients(dtype.itemsize, units, *given, *places, place[id(g_sums)], place[id(g_c)])
+            found += [cells.clone(), output.clone(), g_sums.clone(), g_c.clone()]
+    return found
+
+
 def main(variant: str) -> None:
     if variant == "overrun":
         ctypes.string_at(Memory().new(100), 101)
@@ -135,13 +155,16 @@ def main(variant: str) -> None:
         ({"reset": reset, "bidirectional": both, "norm": norm, **own}, torch.float32)
         for reset, both, norm, own in itertools.product(("after", "before"), (False, True), (None, "layer"), groups)
     ]
-    expected = [compute(*case) for case in cases]
-    calls = "forward backward gradients pack unpack dense cell advance advance_rows backward_of_layer"
+    expected, of_lstms = [compute(*case) for case in cases], lstms()
+    calls = (
+        "forward backward gradients pack unpack dense cell advance advance_rows backward_of_layer lstm lstm_gradients"
+    )
     for name in calls.split():
         setattr(native, name, guarded(getattr(native, name)))
     for case, results in zip(cases, expected, strict=True):
         for one, other in zip(compute(*case), results, strict=True):
             assert torch.equal(one, other), case
+    assert all(map(torch.equal, lstms(), of_lstms))
     print(counts["calls"], counts["tensors"])
 
 
