@@ -40,7 +40,9 @@ _manual_seed = torch.manual_seed if _has_accelerator else torch.default_generato
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what this torch cannot do; `docs/versions.py` counts the reasons."""
+    """Skip what this torch or this machine cannot do; `docs/versions.py` counts the reasons."""
+    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")
     for marker in item.iter_markers("needs_torch"):
         if not torch_private.at_least(*marker.args):
             pytest.skip(f"needs torch {'.'.join(map(str, marker.args))}: {marker.kwargs['because']}")
@@ -80,6 +82,13 @@ def _poison(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         return  # torch's compiler cannot trace the patched functions
     for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
         monkeypatch.setattr(owner, name, _poisoned(getattr(owner, name)))
+
+
+@pytest.fixture(autouse=True)
+def _exact_products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU cuDNN multiplies float32 in tf32 unless told otherwise."""
+    if request.node.get_closest_marker("gpu"):
+        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 @pytest.fixture(scope="session")

@@ -6,22 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import anygru_mxnet as mx
 from anygru_mxnet import autograd, gluon, nd
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 X = np.random.RandomState(0).randn(4, 6, 5).astype("float32")
 Y = np.array([0, 2, 1, 1], "float32")
-
-
-@pytest.fixture(autouse=True)
-def _exact_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 def _losses(ctx: Any, kind: str) -> list[float]:

@@ -7,22 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import anygru_paddle as paddle
 from anygru_paddle import nn
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 X = np.random.RandomState(0).randn(4, 6, 5).astype("float32")
 Y = np.array([0, 2, 1, 1])
 
 
 @pytest.fixture(autouse=True)
-def _on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+def _on_the_gpu() -> Iterator[None]:
     paddle.set_device("gpu")
     yield
     paddle.set_device("cpu")

@@ -62,8 +62,8 @@ def test_the_table_has_every_operator() -> None:
 
 
 def test_layouts_have_the_same_hash_in_every_process() -> None:
-    """Torch takes layouts that cost the same in the order of a set. With its own hash of `Partial`, which each process draws
-    anew, two processes of four took another layout of `index_add` than the others, and all waited for ever.
+    """Torch takes layouts that cost the same in the order of a set. With its own hash of `Partial`, which differs from
+    process to process, two processes of four took another layout of `index_add` than the others, and all waited for ever.
     """
     assert (hash(Partial()), hash(Partial("avg"))) == (3367870285, 484921998)
 

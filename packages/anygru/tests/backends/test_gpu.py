@@ -13,10 +13,7 @@ from anygru.errors import BackendError
 from anygru.extend import layer_of_torch
 from anygru.functional import gru
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 LARGE = {
     "one of 16 tiles": Case(T=20, B=16, I=8, H=256),
     "several tiles a program": Case(T=12, B=300, I=8, H=500),
@@ -53,12 +50,6 @@ def compare(case: Case, backend: str, dtype: torch.dtype, decay: torch.Tensor | 
         # of them it came to twice the tolerance.
         times = 5.0 if backend == "cudnn" else max(1.0, case.T / 500)
         close(actual.cpu(), expected.cpu(), times=times, tensor=index)
-
-
-@pytest.fixture(autouse=True)
-def _exact_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    """cuDNN multiplies float32 in tf32 unless told otherwise."""
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 @pytest.mark.parametrize("backend", ["cudnn", "triton"])

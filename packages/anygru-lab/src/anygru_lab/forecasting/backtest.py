@@ -159,7 +159,7 @@ def between(problem: Problem, most: int) -> Places | None:
 def quarters(problem: Problem) -> Places | None:
     """Places between the folds and before them, a quarter of the horizon apart, where few and short series have few folds.
 
-    `folds` holds their steps after the first origin; those below 0 are for methods that are fitted anew at each origin.
+    `folds` holds their steps after the first origin; those below 0 are for methods that are fitted again at each origin.
     """
     if problem.folds >= FOLDS or len(problem.tested) > FEW:
         return None

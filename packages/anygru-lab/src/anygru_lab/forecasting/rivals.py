@@ -24,7 +24,7 @@ class Method(Protocol):
 
     name: str
     refits: bool
-    """Whether it is fitted anew at each origin, to the steps before it."""
+    """Whether it is fitted again at each origin, to the steps before it."""
 
     def forecast(self, numbers: np.ndarray, origins: np.ndarray) -> np.ndarray:
         """Quantiles [count, horizon, C, quantiles] of what follows the first `origins` steps of the series `numbers`."""

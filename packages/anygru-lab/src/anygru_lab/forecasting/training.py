@@ -40,7 +40,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Notice:
-    """What a run tells: the step, how much of what it does is over, and the loss of validation so far."""
+    """What a run tells: the step, how much of the run is over, and the loss of validation so far."""
 
     step: int
     share: float

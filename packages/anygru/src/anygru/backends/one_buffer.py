@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_KINDS = {"gru": "GRU", "lstm": "LSTM", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
-
 
 def views(
     weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
@@ -55,7 +53,7 @@ def _places(
 ) -> tuple[int, tuple[int, ...]]:
     """The numbers in the buffer, and where each weight begins: asked of cuDNN once for weights of these shapes."""
     probes = [torch.empty(shape, dtype=dtype, device=device) for shape in shapes]
-    mode: Any = torch.backends.cudnn.rnn.get_cudnn_mode(_KINDS[kind])
+    mode: Any = torch.backends.cudnn.rnn.get_cudnn_mode(kind.upper())
     (_, features), (_, hidden) = shapes[:2]
     with torch.no_grad(), torch.cuda.device(device):
         buffer = torch._cudnn_rnn_flatten_weight(
