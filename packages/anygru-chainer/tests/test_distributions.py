@@ -54,6 +54,19 @@ def test_what_does_not_fit_is_refused():
         chainer.Distribution().cdf(0)
 
 
+def test_independent_axes_have_all_that_the_inner_distribution_has():
+    outer, x = D.Independent(NORMAL), LOC + 1
+    for name in ("cdf", "prob", "survival_function"):
+        expected = getattr(NORMAL, name)(x).array.prod(-1)
+        np.testing.assert_allclose(getattr(outer, name)(x).array, expected, rtol=1e-5)
+    for name in ("log_cdf", "log_prob", "log_survival_function"):
+        expected = getattr(NORMAL, name)(x).array.sum(-1)
+        np.testing.assert_allclose(getattr(outer, name)(x).array, expected, rtol=1e-5)
+    assert outer.xp is np
+    with pytest.raises(NotImplementedError):
+        outer.perplexity(x)
+
+
 def test_bernoulli_where_an_outcome_is_sure_or_impossible():
     """The gradients are those of Chainer 7.8.1 (recorded)."""
     p = chainer.Variable(np.array([0, 1, 0.3], "f"))

@@ -218,3 +218,10 @@ def test_the_hooks_of_links_are_where_chainer_chemistry_takes_them_from():
     with hook:
         assert chainer._get_link_hooks() == {"TimerHook": hook}
     assert chainer._get_link_hooks() == {}
+
+
+def test_parameters_of_integers_start_somewhere():
+    """Chainer 7.8.1 fills them with NaN, too, whatever the cast makes of it (recorded)."""
+    link = chainer.Link()
+    link.add_param("count", (2,), dtype="i")
+    assert link.count.dtype == np.int32

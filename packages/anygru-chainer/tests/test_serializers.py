@@ -184,3 +184,10 @@ def test_a_name_that_the_file_lacks_is_named(tmp_path):
     serializers.save_npz(str(tmp_path / "w.npz"), L.Linear(2, 1, nobias=True))
     with pytest.raises(KeyError, match="b is not a file in the archive"):
         serializers.load_npz(str(tmp_path / "w.npz"), L.Linear(2, 1))
+
+
+def test_a_path_that_is_no_text_gets_an_ending(tmp_path):
+    """As NumPy names it under Chainer 7.8.1 (recorded)."""
+    for name in (tmp_path / "a", tmp_path / "b.npz", str(tmp_path / "c")):
+        serializers.save_npz(name, L.Linear(1, 1))
+    assert sorted(os.listdir(tmp_path)) == ["a.npz", "b.npz", "c"]

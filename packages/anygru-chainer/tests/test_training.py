@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from anygru_chainer import dataset, datasets, functions, iterators, serializers,
 from anygru_chainer.training import extensions, triggers
 from anygru_chainer.training.extensions import snapshot_writers
 from anygru_chainer.training.extensions.figures import new_figure, save_figure
+from anygru_chainer.training.extensions.util import IteratorProgressBar
 from anygru_chainer.training.updaters import multiprocess_parallel_updater
 
 X = np.random.RandomState(0).randn(12, 3).astype("f")
@@ -165,6 +167,20 @@ def test_examples_become_arrays():
     np.testing.assert_array_equal(b, [1, 2])
     with pytest.raises(ValueError, match="batch is empty"):
         dataset.concat_examples([])
+    with pytest.raises(IndexError):  # and not a result without the second column
+        dataset.concat_examples([(np.ones(1), 1)], padding=(0,))
+
+
+@pytest.mark.parametrize("value", [np.int8(100), np.uint8(200), np.array(100000, "i"), np.float16(300)])
+def test_small_numbers_add_up_in_64_bits(value):
+    """Chainer 7.8.1 gives the same means and deviations (recorded): NumPy 1 adds scalars so."""
+    summary = chainer.reporter.DictSummary()
+    for _ in range(5):
+        summary.add({"x": value, "weighted": (value, np.int8(100))})
+    means = summary.make_statistics()
+    assert {name: float(mean) for name, mean in means.items()} == {
+        "x": value, "x.std": 0, "weighted": value, "weighted.std": 0,
+    }  # fmt: skip
 
 
 def test_reports_need_a_name():
@@ -235,6 +251,28 @@ def test_processes_of_their_own_need_nccl_and_gathering_a_gpu():
     multiprocess_parallel_updater.scatter_params(link, np.arange(3, dtype="f"))
     assert (link.W.array.tolist(), link.b.array.tolist()) == ([[0, 1]], [2])
     assert multiprocess_parallel_updater.size_num_grads(link) == (3, 2)
+
+
+def test_a_parallel_updater_needs_a_main_device():
+    with pytest.raises(KeyError, match="must contain a 'main' key"):
+        training.updaters.ParallelUpdater(None, chainer.optimizers.SGD(), devices={"second": -1})
+
+
+@pytest.mark.parametrize("shuffle", [1, 2, "yes"])
+@pytest.mark.parametrize("make", [iterators.SerialIterator, iterators.MultithreadIterator])
+def test_all_that_is_true_shuffles(make, shuffle):
+    np.random.seed(0)
+    with make(list(range(7)), 7, shuffle=shuffle) as iterator:
+        assert iterator.next() == [6, 2, 1, 3, 0, 5, 4]  # Chainer 7.8.1, recorded
+
+
+@pytest.mark.parametrize(("order", "line"), [(None, "         2 / 4 iterations"), ([0, 2], "         2 iterations")])
+def test_a_bar_of_an_iterator_shows_what_it_knows(order, line):
+    iterator = iterators.SerialIterator([1, 2, 3, 4], 2, repeat=False, shuffle=False)
+    iterator.next()
+    if order is not None:  # an iterator of a script, with the two attributes that are asked for
+        iterator = types.SimpleNamespace(current_position=2, epoch_detail=0.5)
+    assert line + "\n" in IteratorProgressBar(iterator).get_lines()
 
 
 def test_iterators_are_copied_with_their_place():

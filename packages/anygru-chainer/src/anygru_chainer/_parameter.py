@@ -57,7 +57,9 @@ class Parameter(Variable):
                 xp = backend.get_array_module(initializer)
                 initializer = fillers.Constant(initializer)
             array = fillers.generate_array(initializer, shape, xp)
-            super().__init__(array, name=name, grad=xp.full_like(array, numpy.nan))
+            with numpy.errstate(invalid="ignore"):  # integers, too
+                nan = xp.full_like(array, numpy.nan)
+            super().__init__(array, name=name, grad=nan)
         self._initial_device: backend.Device = backend.get_device_from_array(self._data[0])
         self.update_rule: Any = None
         self.initializer = initializer

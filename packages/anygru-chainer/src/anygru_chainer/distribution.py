@@ -17,7 +17,8 @@ class Distribution:
     def _missing(self, *args: Any) -> Any:
         raise NotImplementedError
 
-    cdf = icdf = log_cdf = log_prob = log_survival_function = prob = sample_n = survival_function = _missing
+    cdf = icdf = log_cdf = log_prob = log_survival_function = perplexity = _missing
+    prob = sample_n = survival_function = _missing
     batch_shape: Any
     event_shape: Any
     covariance: Any = property(_missing)

@@ -104,7 +104,7 @@ class Summary:
         self._n: Any = 0
 
     def add(self, value: Any, weight: Any = 1) -> None:
-        """Take a scalar in, `weight` times. The sums are kept in float64."""
+        """Take a scalar in, `weight` times. The sums are kept in 64 bits."""
         value, weight = _wide(value), _wide(weight)
         self._x += weight * value
         self._x2 += weight * value * value
@@ -131,8 +131,9 @@ class Summary:
 
 
 def _wide(value: Any) -> Any:
-    """A NumPy scalar in float64, so that sums of float32 losses do not lose digits."""
-    return numpy.float64(value) if isinstance(value, (numpy.ndarray, numpy.floating)) else value
+    """A NumPy scalar in 64 bits, which is what NumPy 1 makes of it beside a number of Python."""
+    is_scalar = isinstance(value, (numpy.ndarray, numpy.generic)) and value.ndim == 0
+    return value.astype(numpy.result_type(value.dtype, numpy.int64))[()] if is_scalar else value
 
 
 class DictSummary:

@@ -76,8 +76,8 @@ def _concat_examples(batch: Sequence[Any], device: DeviceSpec = None, padding: A
     first = batch[0]
     if isinstance(first, tuple):
         paddings = padding if isinstance(padding, tuple) else [padding] * len(first)
-        columns = [[example[i] for example in batch] for i in range(len(first))]
-        return tuple(to_device(device, _concat_arrays(c, p)) for c, p in zip(columns, paddings, strict=False))
+        columns = [_concat_arrays([example[i] for example in batch], paddings[i]) for i in range(len(first))]
+        return tuple(to_device(device, column) for column in columns)
     if isinstance(first, dict):
         by_key = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
         return {

@@ -117,7 +117,7 @@ def _bernoulli_log_prob(logit: Tensor, x: Tensor, binary_check: bool = False) ->
     # The outcome has no gradient (Chainer 7.8.1, seen).
     x = x.detach().to(logit.dtype)
     y = logit * (x - 1) - torch.nn.functional.softplus(-logit)
-    impossible = (x != 0) & (x != 1) & binary_check
+    impossible = (x != 0) & (x != 1) & bool(binary_check)
     without_gradient = impossible | logit.isinf()
     if y.requires_grad:  # NaN (recorded)
         y.register_hook(lambda gradient: gradient.masked_fill(without_gradient, math.nan))
@@ -206,6 +206,11 @@ def _inner(name: str) -> Any:
     return property(lambda self: getattr(self.distribution, name))
 
 
+def _over_event(reduce: Any, name: str) -> Any:
+    """A method of the inner distribution, put together over the axes of an event."""
+    return lambda self, x: self._reduce(reduce, getattr(self.distribution, name)(x))
+
+
 class Independent(Distribution):
     """A batch of distributions whose last axes are one event.
 
@@ -215,7 +220,7 @@ class Independent(Distribution):
     """
 
     mean, mode, params, stddev = _inner("mean"), _inner("mode"), _inner("params"), _inner("stddev")
-    support, variance, sample_n = _inner("support"), _inner("variance"), _inner("sample_n")
+    support, variance, sample_n, xp = _inner("support"), _inner("variance"), _inner("sample_n"), _inner("xp")
 
     def __init__(self, distribution: Distribution, reinterpreted_batch_ndims: int | None = None) -> None:
         n_axes = len(distribution.batch_shape)
@@ -227,24 +232,17 @@ class Independent(Distribution):
         self.batch_shape = distribution.batch_shape[: n_axes - n]
         self.event_shape = distribution.batch_shape[n_axes - n :] + distribution.event_shape
 
-    def _over_event(self, reduce: Any, values: Variable) -> Variable:
+    def _reduce(self, reduce: Any, values: Variable) -> Variable:
         return reduce(values, axis=tuple(range(-self.reinterpreted_batch_ndims, 0)))
 
     @property
     def entropy(self) -> Variable:
-        return self._over_event(reductions.sum, self.distribution.entropy)
+        return self._reduce(reductions.sum, self.distribution.entropy)
 
-    def log_prob(self, x: VariableLike) -> Variable:
-        return self._over_event(reductions.sum, self.distribution.log_prob(x))
-
-    def log_cdf(self, x: VariableLike) -> Variable:
-        return self._over_event(reductions.sum, self.distribution.log_cdf(x))
-
-    def prob(self, x: VariableLike) -> Variable:
-        return self._over_event(reductions.prod, self.distribution.prob(x))
-
-    def cdf(self, x: VariableLike) -> Variable:
-        return self._over_event(reductions.prod, self.distribution.cdf(x))
+    log_prob, log_cdf = _over_event(reductions.sum, "log_prob"), _over_event(reductions.sum, "log_cdf")
+    log_survival_function = _over_event(reductions.sum, "log_survival_function")
+    prob, cdf, perplexity = (_over_event(reductions.prod, name) for name in ("prob", "cdf", "perplexity"))
+    survival_function = _over_event(reductions.prod, "survival_function")
 
     def icdf(self, x: VariableLike) -> Variable:
         """There is none: RuntimeError."""

@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -157,6 +159,8 @@ def elementwise(
     def call(x: Any) -> Variable:
         return node().result((x,))
 
-    call.__name__ = call.__qualname__ = label or name.lower()
+    call.__name__ = call.__qualname__ = label or re.sub("(?<=[a-z])(?=[A-Z][a-z])", "_", name).lower()
+    # A pickle finds both by the module that keeps them.
+    node.__module__ = call.__module__ = sys._getframe(1).f_globals["__name__"]
     call.__doc__ = doc
     return node, call

@@ -68,7 +68,8 @@ def _rounding(name: str, doc: str, of_numpy: str | None = None) -> Callable[[Any
         compute = getattr(backend.get_array_module(array), of_numpy or name)
         return as_variable(force_array(compute(array), array.dtype))
 
-    call.__name__, call.__doc__ = name, f"{doc}; no gradient flows back."
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{doc}; no gradient flows back."
     return call
 
 

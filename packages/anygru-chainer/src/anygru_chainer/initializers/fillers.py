@@ -69,7 +69,8 @@ class _Constant(Initializer):
     def __call__(self, array: NdArray) -> None:
         self.check_dtype(array)
         if numpy.isscalar(self.fill_value):
-            array[...] = self.fill_value
+            with numpy.errstate(invalid="ignore"):  # NaN for integers: whatever the cast makes of it
+                array[...] = numpy.asarray(self.fill_value).astype(array.dtype)[()]
         else:
             backend.copyto(array, self.fill_value.astype(array.dtype, copy=False))
 

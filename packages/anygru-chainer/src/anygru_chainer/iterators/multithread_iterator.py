@@ -1,7 +1,7 @@
 """The iterator that reads a dataset in several threads."""
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.pool import AsyncResult, ThreadPool
 from typing import Any
 
 from ..dataset.base import Examples
@@ -32,19 +32,19 @@ class MultithreadIterator(SerialIterator):
         n_threads: int = 1,
         order_sampler: Callable[..., Any] | None = None,
     ) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-        self._ahead: tuple[IteratorState, list[Future[Any]] | None] | None = None
+        self._pool: ThreadPool | None = None
+        self._ahead: tuple[IteratorState, AsyncResult[Any] | None] | None = None
         self.n_threads = n_threads
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
-    def _read_ahead(self) -> tuple[IteratorState, list[Future[Any]] | None]:
+    def _read_ahead(self) -> tuple[IteratorState, AsyncResult[Any] | None]:
         """The state after the next batch, and its examples, which the threads read; None at the end."""
         state, indices = advance(self._state, self.batch_size, self._repeat, self.order_sampler, len(self.dataset))
         if indices is None:
             return state, None
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads)
-        return state, [self._pool.submit(self.dataset.__getitem__, index) for index in indices]
+            self._pool = ThreadPool(self.n_threads)
+        return state, self._pool.map_async(self.dataset.__getitem__, indices)
 
     def __next__(self) -> list[Any]:
         state, examples = self._ahead or self._read_ahead()
@@ -52,7 +52,7 @@ class MultithreadIterator(SerialIterator):
         self._state, self._ahead = state, None
         if examples is None:
             raise StopIteration
-        batch = [example.result() for example in examples]
+        batch = examples.get()
         self._ahead = self._read_ahead()
         return batch
 
@@ -75,5 +75,5 @@ class MultithreadIterator(SerialIterator):
         self._ahead = None
         pool = getattr(self, "_pool", None)
         if pool is not None:
-            pool.shutdown(wait=False)
+            pool.terminate()
         self._pool = None

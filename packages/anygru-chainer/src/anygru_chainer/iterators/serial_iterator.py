@@ -43,7 +43,7 @@ class SerialIterator(Iterator):
         self.batch_size = batch_size
         self._repeat = repeat
         self._shuffle = shuffle
-        if order_sampler is None and shuffle in (None, True):
+        if order_sampler is None and (shuffle is None or shuffle):
             order_sampler = ShuffleOrderSampler()
         self.order_sampler = order_sampler
         self.reset()
@@ -116,7 +116,7 @@ class SerialIterator(Iterator):
     def reset(self) -> None:
         """Go back to the start."""
         order = None
-        if self.order_sampler is not None:
+        if self.order_sampler:
             order = self.order_sampler(numpy.arange(len(self.dataset)), 0)
         self._state = IteratorState(0, 0, False, order)
         self._previous_epoch_detail = -1.0

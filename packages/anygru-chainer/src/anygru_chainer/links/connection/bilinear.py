@@ -6,6 +6,7 @@ import numpy
 
 from ..._tensors import ARRAYS
 from ...functions import products as function
+from ...initializer import Initializer
 from ...initializers import fillers
 from ...link import Link
 from ...types import InitializerSpec, NdArray, VariableLike
@@ -40,7 +41,7 @@ class Bilinear(Link):
             shape = (left_size, right_size, out_size)
             given = isinstance(initialW, ARRAYS)  # an array has the shape of W itself
             _check_shape("initialW", initialW, shape)
-            self.W = Parameter(initialW if given else _over_first_axis(fillers.get_initializer(initialW)), shape)
+            self.W = Parameter(initialW if given else _OverFirstAxis(fillers.get_initializer(initialW)), shape)
             if not nobias:
                 v1, v2, b = (None, None, 0) if initial_bias is None else initial_bias
                 if numpy.isscalar(initial_bias):
@@ -64,11 +65,12 @@ def _check_shape(name: str, initial: InitializerSpec, shape: tuple[int, ...]) ->
         raise AssertionError(f"{name} must have the shape {shape}, got {initial.shape}")
 
 
-def _over_first_axis(initializer: InitializerSpec) -> Any:
+class _OverFirstAxis(Initializer):
     """The initializer applied to a 3-dimensional array as a matrix, so that its fans are those of a matrix."""
 
-    def initialize(array: NdArray) -> None:
-        initializer(array.reshape(array.shape[0], -1))
+    def __init__(self, initializer: Any) -> None:
+        super().__init__(getattr(initializer, "dtype", None))
+        self.initializer = initializer
 
-    initialize.dtype = getattr(initializer, "dtype", None)  # type: ignore[attr-defined]
-    return initialize
+    def __call__(self, array: NdArray) -> None:
+        self.initializer(array.reshape(array.shape[0], -1))

@@ -1,10 +1,12 @@
 """Snapshots of a training."""
 
 import os
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ...configuration import is_debug
 from ...serializers import npz
 from ..extension import Extension
 from .snapshot_writers import SimpleWriter
@@ -50,8 +52,14 @@ def snapshot(
         raise TypeError("savefun and writer arguments cannot be specified together.")
     if writer is None:
         writer = SimpleWriter(npz.save_npz if savefun is None else savefun)
-    n_retains = n_retains if num_retain is None else num_retain
+    if num_retain is not None:
+        warnings.warn("Argument `num_retain` is deprecated. Please use `n_retains` instead", DeprecationWarning)
+        n_retains = num_retain
     return _Snapshot(target, condition, writer, filename, snapshot_on_error, n_retains, autoload)
+
+
+def _always() -> bool:
+    return True
 
 
 class _Snapshot(Extension):
@@ -70,7 +78,7 @@ class _Snapshot(Extension):
         autoload: bool,
     ) -> None:
         self._target = target
-        self.condition = condition if condition is not None else lambda: True
+        self.condition = _always if condition is None else condition
         self.writer: Any = writer
         self.filename: Any = filename
         self._snapshot_on_error = snapshot_on_error
@@ -83,6 +91,9 @@ class _Snapshot(Extension):
             latest = _find_latest_snapshot(self.filename, trainer.out)
             if latest is not None:
                 npz.load_npz(os.path.join(trainer.out, latest), target)
+            if is_debug():
+                found = f"Snapshot loaded from {os.path.join(trainer.out, latest)}" if latest else ""
+                print(found or f"No snapshot file that matches {self.filename} was found")
         if self.n_retains > 0 and isinstance(self.filename, str) and hasattr(self.writer, "_add_cleanup_hook"):
 
             def remove_old() -> None:

@@ -51,7 +51,7 @@ class LogReport(Extension):
         self._postprocess = postprocess
         self._log_name = log_name if filename is None else filename
         self._log: list[dict[str, Any]] = []
-        self._summary = DictSummary()
+        self._init_summary()
 
     def __call__(self, trainer: "Trainer") -> None:
         observed = trainer.observation
@@ -67,7 +67,7 @@ class LogReport(Extension):
         if self._postprocess is not None:
             self._postprocess(entry)
         self._log.append(entry)
-        self._summary = DictSummary()
+        self._init_summary()
         if self._log_name is not None:
             path = os.path.join(trainer.out, self._log_name.format(**entry))
             with open_for_replace(path) as file:
@@ -77,6 +77,9 @@ class LogReport(Extension):
     def log(self) -> list[dict[str, Any]]:
         """The entries so far."""
         return self._log
+
+    def _init_summary(self) -> None:
+        self._summary = DictSummary()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         if hasattr(self._trigger, "serialize"):
@@ -170,7 +173,7 @@ class PlotReport(Extension):
         self._marker = marker
         self._grid = grid
         self._data: dict[str, list[Any]] = {key: [] for key in self._y_keys}
-        self._summary = DictSummary()
+        self._init_summary()
 
     @staticmethod
     def available() -> bool:
@@ -189,7 +192,7 @@ class PlotReport(Extension):
             if key in means:
                 self._data[key].append((means[self._x_key], means[key]))
         self._plot(os.path.join(trainer.out, self._file_name))
-        self._summary = DictSummary()
+        self._init_summary()
 
     def _plot(self, path: str) -> None:
         figure = new_figure()
@@ -205,6 +208,9 @@ class PlotReport(Extension):
                 self._postprocess(figure, axes, self._summary)
             legend = axes.legend(bbox_to_anchor=(1.05, 1), loc=2, borderaxespad=0.0)
             save_figure(figure, path, bbox_extra_artists=(legend,), bbox_inches="tight")
+
+    def _init_summary(self) -> None:
+        self._summary = DictSummary()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         name = f"_plot_{self._file_name}"

@@ -72,9 +72,10 @@ class _Shift(Extension):
         return self._optimizer or trainer.updater.get_optimizer("main")
 
     def initialize(self, trainer: "Trainer") -> None:
-        if self._init is None:
+        if self._init is None and "init" in self._signature.parameters:
             self._init = getattr(self._optimizer_of(trainer), self._attr)
-        self._set(trainer, self.first() if self._last_value is None else self._last_value)
+        last = self._last_value if "_last_value" in self._saved else None  # the others begin anew in each training
+        self._set(trainer, self.first() if last is None else last)
 
     def __call__(self, trainer: "Trainer") -> None:
         self._t += 1
@@ -145,12 +146,10 @@ class PolynomialShift(_Shift, rate=..., max_count=..., init=None, target=None):
 
 
 class StepShift(_Shift, gamma=..., step=..., init=None, target=None):
-    """`init * gamma^(t // step)`, not beyond `target`."""
-
-    _not_negative = "gamma"
+    """`init * gamma^(t // step)`, not beyond `target`. A negative gamma changes the sign at each step."""
 
     def value(self, t: int) -> Any:
-        return _not_beyond(self._init * self._gamma ** (t // self._step), self._target, self._gamma > 1)
+        return _not_beyond(self._init * self._gamma ** float(t // self._step), self._target, self._gamma > 1)
 
 
 class MultistepShift(_Shift, gamma=..., step_value=..., init=...):
@@ -182,6 +181,6 @@ class WarmupShift(_Shift, warmup_start=..., warmup_iter=..., init=...):
         super().initialize(trainer)
 
     def value(self, t: int) -> Any:
-        if t > self._warmup_iter:
-            return None  # other extensions may change the attribute from here on, as in Chainer 7.8.1 (recorded)
-        return (t * self._init + (self._warmup_iter - t) * self._warmup_start) / self._warmup_iter
+        if t <= self._warmup_iter:
+            return (t * self._init + (self._warmup_iter - t) * self._warmup_start) / self._warmup_iter
+        return None  # other extensions may change the attribute from here on, as in Chainer 7.8.1 (recorded)

@@ -75,8 +75,10 @@ class IteratorProgressBar(ProgressBar):
         rate = iterator.epoch_detail
         self._speed, epochs_per_second = self.update_speed(iterator.current_position, rate)
         left = (1.0 - rate) / epochs_per_second if epochs_per_second else float("inf")
+        size = getattr(iterator, "_epoch_size", None)  # SerialIterator and its kin have it (Chainer 7.8.1, read)
+        of = f" / {size}" if size else ""
         return [
             f"validation {self.bar(rate)}\n",
-            f"{iterator.current_position:10} / {len(iterator.dataset)} iterations\n",
+            f"{iterator.current_position:10}{of} iterations\n",
             self.remaining(left),
         ]

@@ -166,10 +166,10 @@ class TimeTrigger:
     def __call__(self, trainer: "Trainer") -> bool:
         # It fires once for each call, so periods that passed within one iteration are made up for one by one (Chainer 7.8.1,
         # `time_trigger.py`, read).
-        if self._next_time >= trainer.elapsed_time:
-            return False
-        self._next_time += self._period
-        return True
+        if self._next_time < trainer.elapsed_time:
+            self._next_time += self._period
+            return True
+        return False
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the time of the next firing."""
@@ -209,7 +209,7 @@ class EarlyStoppingTrigger:
         self.best = float("-inf") if self._larger_is_better else float("inf")
         self._max_trigger = get_trigger(max_trigger)
         self._interval_trigger = get_trigger(check_trigger)
-        self._summary = DictSummary()
+        self._init_summary()
         if verbose:
             print(f"early stopping: operator is {'greater' if self._larger_is_better else 'less'}")
 
@@ -225,7 +225,7 @@ class EarlyStoppingTrigger:
             warnings.warn(f"{self.monitor} is not in observation")
             return False
         value = self._summary.compute_mean()[self.monitor]
-        self._summary = DictSummary()
+        self._init_summary()
         if value > self.best if self._larger_is_better else value < self.best:
             self.best = value
             self.count = 0
@@ -236,6 +236,9 @@ class EarlyStoppingTrigger:
         if self.verbose:
             print(f"Epoch {trainer.updater.epoch}: early stopping")
         return True
+
+    def _init_summary(self) -> None:
+        self._summary = DictSummary()
 
     def get_training_length(self) -> Any:
         """Period and unit of `max_trigger`."""
@@ -256,7 +259,7 @@ class BestValueTrigger:
         self._compare = compare
         self._best_value: float | None = None
         self._interval_trigger = get_trigger(trigger)
-        self._summary = DictSummary()
+        self._init_summary()
 
     def __call__(self, trainer: "Trainer") -> bool:
         if self._key in trainer.observation:
@@ -264,11 +267,14 @@ class BestValueTrigger:
         if not self._interval_trigger(trainer):
             return False
         value = float(self._summary.compute_mean()[self._key])
-        self._summary = DictSummary()
+        self._init_summary()
         if self._best_value is not None and not self._compare(self._best_value, value):
             return False
         self._best_value = value
         return True
+
+    def _init_summary(self) -> None:
+        self._summary = DictSummary()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the best value and the running mean."""

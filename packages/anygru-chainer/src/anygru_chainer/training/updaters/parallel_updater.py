@@ -36,8 +36,11 @@ class ParallelUpdater(StandardUpdater):
         auto_new_epoch: bool = True,
     ) -> None:
         super().__init__(iterator, optimizer, converter, None, loss_func, loss_scale, auto_new_epoch)
-        if models is None and devices is None:
-            raise ValueError("either models or devices must be specified")
+        if models is None:
+            if devices is None:
+                raise ValueError("either models or devices must be specified")
+            if "main" not in devices:
+                raise KeyError("'devices' must contain a 'main' key.")
         named = {name: backend.get_device(d) for name, d in (devices or {}).items()}
         main = self._optimizers["main"].target
         if models is None:
