@@ -1,33 +1,62 @@
-"""Data sets and loaders: torch's, giving OneFlow's tensors."""
+"""Loaders, samplers and parts of data sets: torch's, giving OneFlow's tensors."""
 
+import inspect
+from collections.abc import Iterator
 from typing import Any
 
-from torch.utils.data import Dataset, default_collate
-from torch.utils.data.dataloader import DataLoader as _DataLoader
+from torch.utils.data import Dataset, dataloader
+from torch.utils.data import Sampler as _Sampler
+from torch.utils.data import Subset as _Subset
 
-from ...framework.dressing import dress
+from ._utils.collate import default_collate, default_convert
 
-__all__ = ["DataLoader", "collate"]
+__all__ = ["DataLoader", "Sampler", "Subset"]
 
-
-def collate(samples: list[Any]) -> Any:
-    """A batch of the samples, as torch puts it together."""
-    return _dressed(default_collate(samples))
+_ARGUMENTS = inspect.signature(dataloader.DataLoader.__init__)
 
 
-def _dressed(batch: Any) -> Any:
-    if isinstance(batch, dict):
-        return {name: _dressed(part) for name, part in batch.items()}
-    if isinstance(batch, (list, tuple)):
-        for part in batch:
-            _dressed(part)
-    return dress(batch)
+class Sampler(_Sampler[Any]):
+    """The base of samplers, which takes the data set and leaves it to the subclass, as torch's no longer does."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
 
 
-class DataLoader(_DataLoader):
-    """As torch.utils.data.DataLoader, with OneFlow's tensors."""
+class Subset(_Subset[Any]):
+    """As torch's, but a subclass may define `__getitem__` alone."""
 
-    def __init__(self, dataset: Dataset, batch_size: int | None = 1, *args: Any, **kwargs: Any) -> None:
-        if batch_size is not None and len(args) < 5:  # the fifth one after the batch size is collate_fn
-            kwargs.setdefault("collate_fn", collate)
-        super().__init__(dataset, batch_size, *args, **kwargs)
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return [self[index] for index in indices]
+
+
+class _SingleProcessDataLoaderIter(dataloader._SingleProcessDataLoaderIter):
+    next = dataloader._SingleProcessDataLoaderIter.__next__
+
+
+class _MultiProcessingDataLoaderIter(dataloader._MultiProcessingDataLoaderIter):
+    next = dataloader._MultiProcessingDataLoaderIter.__next__
+
+
+class DataLoader(dataloader.DataLoader[Any]):
+    """As torch.utils.data.DataLoader, with OneFlow's tensors; its iterators have a method `next`."""
+
+    def __init__(self, dataset: Dataset[Any], *arguments: Any, **keywords: Any) -> None:
+        given = _ARGUMENTS.bind(self, dataset, *arguments, **keywords)
+        options = given.arguments
+        in_batches = options.get("batch_size", 1) is not None or options.get("batch_sampler") is not None
+        if options.get("collate_fn") is None:
+            options["collate_fn"] = default_collate if in_batches else default_convert
+        ahead = options.get("prefetch_factor", 2)
+        if not options.get("num_workers") and ahead == 2:  # OneFlow's default, which torch allows beside workers alone
+            options.pop("prefetch_factor", None)
+        super().__init__(*given.args[1:], **given.kwargs)
+        self.prefetch_factor = ahead
+
+    def _get_iterator(self) -> Any:
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        self.check_worker_number_rationality()
+        return _MultiProcessingDataLoaderIter(self)

@@ -1,0 +1,1 @@
+"""How a loader makes a batch of samples."""
