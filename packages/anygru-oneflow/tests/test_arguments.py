@@ -70,6 +70,17 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
         [[[[12.0, 13.0, 14.0, 15.0]]]],
     ),
     "amax": (lambda: flow.amax(X, keepdim=True), flow.float32, [[5.0]]),
+    "isclose of bools": (lambda: flow.isclose(B, flow.tensor([False, True])), flow.bool, [True, True]),
+    "divergence below zero": (
+        lambda: F.kl_div(flow.tensor([1.0, 2.0, 0.5]), flow.tensor([0.5, -1.0, 0.0]), reduction="none"),
+        flow.float32,
+        [-0.8465735912322998, 0.0, 0.0],
+    ),
+    "ranking of other shapes": (
+        lambda: flow.nn.MarginRankingLoss(0.5, "none")(X, X * 2, flow.tensor([1.0, -1.0, 1.0])),
+        flow.float32,
+        [[0.5, 0.0, 2.5], [3.5, 0.0, 5.5]],
+    ),
     "isclose": (lambda: flow.isclose(X, X + 1, 0.0, 0.5), flow.bool, [[False, True, True], [True, True, True]]),
 }
 

@@ -200,6 +200,15 @@ TEXTS: dict[str, tuple[Any, str]] = {
     "labels": (lambda x: nn.CrossEntropyLoss()(x[None], flow.tensor([0])), "broadcast_div"),
     "other": (lambda x: x.log_softmax(dim=0), "log_softmax"),
     "GRU": (lambda x: nn.GRU(3, 2)(x.expand(2, 1, 3))[0], "stack"),
+    "function of a program": (lambda x: Double.apply(x), "Double"),
+    "layer of three dimensions": (lambda x: nn.Linear(3, 1)(x.expand(2, 2, 3)), "broadcast_add"),
+    "product": (lambda x: nn.Linear(3, 1, bias=False)(x.expand(2, 2, 3)), "broadcast_matmul"),
+    "softmax": (lambda x: x.expand(2, 3).softmax(0), "view::transpose"),
+    "sum of a loss": (lambda x: nn.BCEWithLogitsLoss(reduction="sum")(x, x.detach()), "reduce_sum"),
+    "convolution": (lambda x: nn.Conv1d(1, 1, 1, bias=False)(x[None, None]), "conv1d"),
+    "bias": (lambda x: nn.Conv1d(1, 1, 1)(x[None, None]), "bias_add"),
+    "pooling": (lambda x: nn.MaxPool2d(1)(x[None, None, None]), "max_pool_2d"),
+    "padding": (lambda x: nn.ReplicationPad2d(1)(x[None, None, None]), "replication_pad2d"),
 }
 
 

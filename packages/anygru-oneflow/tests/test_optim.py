@@ -418,3 +418,17 @@ def test_update_rules_refuse_options_that_they_have_not() -> None:
     adagrad = flow.optim.Adagrad([flow.nn.Parameter(weight)], initial_accumulator_value=0.5)
     (first,) = adagrad.param_groups[0].parameters
     assert adagrad._state[first]["sum"].tolist() == [0.5, 0.5]  # from the beginning
+
+
+def test_what_shows_of_optimizers() -> None:
+    weight = flow.nn.Parameter(flow.ones(1))
+    sgd = flow.optim.SGD([{"params": [weight], "momentum": 0.5}], lr=0.1)
+    assert str(sgd).startswith("<")
+    assert list(sgd.param_groups[0].options)[:2] == ["lr", "momentum"]
+    assert str(sgd.param_groups[0]).endswith("'params': [tensor([1.], dtype=oneflow.float32, requires_grad=True)]}")
+    with pytest.raises(AssertionError, match="rho"):
+        flow.optim.Adadelta([weight], rho=2)
+    with pytest.raises(AssertionError, match="params"):
+        flow.optim.SGD([{"lr": 1}])
+    with pytest.raises(ValueError, match="list of schedulers"):
+        flow.optim.lr_scheduler.ChainedScheduler(flow.optim.lr_scheduler.StepLR(sgd, 2))

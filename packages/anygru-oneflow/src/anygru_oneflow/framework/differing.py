@@ -198,7 +198,9 @@ def _first_or_second(input: Tensor, dim: int | None) -> int:
 
 
 def isclose(input: Tensor, other: Tensor, atol: float = 1e-08, rtol: float = 1e-05, equal_nan: bool = False) -> Any:
-    """Which values are as good as equal."""
+    """Which values are as good as equal; bools all are (recorded in 0.9.0)."""
+    if torch_dtype(input) is torch_dtype(other) is torch.bool:
+        return torch.ones_like(input | other)
     return torch.isclose(input, other, rtol, atol, bool(equal_nan))
 
 

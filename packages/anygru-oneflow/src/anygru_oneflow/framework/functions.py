@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from .. import sbp as sbp_module
-from .dressing import copied, dress, torch_dtype
+from .dressing import copied, dress, inside_torch, torch_dtype
 from .dtype import (
     DeviceLike,
     bool_,
@@ -32,7 +32,7 @@ from .tensor import Tensor
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
-    "LongTensor", "arange", "as_tensor", "atan2", "cast", "contiguous",
+    "LongTensor", "arange", "as_tensor", "atan2", "broadcast_shapes", "cast", "contiguous",
     "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
     "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "iinfo", "is_tensor",
     "linspace", "local_to_global", "logspace", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
@@ -288,6 +288,7 @@ def atan2(input: Any, other: Any) -> Any:
     return torch.atan2(input, other)
 
 
+broadcast_shapes = inside_torch(torch.broadcast_shapes)
 finfo = translated(torch.finfo)
 iinfo = translated(torch.iinfo)
 
@@ -349,6 +350,10 @@ class Generator(torch.Generator):
     def __new__(cls, device: DeviceLike | None = None) -> "Generator":
         place = torch.device("cpu" if device in (None, "auto") else device)
         return super().__new__(cls, plain(indexed(place)))  # type: ignore[call-arg]
+
+    def get_state(self) -> Tensor:
+        """The state, as bytes."""
+        return dress(super().get_state())
 
 
 def get_default_dtype() -> dtype:

@@ -221,8 +221,8 @@ class Tensor(OverProcesses):
             global_tensor.keep_gradient_layout(self)
         return self
 
-    def register_hook(self, hook: "Callable[[Tensor], Any]") -> Any:
-        """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does."""
+    def register_hook(self, hook: "Callable[[Tensor], Any]") -> None:
+        """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does, which gives no handle."""
 
         def call(gradient: torch.Tensor) -> Any:
             with as_in_programs():
@@ -231,7 +231,7 @@ class Tensor(OverProcesses):
                 return hook(dress(gradient))
 
         self._refuse_to_be_passed("register_hook")
-        return super().register_hook(call)
+        super().register_hook(call)
 
     def retain_grad(self) -> None:
         self._refuse_to_be_passed("retain_grad")

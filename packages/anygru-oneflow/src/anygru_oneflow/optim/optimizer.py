@@ -42,6 +42,9 @@ class ParamGroup(dict[str, Any]):
 
     _parameters = parameters
 
+    def __repr__(self) -> str:
+        return repr({**self.options, "params": self.parameters})
+
     @property
     def options(self) -> dict[str, Any]:
         """The options in OneFlow's order, then what the user or a scheduler added."""
@@ -99,6 +102,7 @@ class Optimizer(torch.optim.Optimizer):
         options = {"lr": 0.001, **options}
         for name, words in _NOT_NEGATIVE.items():
             assert options.get(name, 0) >= 0, f"Invalid {words}: {options[name]}"
+        assert options.get("rho", 0) <= 1, f"Invalid rho value: {options['rho']}"
         for place, beta in enumerate(options.get("betas", ())):
             assert 0 <= beta < 1, f"Invalid beta parameter at index {place}: {beta}"
         if isinstance(parameters, torch.Tensor) or not isinstance(parameters, Iterable):
@@ -111,6 +115,8 @@ class Optimizer(torch.optim.Optimizer):
             raise IndexError("an optimizer needs a parameter or a group, got an empty list")
         super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
 
+    __repr__ = object.__repr__
+
     @property
     def _state(self) -> _States:
         if self.AT_ONCE:
@@ -122,8 +128,9 @@ class Optimizer(torch.optim.Optimizer):
 
         Raises:
             ValueError: something else than tensors among the parameters, such as names.
-            AssertionError: a tensor that was computed from others.
+            AssertionError: a tensor that was computed from others; a group without parameters.
         """
+        assert "params" in param_group, "a group of parameters needs the key 'params'"
         given = param_group["params"]
         param_group["params"] = [given] if isinstance(given, torch.Tensor) else list(given)
         for parameter in param_group["params"]:

@@ -13,6 +13,7 @@ from ...framework.dressing import dress, torch_dtype
 from ...framework.indexing import rows_or_zeros
 from ...framework.tensor import Tensor
 from ..modules.adopted import named, with_defaults
+from ..modules.edges import cutting, widening
 from ..modules.empty import average_pooled, each, interpolated, max_pooled, or_empty, unfolded
 
 __all__ = [
@@ -44,11 +45,21 @@ def _reducing(function: Function) -> Function:
 mse_loss = named(_reducing(_torch.mse_loss), "input target reduction")
 l1_loss = named(_reducing(_torch.l1_loss), "input target reduction")
 smooth_l1_loss = named(_reducing(_torch.smooth_l1_loss), "input target beta reduction")
-kl_div = named(_reducing(_torch.kl_div), "input target log_target reduction")
 binary_cross_entropy = named(_reducing(_torch.binary_cross_entropy), "input target weight reduction")
 binary_cross_entropy_with_logits = named(
     _reducing(_torch.binary_cross_entropy_with_logits), "input target weight pos_weight reduction"
 )
+
+
+@wraps(_torch.kl_div)
+def _kl_div(input: Tensor, target: Tensor, *, log_target: bool = False, reduction: str = "mean") -> Any:
+    # Below 0 a probability counts as none in 0.9.0 (recorded), where torch gives NaN.
+    return _torch.kl_div(
+        input, target if log_target else target.clamp(min=0), reduction=reduction, log_target=log_target
+    )
+
+
+kl_div = named(_reducing(_kl_div), "input target log_target reduction")
 affine_grid = with_defaults(_torch.affine_grid, align_corners=False)
 grid_sample = with_defaults(_torch.grid_sample, align_corners=False)
 
@@ -157,7 +168,7 @@ def _with_channels(function: Function, option: str, place: int) -> Function:
 
 def _average_pooling(axes: int) -> Function:
     # What torch refuses because its result has no elements is a result of OneFlow 0.9.0 (recorded).
-    function = or_empty(getattr(_torch, f"avg_pool{axes}d"), average_pooled(axes))
+    function = cutting(or_empty(getattr(_torch, f"avg_pool{axes}d"), average_pooled(axes)), axes, 2)
 
     @wraps(function)
     def call(
@@ -189,7 +200,7 @@ def _average_pooling(axes: int) -> Function:
 
 def _maximum_pooling(axes: int) -> Function:
     pool = getattr(_torch, f"max_pool{axes}d")
-    function = or_empty(pool, max_pooled(axes), lambda *arguments: bool(arguments[6]))
+    function = cutting(or_empty(pool, max_pooled(axes), lambda *arguments: bool(arguments[6])), axes, 2)
 
     @wraps(function)
     def call(
@@ -210,9 +221,11 @@ def _maximum_pooling(axes: int) -> Function:
     return call
 
 
-conv1d, conv2d, conv3d = (_with_channels(getattr(torch, f"conv{axes}d"), "channel_pos", 7) for axes in (1, 2, 3))
+conv1d, conv2d, conv3d = (
+    _with_channels(cutting(getattr(torch, f"conv{axes}d"), axes, 3), "channel_pos", 7) for axes in (1, 2, 3)
+)
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (
-    _with_channels(getattr(torch, f"conv_transpose{axes}d"), "data_format", 8) for axes in (1, 2, 3)
+    _with_channels(widening(getattr(torch, f"conv_transpose{axes}d"), axes), "data_format", 8) for axes in (1, 2, 3)
 )
 max_pool1d, max_pool2d, max_pool3d = map(_maximum_pooling, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(_average_pooling, (1, 2, 3))

@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor
 
 from ...framework.dressing import inside_torch
 from ...framework.dtype import plain, translated
+from .edges import cutting_layer
 from .empty import or_empty, pooled_by
 from .module import Module
 
@@ -39,9 +40,8 @@ def adopt(
     if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
         own["forward"] = _forward(layer)
     if axes is not None:
-        own["forward"] = or_empty(
-            own["forward"], pooled_by(axes), lambda self, _: getattr(self, "return_indices", False)
-        )
+        with_places = lambda self, _: getattr(self, "return_indices", False)  # noqa: E731
+        own["forward"] = cutting_layer(or_empty(own["forward"], pooled_by(axes), with_places))
     if shown is not None:
         own["extra_repr"] = lambda self: shown.format(**vars(self))
     # The module of the caller, by which files of models name the class.

@@ -30,13 +30,21 @@ def _loss(layer: type[torch.nn.Module], positional: str) -> Any:
     return adopted
 
 
+def _reduced(losses: Tensor, reduction: str) -> Any:
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
 MSELoss = _loss(torch.nn.MSELoss, "reduction")
 L1Loss = _loss(torch.nn.L1Loss, "reduction")
 SmoothL1Loss = _loss(torch.nn.SmoothL1Loss, "reduction beta")
 KLDivLoss = _loss(torch.nn.KLDivLoss, "reduction log_target")
+KLDivLoss.forward = lambda self, input, target: F.kl_div(input, target, self.log_target, self.reduction)
 BCELoss = _loss(torch.nn.BCELoss, "weight reduction")
 BCEWithLogitsLoss = _loss(torch.nn.BCEWithLogitsLoss, "weight reduction pos_weight")
 MarginRankingLoss = _loss(torch.nn.MarginRankingLoss, "margin reduction")
+MarginRankingLoss.forward = lambda self, input1, input2, target: _reduced(
+    (self.margin - target * (input1 - input2)).clamp(min=0), self.reduction
+)
 TripletMarginLoss = _loss(torch.nn.TripletMarginLoss, "margin p eps swap size_average reduce reduction")
 CTCLoss = _loss(torch.nn.CTCLoss, "blank reduction zero_infinity")
 

@@ -8,10 +8,12 @@ from ...framework.indexing import quick_gelu
 from ...framework.tensor import Parameter, Tensor
 from ..functional import functions as F
 from .adopted import adopt
+from .edges import cutting_layer
 from .module import Module
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+    "ConvTranspose3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d",
     "FusedBatchNorm3d", "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle",
     "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
 ]  # fmt: skip
@@ -40,6 +42,41 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
 BatchNorm1d = _batch_norm(torch.nn.BatchNorm1d)
 BatchNorm2d = _batch_norm(torch.nn.BatchNorm2d)
 BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
+
+
+def _convolution(axes: int) -> Any:
+    """A convolution of torch, whose padding may be negative."""
+    adopted = adopt(getattr(torch.nn, f"Conv{axes}d"))
+    convolve = cutting_layer(adopted.forward)
+
+    def call(self: Any, input: Tensor) -> Any:
+        if axes > 1 and input.dim() == axes + 2 and input.shape[1] != self.in_channels:
+            raise ValueError(
+                f"The input channels {input.shape[1]} should be equal to self.in_channels {self.in_channels}."
+            )
+        return convolve(self, input)
+
+    adopted.forward = call
+    return adopted
+
+
+Conv1d, Conv2d, Conv3d = map(_convolution, (1, 2, 3))
+
+
+def _transposed_convolution(axes: int) -> Any:
+    """A transposed convolution of torch, with any padding of its input and output."""
+    adopted = adopt(getattr(torch.nn, f"ConvTranspose{axes}d"), shown="")
+    function = getattr(F, f"conv_transpose{axes}d")
+
+    def call(self: Any, x: Tensor) -> Any:
+        sizes = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return function(x, self.weight, self.bias, *sizes)
+
+    adopted.forward = call
+    return adopted
+
+
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = map(_transposed_convolution, (1, 2, 3))
 
 
 def _embedded(self: Any, input: Tensor) -> Any:

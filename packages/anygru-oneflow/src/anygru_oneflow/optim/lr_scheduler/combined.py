@@ -70,7 +70,11 @@ class ChainedScheduler(_OfSchedulers):
     """Each scheduler works on the rate that the one before it gives."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
-        if not schedulers or not all(isinstance(scheduler, LRScheduler) for scheduler in schedulers):
+        if (
+            not isinstance(schedulers, Sequence)
+            or not schedulers
+            or not all(isinstance(scheduler, LRScheduler) for scheduler in schedulers)
+        ):
             raise ValueError("ChainedScheduler expects a list of schedulers")
         if any(scheduler.optimizer is not schedulers[0].optimizer for scheduler in schedulers):
             raise ValueError("ChainedScheduler expects all schedulers to belong to the same optimizer")
