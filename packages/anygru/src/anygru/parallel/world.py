@@ -5,13 +5,17 @@ LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher th
 """
 
 import atexit
+import contextlib
 import gc
 import logging
 import os
 import signal
 import sys
+import threading
+import time
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -26,6 +30,8 @@ TIMEOUT = "ANYGRU_TIMEOUT"
 DEFAULT_TIMEOUT = timedelta(minutes=2)
 LONG_TIMEOUT = timedelta(minutes=30)
 """For the dialects: rank 0 may validate for long while the others wait, which their frameworks allow."""
+
+RESTING = 5.0  # seconds in which threads that still run at the end of a process come to rest
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,33 @@ def _part() -> None:
         sys.stderr.flush()
         os._exit(1)
     stop()
+    _let_threads_rest()
+
+
+def _let_threads_rest() -> None:
+    """Wait until the other threads of this process sleep, at most `RESTING` seconds; does nothing where there is no /proc.
+
+    A global tensor or a module that the script still holds keeps the connection, and so Gloo's threads. One that has just
+    finished a collective lets go of its tensors, for which it needs the interpreter's lock: once the interpreter is being taken
+    down, Python up to 3.13 ends such a thread, and with it the process by SIGABRT (pytorch/pytorch, pull request 179291).
+    """
+    latest = time.monotonic() + RESTING
+    while time.monotonic() < latest:
+        time.sleep(0.002)  # without the lock: a thread that waits for it runs now
+        if not _some_thread_runs():
+            return
+
+
+def _some_thread_runs() -> bool:
+    for thread in Path("/proc/self/task").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if int(thread.name) != threading.get_native_id() and _state(thread) == "R":
+                return True
+    return False
+
+
+def _state(thread: Path) -> str:
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 def _number(variable: str, default: int | None = None) -> int:
