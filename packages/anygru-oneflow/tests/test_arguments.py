@@ -70,6 +70,12 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
         [[[[12.0, 13.0, 14.0, 15.0]]]],
     ),
     "amax": (lambda: flow.amax(X, keepdim=True), flow.float32, [[5.0]]),
+    "product in whole numbers": (
+        lambda: flow.prod(flow.tensor([[0.5, 2.5]], requires_grad=True), -1, dtype=flow.int64),
+        flow.int64,
+        [0],
+    ),
+    "power of bools": (lambda: flow.tensor([True]) ** -1, flow.int64, [1]),
     "isclose of bools": (lambda: flow.isclose(B, flow.tensor([False, True])), flow.bool, [True, True]),
     "divergence below zero": (
         lambda: F.kl_div(flow.tensor([1.0, 2.0, 0.5]), flow.tensor([0.5, -1.0, 0.0]), reduction="none"),

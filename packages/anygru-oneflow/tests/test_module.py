@@ -181,3 +181,60 @@ def test_cells_take_one_step(kind: str) -> None:
 def test_packed_sequences_take_oneflows_types() -> None:
     packed = nn.utils.rnn.pack_sequence([flow.ones(3, 2), flow.ones(1, 2)])
     assert packed.to(flow.float64).data.dtype is flow.float64
+
+
+OVERWRITING = {
+    "ReLU": nn.ReLU(inplace=True),
+    "LeakyReLU": nn.LeakyReLU(0.1, inplace=True),
+    "CELU": nn.CELU(inplace=True),
+    "Hardsigmoid": nn.Hardsigmoid(inplace=True),
+    "Hardshrink": nn.Hardshrink(inplace=True),
+    "Softshrink": nn.Softshrink(0.1, True),
+}
+KEEPING = {
+    "ReLU6": nn.ReLU6(inplace=True),
+    "ELU": nn.ELU(inplace=True),
+    "SELU": nn.SELU(inplace=True),
+    "SiLU": nn.SiLU(inplace=True),
+    "Mish": nn.Mish(inplace=True),
+    "Hardtanh": nn.Hardtanh(inplace=True),
+    "Hardswish": nn.Hardswish(inplace=True),
+    "Softsign": nn.Softsign(inplace=True),
+}
+
+
+@pytest.mark.parametrize("name", [*OVERWRITING, *KEEPING])
+def test_what_inplace_does(name: str) -> None:
+    """Half of the layers only take the flag in 0.9.0, and their input is what it was."""
+    layer = {**OVERWRITING, **KEEPING}[name]
+    leaf = flow.tensor([-2.0, 0.05, 7.0], requires_grad=True)
+    x = leaf * 1
+    y = layer(x)
+    assert (y is x) == (name in OVERWRITING)
+    assert (x.tolist() == leaf.tolist()) == (name in KEEPING)
+    y.sum().backward()
+    assert leaf.grad is not None
+
+
+def test_instance_norm_leaves_its_running_statistics() -> None:
+    layer, x = nn.InstanceNorm1d(2, track_running_stats=True), flow.tensor([[[1.0, 3.0], [0.0, 4.0]]])
+    trained, evaluated = layer(x), layer.eval()(x)
+    np.testing.assert_allclose(trained.numpy(), [[[-1, 1], [-1, 1]]], atol=1e-4)
+    assert evaluated.tolist() == trained.tolist()
+    assert (layer.running_mean.tolist(), layer.running_var.tolist()) == ([0, 0], [1, 1])
+
+
+def test_same_padding_is_a_number() -> None:
+    layer = nn.Conv1d(1, 1, 2, padding="same", bias=False)
+    assert str(layer) == "Conv1d(1, 1, kernel_size=(2,), stride=(1,), padding=[0], bias=False)"
+    assert layer(flow.ones(1, 1, 4)).shape == (1, 1, 3)
+    assert nn.Conv2d(1, 1, (3, 5), padding="same").padding == [2, 1]
+    with pytest.raises(AssertionError, match="groups"):
+        nn.Conv2d(3, 4, 1, groups=2)
+
+
+def test_weights_of_losses_in_the_state() -> None:
+    weight = flow.ones(2)
+    assert list(nn.BCEWithLogitsLoss(weight, pos_weight=weight).state_dict()) == ["weight"]
+    loss = nn.BCEWithLogitsLoss(pos_weight=weight * 2)(flow.zeros(1, 2), flow.ones(1, 2))
+    np.testing.assert_allclose(loss.item(), 2 * np.log(2), rtol=1e-6)

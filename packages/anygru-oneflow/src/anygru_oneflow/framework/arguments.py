@@ -89,7 +89,9 @@ def _in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(input: Any, *arguments: Any, inplace: bool = False, **keywords: Any) -> Any:
-        result = function(input, *arguments, **keywords)
-        return torch.Tensor.copy_(input, result) if inplace else result
+        if not inplace:
+            return function(input, *arguments, **keywords)
+        # Of a copy, as autograd may need the values that are overwritten.
+        return torch.Tensor.copy_(input, function(input.clone(), *arguments, **keywords))
 
     return call

@@ -187,7 +187,8 @@ def pow(input: Any, exponent: Any) -> Any:
     if isinstance(exponent, torch.Tensor):
         return _power(input, exponent)
     if isinstance(exponent, int) and exponent < 0 and not torch_dtype(input).is_floating_point:
-        return torch.pow(_floats(input), exponent).to(torch_dtype(input))  # torch refuses it
+        known = torch.int64 if _is_bool(input) else torch_dtype(input)
+        return torch.pow(_floats(input), exponent).to(known)  # torch refuses it
     return torch.pow(input, exponent)
 
 

@@ -87,6 +87,8 @@ def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
     known = torch_dtype(input)
     dim = None if dim in ((), []) else dim
     wanted = plain(dtype) or (torch.int64 if known is torch.bool else known)
+    if not wanted.is_floating_point:  # which takes no gradient, so torch refuses to cast an input that does
+        input = torch.Tensor.to(input, wanted)  # type: ignore[assignment]
     if input.numel() == 0:
         return _over(torch.sum, input, dim, keepdim, dtype=wanted)
     if dim is None:

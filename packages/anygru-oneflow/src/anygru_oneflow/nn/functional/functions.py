@@ -22,7 +22,7 @@ __all__ = [
     "conv_transpose2d", "conv_transpose3d", "cross_entropy",
     "ctc_greedy_decoder", "dropout", "elu", "embedding", "fold", "grid_sample", "hardsigmoid", "hardtanh",
     "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
-    "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "smooth_l1_loss",
+    "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "relu6", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
@@ -91,6 +91,11 @@ def elu(input: Tensor, alpha: float) -> Any:
 def leaky_relu(input: Tensor, alpha: float, inplace: bool = False) -> Any:
     """`x` where it is positive, `alpha * x` elsewhere."""
     return _torch.leaky_relu(input, alpha, inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Any:
+    """`x` between 0 and 6; the input stays as it is in 0.9.0, whatever `inplace` says (recorded)."""
+    return _torch.relu6(input)
 
 
 def hardtanh(input: Tensor, min_val: float, max_val: float) -> Any:

@@ -23,6 +23,7 @@ def adopt(
     shown: str | None = None,
     axes: int | None = None,
     defaults: dict[str, Any] | None = None,
+    overwrites: bool = True,
 ) -> Any:
     """A subclass of a torch layer that is a `oneflow.nn.Module` and takes OneFlow's data types.
 
@@ -31,6 +32,7 @@ def adopt(
         base: the class of OneFlow that it inherits from.
         shown: the text between the parentheses when it is printed, with its attributes in braces; None for torch's.
         defaults: arguments of the constructor that OneFlow gives another default.
+        overwrites: whether `inplace=True` has an effect.
         axes: of a pooling layer, whose sizes become tuples with a number for each axis.
     """
     make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
@@ -42,6 +44,8 @@ def adopt(
     if axes is not None:
         with_places = lambda self, _: getattr(self, "return_indices", False)  # noqa: E731
         own["forward"] = cutting_layer(or_empty(own["forward"], pooled_by(axes), with_places))
+    if not overwrites:
+        own["forward"] = _on_a_copy(_forward(layer))
     if shown is not None:
         own["extra_repr"] = lambda self: shown.format(**vars(self))
     # The module of the caller, by which files of models name the class.
@@ -59,6 +63,16 @@ def _forward(layer: type[torch.nn.Module]) -> Callable[..., Any]:
         if any(isinstance(value, DTensor) for value in (*inputs, *keywords.values())):
             return forward(self, *inputs, **keywords)
         return inside(self, *inputs, **keywords)
+
+    return call
+
+
+def _on_a_copy(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The forward pass of a layer whose input stays as it is, whatever `inplace` says."""
+
+    @wraps(forward)
+    def call(self: Any, input: torch.Tensor) -> Any:
+        return forward(self, input.clone() if self.inplace else input)
 
     return call
 

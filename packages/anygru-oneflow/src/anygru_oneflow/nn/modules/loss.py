@@ -40,13 +40,20 @@ SmoothL1Loss = _loss(torch.nn.SmoothL1Loss, "reduction beta")
 KLDivLoss = _loss(torch.nn.KLDivLoss, "reduction log_target")
 KLDivLoss.forward = lambda self, input, target: F.kl_div(input, target, self.log_target, self.reduction)
 BCELoss = _loss(torch.nn.BCELoss, "weight reduction")
-BCEWithLogitsLoss = _loss(torch.nn.BCEWithLogitsLoss, "weight reduction pos_weight")
 MarginRankingLoss = _loss(torch.nn.MarginRankingLoss, "margin reduction")
 MarginRankingLoss.forward = lambda self, input1, input2, target: _reduced(
     (self.margin - target * (input1 - input2)).clamp(min=0), self.reduction
 )
 TripletMarginLoss = _loss(torch.nn.TripletMarginLoss, "margin p eps swap size_average reduce reduction")
 CTCLoss = _loss(torch.nn.CTCLoss, "blank reduction zero_infinity")
+
+
+class BCEWithLogitsLoss(_loss(torch.nn.BCEWithLogitsLoss, "weight reduction pos_weight")):  # type: ignore[misc]
+    """As torch.nn.BCEWithLogitsLoss; `pos_weight` is no buffer, and so in no state."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.__dict__["pos_weight"] = self._buffers.pop("pos_weight")
 
 
 class NLLLoss(_loss(torch.nn.NLLLoss, "weight ignore_index reduction")):  # type: ignore[misc]

@@ -1,5 +1,7 @@
 """Layers that torch has not, or with other arguments."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -13,9 +15,9 @@ from .module import Module
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-    "ConvTranspose3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d",
-    "FusedBatchNorm3d", "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle",
-    "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
+    "ConvTranspose3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "Hardshrink",
+    "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU",
+    "RMSLayerNorm", "Softshrink", "Softsign", "SyncBatchNorm",
 ]  # fmt: skip
 
 # What a normalization shows of itself.
@@ -47,7 +49,14 @@ BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
 def _convolution(axes: int) -> Any:
     """A convolution of torch, whose padding may be negative."""
     adopted = adopt(getattr(torch.nn, f"Conv{axes}d"))
-    convolve = cutting_layer(adopted.forward)
+    make, convolve = _with_groups(adopted.__init__), cutting_layer(adopted.forward)
+
+    def begin(self: Any, *arguments: Any, **keywords: Any) -> None:
+        make(self, *arguments, **keywords)
+        if isinstance(self.padding, str):
+            # 0.9.0 pads both sides by the smaller half, and takes the dimensions in reverse (recorded).
+            sizes = [gap * (kernel - 1) // 2 for gap, kernel in zip(self.dilation, self.kernel_size, strict=True)]
+            self.padding = sizes[::-1] if self.padding == "same" else [0] * axes
 
     def call(self: Any, input: Tensor) -> Any:
         if axes > 1 and input.dim() == axes + 2 and input.shape[1] != self.in_channels:
@@ -56,8 +65,22 @@ def _convolution(axes: int) -> Any:
             )
         return convolve(self, input)
 
-    adopted.forward = call
+    adopted.__init__, adopted.forward = begin, call
     return adopted
+
+
+def _with_groups(make: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that refuses channels which are no multiple of the groups, by OneFlow's class of exception."""
+
+    @wraps(make)
+    def begin(self: Any, *arguments: Any, **keywords: Any) -> None:
+        try:
+            make(self, *arguments, **keywords)
+        except ValueError as error:
+            kind = AssertionError if "groups" in str(error) else ValueError
+            raise kind(*error.args) from None
+
+    return begin
 
 
 Conv1d, Conv2d, Conv3d = map(_convolution, (1, 2, 3))
@@ -72,7 +95,7 @@ def _transposed_convolution(axes: int) -> Any:
         sizes = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
         return function(x, self.weight, self.bias, *sizes)
 
-    adopted.forward = call
+    adopted.__init__, adopted.forward = _with_groups(adopted.__init__), call
     return adopted
 
 
@@ -95,15 +118,16 @@ Hardsigmoid.forward = lambda self, input: F.hardsigmoid(input, self.inplace)
 
 
 def _instance_norm(layer: type[torch.nn.Module]) -> Any:
-    """An instance normalization of torch that also takes a single value a channel: it becomes zero."""
+    """An instance normalization of torch that also takes a single value a channel: it becomes zero.
+
+    OneFlow 0.9.0 has running statistics, and neither changes nor uses them (recorded).
+    """
     adopted = adopt(layer, shown=NORM)
 
     def apply(self: Any, input: Tensor) -> Any:
-        statistics = self.training or not self.track_running_stats
-        momentum = 0.0 if self.momentum is None else self.momentum
-        given = (self.weight, self.bias, self.running_mean, self.running_var)
         # torch.nn.functional.instance_norm refuses a single value a channel before it calls this.
-        return torch.instance_norm(input, *given, statistics, momentum, self.eps, torch.backends.cudnn.enabled)
+        options = (None, None, True, 0.0, self.eps, torch.backends.cudnn.enabled)
+        return torch.instance_norm(input, self.weight, self.bias, *options)
 
     adopted._apply_instance_norm = apply
     return adopted
@@ -168,6 +192,36 @@ class Linear(adopt(torch.nn.Linear)):  # type: ignore[misc]
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input) if input.dim() != 1 else F.linear(input, self.weight, self.bias)
+
+
+class _Shrink(Module):
+    """An activation that also overwrites its input, which torch's does not."""
+
+    def __init__(self, lambd: float = 0.5, inplace: bool = False) -> None:
+        super().__init__(lambd)
+        self.inplace = inplace
+
+    def forward(self, x: Tensor) -> Any:
+        # Of a copy, as autograd needs the values that are overwritten.
+        return torch.Tensor.copy_(x, super().forward(x.clone())) if self.inplace else super().forward(x)
+
+    def extra_repr(self) -> str:
+        return f"lambd={self.lambd}" + ", inplace=True" * self.inplace
+
+
+class Hardshrink(_Shrink, adopt(torch.nn.Hardshrink)):  # type: ignore[misc]
+    __doc__ = _Shrink.__doc__
+
+
+class Softshrink(_Shrink, adopt(torch.nn.Softshrink)):  # type: ignore[misc]
+    __doc__ = _Shrink.__doc__
+
+
+class Softsign(adopt(torch.nn.Softsign)):  # type: ignore[misc]
+    """As torch.nn.Softsign; `inplace` has no effect in OneFlow 0.9.0 (recorded)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
 
 
 class PixelShuffle(Module):
