@@ -95,6 +95,10 @@ def test_the_command_learns_and_writes_its_results(command, sales, tmp_path):
     pictures = [base64.b64decode(each) for each in re.findall(r"data:image/png;base64,([^\"]+)", page)]
     assert pictures == [(out / name).read_bytes() for name in ("forecast.png", "scores.png")]
     assert not re.search(r"(src|href)=\"(?!data:)", page)
+    body = page.partition("<h2>The forecast</h2>")[2].partition("<h2>")[0]
+    numbers = [re.findall(r"<td>(-?[\d,]+\.?\d*)</td>", row) for row in body.split("<tr>")[2:]]
+    assert {len(row) for row in numbers} == {3}
+    assert len({len(each.partition(".")[2]) for each in numbers[0]}) == 1
     again = tmp_path / "again"
     command(*arguments[:-1], again)
     assert (again / "forecast.csv").read_text() == (out / "forecast.csv").read_text()
