@@ -256,7 +256,10 @@ def test_us_dates_are_in_the_order_of_time_and_not_of_words(tmp_path):
         (["1,110", "20"], [1110, 20]),
         (["NA", "2", "n/a", "", "-", "NaN", "Inf"], [None, 2, None, None, None, None, None]),
         (["(1,000)", "12 %", "1 000"], [-1000, 12, 1000]),
-        (["€ 3", "4 EUR"], [3, 4]),
+        (["€ 3", "4 EUR", "Rs. 5"], [3, 4, 5]),
+        (["1,23,003", "₹ 12,00,000.50", "-5"], [123003, 1200000.5, -5]),
+        (["1.234.567", "5"], [1234567, 5]),
+        (["5.5K", "(3 k)", "2M", "1.5B", "7"], [5500, -3000, 2e6, 1.5e9, 7]),
     ],
 )
 def test_numbers_as_people_write_them(texts, expected):
@@ -267,6 +270,11 @@ def test_what_is_no_number_is_named_and_thousands_are_told():
     assert numerals.read(polars.Series("x", ["1", "one"])).wrong == "one"
     assert numerals.read(polars.Series("x", ["1", "1,1,1"])).wrong == "1,1,1"
     assert numerals.read(polars.Series("x", ["5", "1,110"])).remark == "'x' read as '1,110' = 1110"
+    assert numerals.read(polars.Series("x", ["5", "5.5K"])).remark == "'x' read as '5.5K' = 5500"
+    assert numerals.read(polars.Series("x", ["1,23,003", "1,000"]), decimal_comma=None).values.to_list() == [
+        123003,
+        1000,
+    ]
     assert numerals.read(polars.Series("x", ["1,110"]), decimal_comma=True).values.to_list() == [1.11]
 
 

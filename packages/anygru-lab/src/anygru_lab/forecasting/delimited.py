@@ -8,12 +8,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 from anygru.extend import UsageError
 
-from . import numerals, times
+from . import numerals, spaced, times
 
 SEPARATORS = (b",", b";", b"\t", b"|")
 MOST_COLUMNS = 10_000
 SAMPLE = 1000  # rows whose texts show the decimal mark
-TITLES = 20  # lines at most that may be above the names
+TITLES = 20  # lines at most that may be above the names, beside comments
+FOOTERS = 20  # rows at most that may be below the table
 WESTERN = "cp1252"
 _PIECE = 1 << 24
 _MARKS = (
@@ -94,6 +95,7 @@ def _table(path: str, file: BinaryIO) -> Contents:
     """The table of a file in UTF-8; UnicodeError if it is none."""
     import polars
 
+    file = spaced.tabbed(path, file) or file
     file.seek(0)
     head = _head(path, file)
     options: dict[str, Any] = {"separator": head.separator, "skip_rows": head.above}
@@ -109,7 +111,30 @@ def _table(path: str, file: BinaryIO) -> Contents:
     # Dates are read by times.py: polars takes 01/02/2024 for the first of February without a word.
     frame = _parsed(path, file, {"infer_schema_length": 10_000} | options)
     blank = frame.select(polars.all_horizontal(polars.all().is_null())).to_series()
-    return Contents(_named(frame.filter(~blank), head.names), decimal_comma)
+    frame = _named(frame.filter(~blank), head.names)
+    if head.separator == "|":  # drawn tables have spaces around their fields, and a line under the names
+        frame = frame.with_columns(polars.selectors.string().str.strip_chars())
+        drawn = polars.selectors.string().str.contains(f"^(?:{spaced.RULE.pattern})$").fill_null(True)
+        frame = frame.filter(~polars.all_horizontal(drawn)) if polars.String in frame.dtypes else frame
+    frame, remark = _above_footers(frame)
+    return Contents(frame, decimal_comma, remark)
+
+
+def _above_footers(frame: Any) -> tuple[Any, str]:
+    """The table without notes below it, and a remark about them: words in the first field alone."""
+    import polars
+
+    last = frame.tail(FOOTERS)
+    first = last.to_series(0)
+    if first.dtype != polars.String or frame.width < 2:
+        return frame, ""
+    empty = last.select(polars.all_horizontal(polars.exclude(last.columns[0]).is_null())).to_series()
+    words = first.str.contains(r"\pL{3}").fill_null(False) & empty
+    found = last.height - 1 - next((n for n in range(last.height - 1, -1, -1) if not words[n]), -1)
+    if not found or found == last.height or times.like_dates(first.tail(found)):
+        return frame, ""
+    note = first[last.height - found]
+    return frame.head(frame.height - found), f"left out below the table: {note!r}" + (" ..." if found > 1 else "")
 
 
 def _head(path: str, file: BinaryIO) -> Head:
@@ -119,8 +144,15 @@ def _head(path: str, file: BinaryIO) -> Head:
     separators = (given[1],) if given else SEPARATORS
     if given:
         line, above = file.readline(_PIECE), 1
-    while line and above < TITLES and not any(map(line.count, separators)) and line.count(b'"') % 2 == 0:
-        line, above = file.readline(_PIECE), above + 1
+    titles = 0
+    while line and titles < TITLES:
+        following = file.readline(_PIECE)
+        marked = any(map(line.count, separators)) or line.count(b'"') % 2
+        paired = any(line.count(each) == following.count(each) > 0 for each in separators)
+        comment = line.startswith(b"#") and (following.startswith(b"#") or not paired)
+        if marked and not comment:
+            break
+        line, above, titles = following, above + 1, titles + (not comment)
     if b"\0" in line:
         raise UsageError(f"cannot read {path!r}: it is no text")
     if b"\r" in line.rstrip(b"\r\n") and not line.endswith(b"\n"):
@@ -128,7 +160,7 @@ def _head(path: str, file: BinaryIO) -> Head:
     if not any(map(line.count, separators)):
         raise UsageError(f"cannot read {path!r}: {'it has one column' if file.tell() else 'it is empty'}; a table has times "
                          "and values, in fields that end with commas, semicolons, tabs or bars")  # fmt: skip
-    text = line.decode("utf-8-sig")
+    text = line.decode("utf-8-sig").removeprefix("#")
     separator = max(separators, key=line.count).decode()
     columns = text.count(separator) + 1
     if columns > MOST_COLUMNS:

@@ -8,8 +8,11 @@ if TYPE_CHECKING:
     import polars
 
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "?", "missing", "inf", "-inf")
-_POINTS = r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$"
-_SIGNS = r"[$€£¥₹%\s\u00a0\u202f']|USD|EUR|GBP|CHF|JPY"
+_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
+_INDIAN = r"\d{1,2}(,\d{2})+,\d{3}"  # as 1,23,45,678: lakhs and crores
+_SHORT = r"(\d)([kKMB])$"
+_SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
+_SIGNS = r"[$€£¥₹%\s\u00a0\u202f']|USD|INR|Rs\.?|EUR|GBP|CHF|JPY"
 
 
 class Numbers(NamedTuple):
@@ -35,8 +38,10 @@ def marks(column: "polars.Series") -> Marks:
     def any_is(pattern: str) -> bool:
         return bool(text.str.contains(pattern).any())
 
-    comma = any_is(r"^[-+]?(\d+,(\d{1,2}|\d{4,})|(0|\d{4,}),\d+|\d{1,3}(\.\d{3})+,\d+)$")
-    point = any_is(r"^[-+]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})?\.\d+|\d{1,3}(,\d{3})+\.\d+)$")
+    comma = any_is(r"^[-+]?(\d+,(\d{1,2}|\d{4,})|(0|\d{4,}),\d+|\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,}))$")
+    point = any_is(
+        r"^[-+]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})?\.\d+|\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})|" + _INDIAN + r"(\.\d+)?)$"
+    )
     return Marks(comma, point, not point and any_is(_POINTS))
 
 
@@ -70,23 +75,29 @@ def read(column: "polars.Series", decimal_comma: bool | None = False) -> Numbers
     comma = decimal_comma is not False if found.comma == found.point else found.comma
     group, decimal = (r"\.", ",") if comma else (",", r"\.")
     text = _plain(raw)
-    grouped = text.str.contains(rf"^[-+]?\d{{1,3}}({group}\d{{3}})+({decimal}\d+)?$")
+    grouped = text.str.contains(rf"^[-+]?(\d{{1,3}}({group}\d{{3}})+|{_INDIAN})({decimal}\d+)?$")
     text = polars.select(polars.when(grouped).then(text.str.replace_all(group, "")).otherwise(text)).to_series()
     if comma:
         text = polars.select(
             polars.when(text.str.contains(r"^[^.]*$")).then(text.str.replace(",", ".", literal=True))
         ).to_series()
-    values = text.cast(polars.Float64, strict=False)
+    short = _signless(raw).str.extract(_SHORT, 2)
+    values = text.cast(polars.Float64, strict=False) * short.replace_strict(_SIZES, default=1.0)
     wrong = raw.filter(values.is_null() & ~missing)
     if len(wrong):
         return Numbers(None, str(wrong[0]))
-    row = int(grouped.arg_max() or 0)
-    remark = f"{name!r} read as {raw[row]!r} = {values[row]:g}" if grouped.any() else ""
+    told = grouped | short.is_not_null()
+    row = int(told.arg_max() or 0)
+    remark = f"{name!r} read as {raw[row]!r} = {values[row]:g}" if told.any() else ""
     return Numbers(_finite(values).alias(name), remark=remark)
 
 
 def _plain(column: "polars.Series") -> "polars.Series":
-    """The texts without spaces, currencies and signs of percent; numbers in parentheses are negative."""
+    """The texts without spaces, currencies, signs of percent and sizes; numbers in parentheses are negative."""
+    return _signless(column).str.replace(_SHORT, "${1}")
+
+
+def _signless(column: "polars.Series") -> "polars.Series":
     import polars
 
     text = column.cast(polars.String).str.strip_chars().str.replace(r"^\((.*)\)$", "-${1}")
