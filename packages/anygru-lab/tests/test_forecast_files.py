@@ -12,7 +12,7 @@ import pytest
 
 from anygru.cli import UsageError
 from anygru_lab.forecasting import files, table
-from anygru_lab.forecasting.table import Columns
+from anygru_lab.forecasting.parts import Columns
 
 polars = pytest.importorskip("polars")
 
@@ -91,7 +91,7 @@ def formats():
         (dated(sold).encode("utf-16")[:-1], "it is not utf-16; name its encoding"),
         (b"\0\1\2\3,\0" + dated(sold).encode(), "it is no text"),
         (b'{"day": "2024-01-01", "sold": [}\n', "cannot read"),
-        (dated(sold).replace(",", " ").encode(), "has one column; .* that end with commas, semicolons, tabs or bars"),
+        (dated(sold).replace(",", "").encode(), "has one column; .* that end with commas, semicolons, tabs or bars"),
         (gzip.compress(dated(sold).encode())[:-9], "cannot read .* ended before"),
         (zipped(("a.csv", dated(sold)), ("b.csv", dated(sold))), "holds 2 files; unpack it"),
         (b"PK\3\4 and nothing", "cannot read"),
@@ -110,11 +110,17 @@ def formats():
         (b"shop,2021,2022,2023,2024\na,1,2,3,4\nb,2,3,4,5\n", "are named by times .*in long form"),
         (b"shop,2024-01-01,2024-01-02,2024-01-03\na,1,2,3\n", "are named by times .*'2024-01-01'.*in long form"),
         (dated(sold).encode() + b"Total,99\n", "holds 'Total', which does not fit .*; remove its row"),
-        (b"month,sold\nJan 2024,5\nFeb 2024,6\nMrz 2024,7\n", "holds 'Mrz 2024', which does not fit"),
+        (b"month,sold\nJan 2024,5\nFeb 2024,6\nMaa 2024,7\n", "holds 'Maa 2024', which does not fit"),
         (dated(lambda n: (str(n % 2 > 0).lower(),), "day,open").encode(), "--target open takes them as 1 and 0"),
         (dated(lambda n: (f"1.{n:03}",), "day;sold", join=";").encode(), r"'1.000' .* --decimal-comma or --no-decimal"),
+        (b"<table><tr><td>day</td></tr></table>", "is HTML or XML, .* save it as CSV"),
+        (
+            b"year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n2020" + b",1" * 12,
+            "named by times .*'Jan'.*in long form",
+        ),
+        (b"place,1/22/20,1/23/20,1/24/20\n,1,2,3\n", "named by times .*in long form"),
         (b"day,hour,x\n" + b"".join(b"2024-01-01,%d,%d\n" % (n, n) for n in range(9)), "name all, as --time"),
-        (b"t,x\n" + b"2024-10-27 02:00,1\n" * 2, "clocks were set back there, .* in UTC"),
+        (b"t,x\n" + b"2024-10-27 02:00,1\n" * 2, "clocks were set back there, name their place with --zone"),
     ],
 )
 def test_what_is_no_table_yet_is_one_line_with_the_way_out(tmp_path, data, words):

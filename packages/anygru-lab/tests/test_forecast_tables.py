@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from anygru.cli import UsageError
-from anygru_lab.forecasting import clock, delimited, files, formats, numerals, recent, table, times
-from anygru_lab.forecasting.table import Columns
+from anygru_lab.forecasting import clock, delimited, files, formats, numerals, recent, seasons, table, times
+from anygru_lab.forecasting.parts import Columns
 
 polars = pytest.importorskip("polars")
 
@@ -108,6 +108,19 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
         ("2024 Q3", datetime.datetime(2024, 7, 1)),
         ("Q4 2024", datetime.datetime(2024, 10, 1)),
         ("2024-W05", datetime.datetime(2024, 1, 29)),
+        ("1949-Jan", datetime.datetime(1949, 1, 1)),
+        ("FY23 Q2", datetime.datetime(2023, 4, 1)),
+        ("Q2 FY2023", datetime.datetime(2023, 4, 1)),
+        ("2023H2", datetime.datetime(2023, 7, 1)),
+        ("2023-S1", datetime.datetime(2023, 1, 1)),
+        ("2023年1月31日", datetime.datetime(2023, 1, 31)),
+        ("2023년 1월", datetime.datetime(2023, 1, 1)),
+        ("31. Januar 2023", datetime.datetime(2023, 1, 31)),
+        ("Mrz 2023", datetime.datetime(2023, 3, 1)),
+        ("31 de enero de 2023", datetime.datetime(2023, 1, 31)),
+        ("déc. 2023", datetime.datetime(2023, 12, 1)),
+        ("ago/2023", datetime.datetime(2023, 8, 1)),
+        ("maart 2023", datetime.datetime(2023, 3, 1)),
     ],
 )
 def test_dates_as_people_write_them(text, expected):
@@ -243,6 +256,96 @@ def test_us_dates_are_in_the_order_of_time_and_not_of_words(tmp_path):
     rows = [[f"{month}/15/2023", "a", month, 0] for month in (10, 2, 1, 12, 9, 11)]
     found = read(write(tmp_path / "t.csv", rows), by="city", gaps="ignore")
     assert found.series[0].values[:, 0].tolist() == [1, 2, 9, 10, 11, 12]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected", "said"),
+    [
+        (["2009/10", "2010/11"], [2009, 2010], "2009/10 = 2009"),
+        (["2009-2010", "2010-2011"], [2009, 2010], "2009-2010 = 2009"),
+        (["FY99", "FY00"], [1999, 2000], "FY99 = 1999"),
+        (["0:00", "0:15", "24:30"], [0, 900, 88_200], "0:00 = 0 seconds"),
+    ],
+)
+def test_years_that_begin_later_and_clocks_without_a_day_are_numbers(texts, expected, said):
+    found = moments(*texts)
+    assert (found.values.tolist(), found.kind, found.remark) == (expected, "number", f"times read as {said}")
+
+
+def test_months_are_no_years_that_begin_later():
+    assert moments("2010/11", "2010/12").kind == "date"
+
+
+@pytest.mark.parametrize("texts", [("1949.000", "1949.083", "1949.167"), ("1949.042", "1949.125", "1949.208")])
+def test_years_with_fractions_are_months(texts):
+    for found in (moments(*texts), times.read(polars.Series("t", list(map(float, texts))), "t")):
+        assert [str(each)[:10] for each in found.values] == ["1949-01-01", "1949-02-01", "1949-03-01"]
+        assert found.remark.endswith("= 1949-01")
+    assert moments("1949.1", "1949.2", "1949.3").kind == "number"
+
+
+@pytest.mark.parametrize(
+    "ends", [("2015-01-30", "2015-02-27", "2015-03-31"), ("2015-01-02", "2015-02-02", "2015-03-03")]
+)
+def test_working_days_at_an_end_of_each_month_are_months(ends):
+    values = np.array(ends, "datetime64[us]")
+    found = clock.find([values], "date", "", "error")
+    assert (found.unit, found.step, found.last) == ("months", 1, ends[0] == "2015-01-30")
+    assert clock.places(values, found, "t", "error").tolist() == [0, 1, 2]
+
+
+def test_hours_of_a_place_whose_clocks_are_set(tmp_path):
+    local = [f"2024-10-27 {hour:02}:00" for hour in (0, 1, 2, 2, 3, 4)] * 2
+    path = write(tmp_path / "t.csv", [(each, "ab"[n // 6], n, n) for n, each in enumerate(local)])
+    found = read(path, by="city", zone="Europe/Berlin")
+    assert found.clock.texts(found.series[1].times)[1:4] == [
+        "2024-10-26 23:00:00Z",
+        "2024-10-27 00:00:00Z",
+        "2024-10-27 01:00:00Z",
+    ]
+    assert found.series[1].values[:, 0].tolist() == [6, 7, 8, 9, 10, 11]
+    spring = write(tmp_path / "s.csv", [(f"2024-03-31 {hour:02}:00", "a", hour, 1) for hour in (0, 1, 3, 4)])
+    assert len(read(spring, zone="Europe/Berlin").series[0]) == 4
+    with pytest.raises(UsageError, match="lacks 1 row.*if clocks were set forward there, name their place with --zone"):
+        read(spring)
+    with pytest.raises(UsageError, match="--zone 'Europe/Bonn' is not known; name a place"):
+        read(spring, zone="Europe/Bonn")
+
+
+def test_hours_of_opening_keep_no_times_where_rows_are_counted(tmp_path):
+    rows = [(f"2024-01-{day + 1:02} {hour:02}:00", "a", hour, day) for day in range(20) for hour in range(8, 18)]
+    found = read(write(tmp_path / "t.csv", rows), target=("power",), gaps="ignore")
+    assert found.clock.texts(found.clock.later(found.series[0].times[-1], 1)) == ["2024-01-20 17:00:00 + 1"]
+    assert "times are names only, since a tenth of the steps and more have no row" in found.remarks
+    assert [each.season for each in seasons.find(found.series, found.clock) if each.found] == [10]
+
+
+def test_columns_that_tell_rows_apart_are_named(tmp_path):
+    rows = [(f"2024-01-{n + 1:02}", s, i, n * s + i) for s in (1, 2) for i in (1, 2, 3) for n in range(20)]
+    path = write(tmp_path / "t.csv", rows, "day,store,item,sold")
+    with pytest.raises(UsageError, match=r"name the column that tells series apart with --by: --by store,item$"):
+        read(path)
+    found = read(path, by="store,item")
+    assert [each.name for each in found.series][:4] == ["1, 1", "1, 2", "1, 3", "2, 1"]
+    assert found.channels == ("sold",)
+    months = write(tmp_path / "m.csv", [(2020 + n // 12, n % 12 + 1, n) for n in range(48)], "YR,MON,x")
+    with pytest.raises(UsageError, match=r"if the times are in several columns, name all, as --time YR,MON$"):
+        read(months)
+    assert read(months, time="YR,MON").clock.name() == "1 month"
+
+
+def test_weeks_and_quarters_in_a_column_of_their_own_are_no_months(tmp_path):
+    for part, most, step in (("week", 12, "7 days"), ("Quarter", 4, "3 months")):
+        path = write(tmp_path / "t.csv", [(2020, n + 1, n) for n in range(most)], f"year,{part},x")
+        assert read(path, time=f"year,{part}").clock.name() == step
+
+
+def test_the_times_are_in_the_column_named_so_where_the_first_holds_words(tmp_path):
+    rows = [(name, name[:3], 2000 + n, n) for name in ("Chad", "Chile") for n in range(20)]
+    found = read(write(tmp_path / "t.csv", rows, "Entity,Code,Year,life"), by="Entity")
+    assert (found.columns.time, found.channels) == ("Year", ("life",))
+    made = write(tmp_path / "m.csv", [("2024-05-05", f"2024-01-{n + 1:02}", n % 5) for n in range(20)], "updated,day,x")
+    assert read(made).columns.time == "day"
 
 
 # Numbers
@@ -422,7 +525,7 @@ def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
     assert found.clock.texts(found.series[0].times) == [f"2024-01-0{day}" for day in range(1, 8)]
     counted = read(path, by="city", gaps="ignore")
     assert counted.series[0].values[:, 0].tolist() == [1, 3, 4, 5, 31]
-    assert counted.remarks == ("left out 1 row without values",)
+    assert counted.remarks[1] == "left out 1 row without values"
     assert read(path, by="city", target=("heat",), gaps="ignore").series[0].values.tolist() == [
         [-1], [-3], [-4], [-5], [0], [-31],
     ]  # fmt: skip

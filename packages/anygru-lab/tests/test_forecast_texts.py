@@ -4,7 +4,7 @@ import pytest
 
 from anygru.cli import UsageError
 from anygru_lab.forecasting import files, table
-from anygru_lab.forecasting.table import Columns
+from anygru_lab.forecasting.parts import Columns
 
 pytest.importorskip("polars")
 

@@ -12,9 +12,10 @@ from anygru.extend import UsageError
 
 from . import files, pictures, pipeline, results, saved
 from .backtest import Scores
+from .parts import Columns
 from .pipeline import Options, Result
 from .problem import Problem
-from .table import Columns, Table, of_frame
+from .table import Table, of_frame
 from .training import Plan
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Forecaster:
     gaps: "error", "fill", "zero" or "ignore": what to do about missing rows and values.
     time_format, day_first: how times that are texts are read, where that is not plain.
     decimal_comma: how numbers that are texts are read, where that is not plain.
+    zone: the place of times without a zone, as "Europe/Berlin": its clocks are set back and forward.
     last: rows of each series that are used, the newest; None: all, and of long tables the last (`recent.MOST_ROWS`).
     use: "average", "best" or "gru": the method that forecasts; see --use of the command.
     rivals: "auto", "slow" (AutoARIMA with a season, too) or "simple" (nothing of statsforecast).
@@ -81,6 +83,7 @@ class Forecaster:
     time_format: str | None = None
     day_first: bool | None = None
     decimal_comma: bool | None = None
+    zone: str | None = None
     last: int | None = None
     use: str = "average"
     rivals: str = "auto"
@@ -165,7 +168,7 @@ class Forecaster:
         target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
         known, past = tuple(self.known), tuple(self.past)
         return Columns(self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first,
-                       self.decimal_comma, self.last)  # fmt: skip
+                       self.decimal_comma, self.zone, self.last)  # fmt: skip
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)

@@ -9,8 +9,10 @@ from anygru.extend import UsageError, count
 
 _NEARLY = 0.01  # of a step: clocks of devices are not exact
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
-_FRIDAY, _EPOCH_WEEKDAY = 4, 3  # Monday is 0; 1970 began on a Thursday
+_FRIDAY, _SUNDAY, _EPOCH_WEEKDAY = 4, 6, 3  # Monday is 0; 1970 began on a Thursday
+_LACKING = 0.1  # of the steps
 SPARSE = 100  # steps to a row, at most, where missing rows are 0
+_OFF = 4  # days from the end of a month to its last working day, or from its beginning to the first, at most
 _ENOUGH = 10  # rows without a weekend among them, to take them for trading days
 
 
@@ -132,11 +134,30 @@ def places(times: np.ndarray, clock: Clock, where: str, gaps: str) -> np.ndarray
         if many:
             raise UsageError(f"{missing}: more than it has, which is too many to fill (a step is {length}); --gaps ignore "
                              "counts every row as one step")  # fmt: skip
+        set_forward = "; if clocks were set forward there, name their place with --zone, as Europe/Berlin"
         raise UsageError(
             f"{missing} (a step is {length}); --gaps fill repeats the row before, "
             "--gaps zero takes 0 there, --gaps ignore counts every row as one step"
+            + (set_forward if _clocks_change(clock, times[row]) else "")
         )
     return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)
+
+
+def sparse(groups: Sequence[np.ndarray], clock: Clock) -> bool:
+    """Whether more than a tenth of the steps between the sorted times of all groups have no row."""
+    if clock.kind == "word" or not clock.step:
+        return False
+    spanned = sum(float(distances(each, clock).sum()) for each in groups) / clock.step
+    return spanned > (1 + _LACKING) * sum(len(each) - 1 for each in groups)
+
+
+def _clocks_change(clock: Clock, last: np.datetime64) -> bool:
+    """Whether a row is missing in the hours before or after a Sunday's dawn, when clocks are set forward."""
+    if clock.kind != "time" or clock.zone or clock.unit != "even" or clock.step > _UNITS["hour"]:
+        return False
+    day = last.astype("datetime64[D]")
+    hour = (last - day) / np.timedelta64(1, "h")
+    return bool((day.astype(np.int64) + _EPOCH_WEEKDAY) % 7 == _SUNDAY and hour < 4)
 
 
 def filled(times: np.ndarray, clock: Clock, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,16 +180,20 @@ def distances(times: np.ndarray, clock: Clock) -> np.ndarray:
 
 
 def _months(groups: Sequence[np.ndarray], clock: Clock) -> Clock | None:
-    """Return the clock of times that name months: the same day and hour of each, or the last day of each."""
+    """Return the clock of times that name months: the same day and hour of each, or a day at its end or beginning."""
     times = np.concatenate(groups)
     days = times.astype("datetime64[D]")
     if len(np.unique((times - days).astype(np.int64))) > 1:
         return None
-    last = (days + 1).astype("datetime64[M]").astype("datetime64[D]") == days + 1
-    same_day = len(np.unique((days - days.astype("datetime64[M]")).astype(np.int64))) == 1
-    if not (same_day or last.all()):
+    months = days.astype("datetime64[M]")
+    day = (days - months.astype("datetime64[D]")).astype(np.int64)
+    left = ((months + 1).astype("datetime64[D]") - days).astype(np.int64) - 1
+    same_day = len(np.unique(day)) == 1
+    # The first or the last working day of each month, as banks and exchanges write it.
+    alone = all((np.diff(each.astype("datetime64[M]").astype(np.int64)) > 0).all() for each in groups)
+    if not (same_day or (left == 0).all() or (alone and min(day.max(), left.max()) <= _OFF)):
         return None
-    return Clock(clock.kind, 1, "months", not same_day, clock.zone)
+    return Clock(clock.kind, 1, "months", bool(not same_day and left.max() <= day.max()), clock.zone)
 
 
 def _weekdays(groups: Sequence[np.ndarray], clock: Clock) -> Clock | None:

@@ -14,8 +14,9 @@ from anygru.errors import printable
 from anygru.extend import STANDARD_INPUT, UsageError, count, existing
 
 if TYPE_CHECKING:
+    from .parts import Columns
     from .pipeline import Options
-    from .table import Columns, Table
+    from .table import Table
     from .training import Plan
 
 FOLDER = "runs/forecast"
@@ -59,13 +60,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--day-first", action=argparse.BooleanOptionalAction, help="how to read 01/02/2024, where nothing else decides"
     )
     table.add_argument(
+        "--zone", metavar="PLACE", help="of times without one, as Europe/Berlin (default: their clocks are never set)"
+    )
+    table.add_argument(
         "--decimal-comma",
         action=argparse.BooleanOptionalAction,
         help="how to read 1.110 and 1,110, where no other number of the column decides",
     )
     table.add_argument("--encoding", metavar="NAME", help="of CSV, as cp1251 (default: found from its bytes)")
     table.add_argument(
-        "--by", "--group", metavar="COLUMN", help="column that tells several series apart (default: there is one)"
+        "--by",
+        "--group",
+        metavar="COLUMN",
+        help="column that tells series apart, or several, as store,item (default: there is one series)",
     )
     _columns(table, "target", "to forecast (default: all numbers)")
     _columns(table, "known", "known ahead, as prices: rows of the future have them, and no value to forecast")
@@ -201,7 +208,7 @@ def _seasons(args: argparse.Namespace) -> tuple[int, ...] | None:
 
 
 def _columns_of(args: argparse.Namespace) -> "Columns":
-    from .table import Columns
+    from .parts import Columns
 
     return Columns(
         args.time,
@@ -213,6 +220,7 @@ def _columns_of(args: argparse.Namespace) -> "Columns":
         args.time_format,
         args.day_first,
         args.decimal_comma,
+        args.zone,
         args.last,
     )
 
@@ -301,7 +309,7 @@ def _again(args: argparse.Namespace) -> int:
     columns = replace(columns, time_format=args.time_format or columns.time_format,
                       day_first=columns.day_first if args.day_first is None else args.day_first,
                       decimal_comma=columns.decimal_comma if args.decimal_comma is None else args.decimal_comma,
-                      last=args.last)  # fmt: skip
+                      zone=args.zone or columns.zone, last=args.last)  # fmt: skip
     table = _read(args.file, columns, args.encoding)
     if (table.clock.unit, table.clock.step) != (clock.unit, clock.step) and table.clock.step:
         raise UsageError(f"the model's steps are {clock.name()}, and those of {args.file!r} are {table.clock.name()}")

@@ -33,6 +33,10 @@ def read(path: str, file: BinaryIO, encoding: str | None) -> Contents:
         return _of_excel(path, file.read())
     if start.startswith(b"PAR1"):
         return _of_parquet(path, file)
+    if start.lstrip().startswith(b"<"):
+        raise UsageError(
+            f"{path!r} is HTML or XML, as some sites name .xls; open it in a spreadsheet, and save it as CSV"
+        )
     import polars
 
     readers: dict[bytes, Callable[[Any], Any]] = {

@@ -11,7 +11,7 @@ from . import times
 if TYPE_CHECKING:
     import polars
 
-    from .table import Columns
+    from .parts import Columns
 
 MOST_ROWS = 1_000_000  # of a table that are read without a word
 ENOUGH = 3000  # rows of a series that are kept, however many series there are: eight years of days

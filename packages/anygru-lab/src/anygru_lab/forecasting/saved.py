@@ -14,9 +14,10 @@ from anygru.extend import UsageError, open_for_replace, open_regular
 from .calendar import Calendar
 from .clock import Clock
 from .model import Network, Shape
+from .parts import Columns
 from .pipeline import Model
 from .problem import QUANTILES
-from .table import Columns, Table
+from .table import Table
 
 NAME = "model.safetensors"
 _KEY = "anygru_forecast"

@@ -72,8 +72,8 @@ def find(series: Sequence[Series], clock: Clock) -> list[Finding]:
         seasons += [season] if findings[-1].found else []
     if not known:
         peaks = _peaks(values)
-        for season in peaks:
-            finding = _tested(values, season, seasons, "autocorrelation", max(1, len(peaks)) * 10)
+        for season, whole in peaks.items():
+            finding = _tested(values, season, seasons, "autocorrelation", max(1, len(peaks)) * 10, whole)
             if finding.found and not any(_repeats(season, each) for each in seasons):
                 findings.append(finding)
                 seasons.append(season)
@@ -177,11 +177,14 @@ def _exceeds(ratio: float, own: int, beside: int) -> float:
     return math.exp(-min(exponent, 700.0))
 
 
-def _peaks(values: Sequence[np.ndarray]) -> list[int]:
-    """Return the shortest lags at which the autocorrelation has peaks nearly as high as its highest."""
+def _peaks(values: Sequence[np.ndarray]) -> dict[int, int]:
+    """Return the shortest lags at which the autocorrelation has peaks nearly as high as its highest, and fractions of these.
+
+    A fraction may have its harmonics from the lag that it is a fraction of, which is its value; that of others is 0.
+    """
     long = [each for each in values if len(each) >= 8]
     if not long:
-        return []
+        return {}
     most = min(max(map(len, long)) // 3, LONGEST)
     total, weight = np.zeros(most + 1), np.zeros(most + 1)
     for each in long:
@@ -196,5 +199,7 @@ def _peaks(values: Sequence[np.ndarray]) -> list[int]:
     peaks = np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:]) & (inner > 0)) + 1
     high = peaks[correlation[peaks] >= NEARLY * correlation[peaks].max()] if len(peaks) else peaks
     # Noise may hide the first peak, and show its multiples.
-    parts = {int(each) // part for each in high[:5] for part in (1, 2, 3) if each % part == 0}
-    return sorted(parts - {1})
+    lags = {int(each): 0 for each in high[:5]}
+    for one in list(lags):
+        lags |= {one // part: one for part in (2, 3) if one % part == 0 and one > part and one // part not in lags}
+    return dict(sorted(lags.items()))

@@ -9,15 +9,14 @@ import numpy as np
 from anygru.extend import UsageError, count
 
 from . import clock as clocks
-from . import numerals, recent, times
+from . import numerals, parts, recent, times, zones
 from .clock import Clock
+from .parts import Columns
 
 if TYPE_CHECKING:
     import polars
 
 MOST = 1e100  # of a value, so that squares of a series can be summed
-MOST_CHANNELS = 64  # forecast together; more are nearly always a mistake
-MANY = 10  # rows; numbers of fewer may rise by one without counting them
 MOST_WORDS = 20  # of a covariate that holds words, each of which becomes a number
 
 
@@ -39,25 +38,6 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.values)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns play which part, and how they are read; the names are those of the command's options."""
-
-    time: str | None = None
-    by: str | None = None
-    target: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
-    past: tuple[str, ...] = ()
-    gaps: str = "error"
-    time_format: str | None = None
-    day_first: bool | None = None
-    decimal_comma: bool | None = None
-    last: int | None = None
-    """Rows of each series that are read; None: all, up to what `recent` says."""
-    words: dict[str, list[str]] = field(default_factory=dict)
-    """Words of covariates, from a table that was read before."""
 
 
 @dataclass(frozen=True)
@@ -97,38 +77,46 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     """
     if not frame.height:
         raise UsageError(f"{where} has no rows")
+    frame = parts.joined(frame, columns.by)
     moved = columns.time is None
-    columns = replace(columns, time=_time_column(frame, columns, where))
+    columns = replace(columns, time=parts.time_column(frame, columns, where))
     assert columns.time is not None
     moved = moved and columns.time != frame.columns[0]
     frame = times.joined(frame, columns.time)
     for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
         if name not in frame.columns:
-            raise UsageError(f"{where} has no column {name!r}; it has {_listed(frame.columns)}")
+            raise UsageError(f"{where} has no column {name!r}; it has {parts.listed(frame.columns)}")
     frame, cut = recent.kept(frame, columns, where)
+    parts.not_times(frame, columns, where)
     missing = frame[columns.time].is_null().to_numpy()
     if missing.any():
         raise UsageError(
             f"column {columns.time!r} of {where} lacks {_count_missing(missing)}; every row needs its time"
         )
     comma = columns.decimal_comma if columns.decimal_comma is not None else decimal_comma
-    numbers, left_out, remarks = _targets(frame, columns, where, comma)
+    numbers, left_out, remarks = parts.targets(frame, columns, where, comma)
     channels = tuple(numbers.columns)
     known, words = _covariates(frame, columns.known, columns, where, comma)
     past, more = _covariates(frame, columns.past, columns, where, comma)
     moments = times.read(
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
+    moments = zones.of_place(moments, frame, columns, where)
     remarks += cut + ([f"times are those of {columns.time!r}"] if moved else [])
     remarks += [moments.remark] if moments.remark else []
     values = numbers.to_numpy().astype(np.float64)
-    parts = _groups(frame, columns.by, moments)
-    ordered = [moments.values[rows] for _, rows in parts]
-    for (name, _), each in zip(parts, ordered, strict=True):
-        _once(each, moments, name, where, columns)
+    groups = _groups(frame, columns.by, moments)
+    ordered = [moments.values[rows] for _, rows in groups]
+    for (name, _), each in zip(groups, ordered, strict=True):
+        parts.once(frame, columns, moments, each, name, where)
     clock = clocks.find(ordered, moments.kind, moments.zone, columns.gaps)
+    if columns.gaps == "ignore" and clocks.sparse(ordered, clock):
+        # Equal steps would give the forecast times that the table never has, as hours at night.
+        texts = np.array(clock.texts(moments.values), dtype=object)
+        moments, clock = moments._replace(values=texts, kind="word"), Clock("word")
+        remarks.append("times are names only, since a tenth of the steps and more have no row")
     reader = _Reader(values, moments.values, known, past, clock, columns, channels, where)
-    series = tuple(reader.series(name, rows) for name, rows in parts)
+    series = tuple(reader.series(name, rows) for name, rows in groups)
     remarks += reader.remarks()
     if left_out and not columns.target:
         remarks.append(f"not forecast, since they hold no numbers: {', '.join(map(repr, left_out[:10]))}")
@@ -137,89 +125,8 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
                  tuple(known_names(more, columns.past)), tuple(remarks))  # fmt: skip
 
 
-def _time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
-    """Return the column of the times: as named, the first, or the only one with dates if the first has none."""
-    if columns.time is not None:
-        return columns.time
-    first = frame.columns[0]
-    if times.like_dates(frame[first]):
-        return first
-    others = {columns.by, *columns.target, *columns.known, *columns.past}
-    dated = [name for name in frame.columns if name not in others and times.like_dates(frame[name])]
-    if len(dated) > 1:
-        raise UsageError(f"the columns {_listed(dated)} of {where} hold dates; name that of the times with --time")
-    return dated[0] if dated else first
-
-
-def _counts_rows(column: "polars.Series") -> bool:
-    """Whether a column numbers the rows, as the index that pandas writes, or the keys of a database."""
-    enough = 2 if column.name in ("", "Unnamed: 0", "column 1") else MANY
-    if not column.dtype.is_integer() or column.null_count() or len(column) < enough:
-        return False
-    return bool((np.diff(column.to_numpy().astype(np.int64)) == 1).all())
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
-
-
 def _count_missing(missing: np.ndarray) -> str:
     return f"{count(int(missing.sum()), 'value')}, the first in row {int(missing.argmax()) + 1}"
-
-
-def _targets(
-    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool | None
-) -> "tuple[polars.DataFrame, list[str], list[str]]":
-    """Return the columns to forecast as numbers, the names of those that hold none, and remarks."""
-    import polars
-
-    others = {columns.time, columns.by, *columns.known, *columns.past}
-    found, wrong, remarks = [], {}, []
-    names = list(dict.fromkeys(columns.target))
-    if not names:
-        names = [name for name in frame.columns if name not in others]
-        _not_times(names, where)
-        counting = [name for name in names if _counts_rows(frame[name])]
-        if len(counting) < len(names):
-            names = [name for name in names if name not in counting]
-            remarks = [f"not forecast, since they count the rows: {_listed(counting)}"] if counting else []
-    if len(names) > MOST_CHANNELS:
-        raise UsageError(
-            f"{where} has {len(names):,} columns to forecast, and at most {MOST_CHANNELS} are forecast together; "
-            "choose some with --target, or write the table in long form, with --by"
-        )
-    for name in names:
-        if name in others:
-            raise UsageError(f"column {name!r} of {where} has another part already, and cannot be a --target")
-        numbers = numerals.read(frame[name], decimal_comma)
-        if numbers.values is None or (not columns.target and frame[name].dtype == polars.Boolean):
-            wrong[name] = numbers.wrong or "true and false"
-        else:
-            found.append(numbers.values)
-            remarks += [numbers.remark] if numbers.remark else []
-    if wrong and columns.target:
-        name, text = next(iter(wrong.items()))
-        raise UsageError(f"column {name!r} of {where} cannot be forecast: it holds {text!r}, which is no number")
-    if not found:
-        name, text = next(iter(wrong.items()), ("", ""))
-        held = f": {name!r} holds {text!r}" if wrong else ""
-        asked = f"; --target {name} takes them as 1 and 0" if wrong and frame[name].dtype == polars.Boolean else ""
-        raise UsageError(f"{where} has no column of numbers to forecast{held}{asked}")
-    return polars.DataFrame(found), list(wrong), remarks
-
-
-def _not_times(names: Sequence[str], where: str) -> None:
-    """Refuse a table that has a column for each time."""
-    import polars
-
-    years = [int(name) for name in names if name.isdecimal() and 1500 <= int(name) <= 2200]
-    dates = [name for name in names if times.like_dates(polars.Series("", [name]))] if len(names) > 2 else []
-    counted = len(years) > 2 and (np.diff(years) == 1).all()
-    if len(dates) > max(2, len(names) // 2) or (counted and len(years) > len(names) // 2):
-        raise UsageError(
-            f"the columns of {where} are named by times ({_listed((dates or names)[:3])}); write the table in long form: a row "
-            "for each time of each series, with --by"
-        )
 
 
 def _covariates(
@@ -267,21 +174,6 @@ def _groups(frame: "polars.DataFrame", by: str | None, moments: times.Moments) -
     order = order[np.argsort(inverse[order], kind="stable")]
     bounds = np.cumsum(np.bincount(inverse))[:-1]
     return [(str(name), rows) for name, rows in zip(names, np.split(order, bounds), strict=True)]
-
-
-def _once(ordered: np.ndarray, moments: times.Moments, name: str, where: str, columns: Columns) -> None:
-    kind = moments.kind
-    ordered = np.sort(ordered) if kind == "word" else ordered
-    twice = ordered[1:] == ordered[:-1]
-    if twice.any():
-        one = Clock(kind, zone=moments.zone).texts(ordered[:-1][twice][:1])[0]
-        way_out = "; keep one row of each time"
-        way_out += "" if columns.by else ", or name the column that tells series apart with --by"
-        if kind in ("date", "number"):
-            way_out += "; if the times are in several columns, name all, as --time date,hour"
-        if kind == "time" and not moments.zone:
-            way_out += "; if clocks were set back there, write times with their offsets or in UTC"
-        raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
 
 
 class _Reader:

@@ -8,79 +8,30 @@ import numpy as np
 from anygru.extend import UsageError
 
 from . import zones
+from .written import CLOCKS, DATES, OF_MONTHS, REWRITTEN, STARTS, in_english
 from .zones import Zone
 
 if TYPE_CHECKING:
     import polars
 
-_MONTH = r"[A-Za-z]{3,9}\.?"
-_DATES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    *((rf"\d{{4}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{1,2}}", (f"%Y{c}%m{c}%d",)) for c in "-/."),
-    *((rf"\d{{1,2}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{4}}", (f"%m{c}%d{c}%Y", f"%d{c}%m{c}%Y")) for c in "/-."),
-    *(
-        (rf"\d{{1,2}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{2}}", (f"%m{c}%d{c}%y", f"%d{c}%m{c}%y", f"%y{c}%m{c}%d"))
-        for c in "/-."
-    ),
-    (r"\d{8}", ("%Y%m%d",)),
-    (rf"{_MONTH} \d{{1,2}} \d{{4}}", ("%B %d %Y",)),
-    (rf"\d{{1,2}} {_MONTH} \d{{4}}", ("%d %B %Y",)),
-    (rf"\d{{1,2}} {_MONTH} \d{{2}}", ("%d %B %y",)),
-    (rf"\d{{1,2}}-{_MONTH}-\d{{4}}", ("%d-%B-%Y",)),
-    (rf"\d{{4}}-{_MONTH}-\d{{1,2}}", ("%Y-%B-%d",)),
-    (rf"\d{{1,2}}{_MONTH}\d{{4}}", ("%d%B%Y",)),
-    (rf"\d{{1,2}}-{_MONTH}-\d{{2}}", ("%d-%B-%y",)),
-    (r"\d{4}-\d{1,2}", ("%Y-%m",)),
-    (r"\d{4}/\d{1,2}", ("%Y/%m",)),
-    (r"\d{1,2}/\d{4}", ("%m/%Y",)),
-    (rf"{_MONTH} \d{{4}}", ("%B %Y",)),
-    (rf"{_MONTH}-\d{{4}}", ("%B-%Y",)),
-    (rf"{_MONTH}-\d{{2}}", ("%B-%y",)),
-    (r"\d{4}-W\d{2}", ("%G-W%V",)),
-    (r"\d{4}-W\d{2}-\d", ("%G-W%V-%u",)),
-)
-"""A pattern of a whole date, and the formats that it may be; several where year, month and day can be taken for each other."""
-_REWRITTEN = (
-    (r"(:\d{2}),(\d{1,9})$", "${1}.${2}"),
-    (r"[,\s]+", " "),
-    (r"^(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.? ", ""),
-    (r"\bsept\b", "Sep"),
-    (r"^([a-z]{3} \d{1,2}) ([\d:]+) (\d{4})$", "${1} ${3} ${2}"),
-    (r"^(\d{2}[a-z]{3}\d{4}):", "${1} "),
-    (r"^(\d{4}-?\d{2}-?\d{2}[ T]\d{2})$", "${1}:00"),
-    (r"^([a-z]{3,9}\.?) ?['’](\d{2})$", "${1}-${2}"),
-    (r"^(\d{4})M(\d{2})$", "${1}-${2}"),
-    (r"^([1-4])Q[-/ '’]?(\d+)$", "Q${1} ${2}"),
-    (r"^Q([1-4])[-/ '’]+(\d{4})$", "${2}-Q${1}"),
-    (r"^Q([1-4])[-/ '’]+([0-6]\d)$", "20${2}-Q${1}"),
-    (r"^Q([1-4])[-/ '’]+([7-9]\d)$", "19${2}-Q${1}"),
-    (r"^(\d{4})[-/ ]?Q([1-4])$", "${1}-Q${2}"),
-    (r"^(?:W|KW|CW|week) ?(\d{1,2})[-/ ]+(\d{4})$", "${2}-W${1}"),
-    (r"^(\d{4})[-/ ]*(?:W|KW|CW)(\d)$", "${1}-W0${2}"),
-    (r"^(\d{4})[-/ ]*(?:W|KW|CW)(\d{2})$", "${1}-W${2}"),
-    (r" ?([ap])\.?m\.?$", "${1}m"),
-)
-"""Forms that are rewritten as others, whatever the case of their letters."""
-_OF_MONTHS = "~"  # between a first day and the months of formats without days
-_QUARTERS = ("01", "04", "07", "10")
-_CLOCKS = (
-    (r"", ""),
-    (r"\d{1,2}:\d{2}", "%H:%M"),
-    (r"\d{1,2}:\d{2}:\d{2}", "%H:%M:%S"),
-    (r"\d{1,2}:\d{2}:\d{2}\.\d{1,9}", "%H:%M:%S%.f"),
-    (r"\d{1,2}:\d{2}[AP]M", "%I:%M%p"),
-    (r"\d{1,2}:\d{2}:\d{2}[AP]M", "%I:%M:%S%p"),
-)
 _NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b", re.ASCII)
 _EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"),
            (1.0e17, 1e-3, "nanoseconds"))  # fmt: skip
 MANY = 1000  # texts, of which the first tell the format
 _MIDNIGHT = r"([ T])24(:00(?::00)?)$"  # of the day before
+_YEARS = 1700, 2101  # with fractions
+_NEARLY = 0.1  # of a month, that such years are off at most
 _LONGEST = 4.2e9  # seconds since 1970: the year 2103
 _DIGITS = {6: "01000000", 8: "000000", 10: "0000", 12: "00", 14: ""}
 """What a number such as 20240131 lacks of a date with hours, minutes and seconds, by its digits."""
 EXCEL = "excel"  # the format of days since 1899-12-30
 _SERIALS = 30_000, 60_000  # of them, that are worth a word: 1982 to 2064
+
+
+_COUNTED = {"W": ("week", "isoweek", "weeknum", "wk", "kw", "woche"), "Q": ("quarter", "qtr", "quartal")}
+"""Names of columns with parts of a year that are no months, and what tells them."""
+PARTS = tuple(name for names in _COUNTED.values() for name in names)
 
 
 class Moments(NamedTuple):
@@ -145,6 +96,8 @@ def joined(frame: "polars.DataFrame", name: str) -> "polars.DataFrame":
         text = text + gap + column.cast(polars.String).str.strip_chars()
         years = bool(text.str.contains(r"^\d{4}(-\d{1,2})?$").all())
         gap = "-" if years and number < 2 else " "
+        follows = parts[number + 1].lower() if number + 1 < len(parts) else ""
+        gap += next((mark for mark, names in _COUNTED.items() if gap == "-" and follows in names), "")
     text = text.str.replace(r" (\d{1,2})$", " ${1}:00")
     return frame.drop(parts).with_columns(text.alias(name))
 
@@ -182,6 +135,9 @@ def _of_numbers(column: "polars.Series") -> Moments:
         if least * 5 <= low and high <= _LONGEST * 1_000_000 / unit:
             moments = np.rint(values.astype(np.float64) * unit).astype(np.int64).astype("datetime64[us]")
             return _moments(moments, "Z", f"times read as {name} since 1970")
+    years = _decimal_years(values, low, high)
+    if years is not None:
+        return years
     if len(values) > 1 and _SERIALS[0] <= low and high <= _SERIALS[1]:
         day = _of_excel(values[:1])[0].astype("datetime64[D]")
         return Moments(values, "number", remark=f"if the times are days of Excel ({values[0]:g} = {day}), "
@@ -205,6 +161,19 @@ def _of_digits(values: np.ndarray, low: float, high: float) -> Moments | None:
     one = _moments(moments)
     shown = str(moments[0].astype("datetime64[D]" if one.kind == "date" else "datetime64[m]")).replace("T", " ")
     return one._replace(remark=f"times read as {whole[0]} = {shown}")
+
+
+def _decimal_years(values: np.ndarray, low: float, high: float) -> Moments | None:
+    """Read years with a fraction for the month, such as 1949.083, which is rounded; None for other numbers."""
+    if not _YEARS[0] <= low <= high <= _YEARS[1] or len(values) < 3 or (values == np.rint(values)).all():
+        return None
+    months = 12 * values.astype(np.float64)
+    begin = np.floor(low * 12 + _NEARLY)  # the middle of a month is in it
+    month = np.rint(months - low * 12)
+    if (np.abs(months - low * 12 - month) > _NEARLY).any():
+        return None
+    moments = (np.datetime64("0000-01") + (begin + month).astype(int)).astype("datetime64[us]")
+    return _moments(moments)._replace(remark=f"times read as {values[0]:.10g} = {str(moments[0])[:7]}")
 
 
 def _of_excel(values: np.ndarray) -> np.ndarray:
@@ -235,9 +204,21 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
     text, zone = _plain(column)
     late = text.str.contains(_MIDNIGHT).to_numpy()
     text = text.str.replace(_MIDNIGHT, "${1}00${2}")
+    if text.str.contains(r"^\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?$").all():
+        parts = (
+            text.str.split(":").list.to_struct(fields=["h", "m", "s"]).struct.unnest().cast(polars.Float64).fill_null(0)
+        )
+        seconds = (3600 * parts["h"] + 60 * parts["m"] + (parts["s"] if parts.width > 2 else 0)).to_numpy()
+        return Moments(seconds, "number", remark=f"times read as {text[0]} = {seconds[0]:g} seconds")
     if text.str.contains(r"^[+-]?\d+(\.\d+)?$").all() and not text.str.contains(r"^\d{8}$").all():
         return _of_numbers(text.cast(float))
+    fiscal = _fiscal(text)
+    if fiscal is not None:
+        return fiscal
     readings, tried = _readings(text)
+    if not readings:
+        readings, more = _readings(in_english(text))
+        tried = tried or more
     readings = {one: each + late * np.timedelta64(1, "D") for one, each in readings.items()}
     if len(readings) > 1 and day_first is not None:
         begin = "%d" if day_first else "%m"
@@ -251,6 +232,21 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
         raise UsageError(_no_format(column, text, tried, where))
     words = np.array(column.to_list(), dtype=object)
     return Moments(words, "word", remark="times are words: rows are taken as the file has them, the oldest first")
+
+
+def _fiscal(text: "polars.Series") -> Moments | None:
+    """Read years that do not begin in January, as 2023/24 or FY23, as the number of the first year; None if a text is none."""
+    import polars
+
+    found = text.str.extract_groups(r"^(FY)? ?['’]?(\d{4}|\d{2})(?:[-/](\d{4}|\d{2}))?$").struct.unnest()
+    label, first, last = found["1"], found["2"].cast(polars.Int64), found["3"].cast(polars.Int64)
+    paired = last.is_not_null()
+    follow = ((last - first - 1) % 100 == 0).fill_null(True)
+    if first.null_count() or not (follow & (label.is_not_null() | paired)).all():
+        return None
+    years = first.to_numpy()
+    years = np.where(years < 70, 2000 + years, np.where(years < 100, 1900 + years, years))
+    return Moments(years, "number", remark=f"times read as {text[0]} = {years[0]}")
 
 
 def _of_one_format(column: "polars.Series") -> np.ndarray | None:
@@ -285,11 +281,11 @@ def _plain(column: "polars.Series") -> "tuple[polars.Series, Zone]":
     """Return the texts without what carries no time (commas, weekdays, spaces), and the zone that they name."""
     text = column.str.strip_chars().str.replace(r"^(\d{8})T(\d{2})(\d{2})(\d{2})", "${1} ${2}:${3}:${4}")
     text, zone = zones.split(text)
-    for pattern, form in _REWRITTEN:
+    for pattern, form in REWRITTEN:
         text = text.str.replace_all(f"(?i){pattern}", form)
     text = text.str.to_uppercase().str.replace(r"^(.*[ T]\d{1,2})([AP]M)$", "${1}:00${2}")
-    for quarter, month in enumerate(_QUARTERS, 1):
-        text = text.str.replace(rf"-Q{quarter}$", f"-{month}")
+    for part, month in STARTS:
+        text = text.str.replace(rf"-{part}$", f"-{month}")
     return text, zone
 
 
@@ -300,8 +296,8 @@ def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
     first = str(text[0])
     found: dict[str, np.ndarray] = {}
     tried: list[str] = []
-    for date, formats in _DATES:
-        for clock, hours in _CLOCKS:
+    for date, formats in DATES:
+        for clock, hours in CLOCKS:
             gap = "[ T]" if clock else ""
             if not re.fullmatch(f"{date}{gap}{clock}", first, re.ASCII | re.IGNORECASE):
                 continue
@@ -310,8 +306,8 @@ def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
                 joined = joined.str.replace(r"^(\d{4}-W\d{2})", "${1}-1")
                 formats = ("%G-W%V-%u",)
             elif not any("%d" in form or "%u" in form for form in formats):
-                joined = f"01{_OF_MONTHS}" + joined
-                formats = tuple(f"%d{_OF_MONTHS}{form}" for form in formats)
+                joined = f"01{OF_MONTHS}" + joined
+                formats = tuple(f"%d{OF_MONTHS}{form}" for form in formats)
             fits = text.str.contains(f"(?i)^{date}{gap}{clock}$")
             for form in formats:
                 whole = f"{form} {hours}".rstrip()
@@ -338,10 +334,10 @@ def _no_format(column: "polars.Series", text: "polars.Series", tried: list[str],
     """Say which text fits none of the formats."""
     import polars
 
-    wrong, shown = column[0], [form.removeprefix(f"%d{_OF_MONTHS}") for form in tried]
+    wrong, shown = column[0], [form.removeprefix(f"%d{OF_MONTHS}") for form in tried]
     whole = text.str.replace(r"(\d)T(\d)", "${1} ${2}")
     for form in tried:
-        dated = f"01{_OF_MONTHS}" + whole if form.startswith(f"%d{_OF_MONTHS}") else whole
+        dated = f"01{OF_MONTHS}" + whole if form.startswith(f"%d{OF_MONTHS}") else whole
         parsed = dated.str.strptime(polars.Datetime("us"), form, strict=False)
         if 0 < parsed.null_count() < len(parsed):
             wrong = _first(column, parsed)

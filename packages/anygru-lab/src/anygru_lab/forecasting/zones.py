@@ -10,6 +10,9 @@ from anygru.extend import UsageError
 if TYPE_CHECKING:
     import polars
 
+    from .parts import Columns
+    from .times import Moments
+
 _HOURS = {"CET": 1, "CEST": 2, "WET": 0, "WEST": 1, "EET": 2, "EEST": 3, "JST": 9,
           "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}  # fmt: skip
 """As RFC 822 has them, and those of Europe and Japan; others have several meanings."""
@@ -66,7 +69,6 @@ def applied(moments: np.ndarray, zone: Zone, text: "polars.Series", where: str) 
 
     Days and months that begin at one time of the day stay as they are; hours over a change of clocks become those of UTC.
     """
-    import polars
 
     if zone.minutes is None and "/" not in zone.name:
         return moments, zone.name
@@ -74,14 +76,40 @@ def applied(moments: np.ndarray, zone: Zone, text: "polars.Series", where: str) 
         return moments, ""
     if zone.minutes is not None:
         return moments - zone.minutes.astype("timedelta64[m]"), "Z"
+    return _in_utc(moments, zone.name, text, where), "Z"
+
+
+def of_place(moments: "Moments", frame: "polars.DataFrame", columns: "Columns", where: str) -> "Moments":
+    """Return local times of the place that `columns` names in UTC: where clocks are set back, the later row is the later time."""
+    import polars
+
+    if columns.zone is None or columns.time is None or moments.kind != "time" or moments.zone:
+        return moments
+    given = [columns.time, columns.by] if columns.by else [columns.time]
+    second = frame.select((polars.int_range(polars.len()).over(given) > 0).alias("second"))["second"]
+    found = _in_utc(moments.values, columns.zone, frame[columns.time].cast(polars.String), where, second)
+    return moments._replace(values=found, zone="Z")
+
+
+def _in_utc(
+    moments: np.ndarray, zone: str, text: "polars.Series", where: str, second: "polars.Series | None" = None
+) -> np.ndarray:
+    """Local times in UTC; of those that occur twice it is the first, or where `second` is true, the second."""
+    import polars
+
+    frame = polars.DataFrame({"local": moments, "second": [False] * len(moments) if second is None else second})
+    which = polars.when("second").then(polars.lit("latest")).otherwise(polars.lit("earliest"))
     try:
-        local = polars.Series(moments).dt.replace_time_zone(zone.name, ambiguous="earliest", non_existent="null")
+        moved = polars.col("local").dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
+        local = frame.select(moved).to_series()
     except polars.exceptions.PolarsError:
-        raise UsageError(f"{where} names the zone {zone.name!r}, which is not known; write times in UTC") from None
+        if second is not None:
+            raise UsageError(f"--zone {zone!r} is not known; name a place, as Europe/Berlin") from None
+        raise UsageError(f"{where} names the zone {zone!r}, which is not known; write times in UTC") from None
     if local.null_count():
         skipped = text.filter(local.is_null())[0]
         raise UsageError(f"{where} holds {skipped!r}, a time that clocks skip there; write times in UTC")
-    return local.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy(), "Z"
+    return np.asarray(local.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy())
 
 
 def days(moments: np.ndarray) -> bool:

@@ -1,0 +1,210 @@
+"""Which columns of a table play which part: the times, what tells series apart, what is forecast."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anygru.extend import UsageError
+
+from . import numerals, times
+from .clock import Clock
+
+if TYPE_CHECKING:
+    import polars
+
+MOST_CHANNELS = 64  # forecast together; more are nearly always a mistake
+MANY = 10  # rows; numbers of fewer may rise by one without counting them
+LOOKED_AT = 20  # columns that may tell series apart
+_TIMES = ("date", "time", "datetime", "timestamp", "year", "period", "ds", "datum", "jahr")
+"""Names of columns of times."""
+_PARTS = (
+    *times.PARTS,
+    "month",
+    "mon",
+    "mo",
+    "monat",
+    "mois",
+    "mes",
+    "day",
+    "dy",
+    "tag",
+    "hour",
+    "hr",
+    "minute",
+    "time",
+)
+"""Names of columns that go on with a time."""
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns play which part, and how they are read; the names are those of the command's options."""
+
+    time: str | None = None
+    by: str | None = None
+    target: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
+    gaps: str = "error"
+    time_format: str | None = None
+    day_first: bool | None = None
+    decimal_comma: bool | None = None
+    zone: str | None = None
+    last: int | None = None
+    """Rows of each series that are read; None: all, up to what `recent` says."""
+    words: dict[str, list[str]] = field(default_factory=dict)
+    """Words of covariates, from a table that was read before."""
+
+
+def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
+    """Return the column of the times: as named, the first, or, if it has none, the only one with dates or named so."""
+    import polars
+
+    if columns.time is not None:
+        return columns.time
+    others = {columns.by, *columns.target, *columns.known, *columns.past}
+    names = [name for name in frame.columns if name not in others]
+    first = frame.columns[0]
+    if times.like_dates(frame[first]) and not _constant(frame[first]):
+        return first
+    dated = [name for name in names if times.like_dates(frame[name]) and not _constant(frame[name])]
+    if len(dated) > 1:
+        raise UsageError(f"the columns {listed(dated)} of {where} hold dates; name that of the times with --time")
+    if not dated and (frame[first].dtype == polars.String or first in others):
+        dated = [name for name in names if name.lower() in _TIMES and frame[name].dtype.is_numeric()]
+    return dated[0] if len(dated) == 1 else first
+
+
+def _constant(column: "polars.Series") -> bool:
+    """Whether a column of several rows holds one value, as the time when the file was made."""
+    return len(column) > 1 and column.head(MANY).n_unique() == 1 and column.n_unique() == 1
+
+
+def joined(frame: "polars.DataFrame", name: str | None) -> "polars.DataFrame":
+    """The table with columns that tell series apart together, named as "store,item", joined into one of this name."""
+    import polars
+
+    parts = (name or "").split(",")
+    if name is None or name in frame.columns or not set(parts) <= set(frame.columns):
+        return frame
+    texts = [polars.col(part).cast(polars.String).fill_null("(none)") for part in parts]
+    return frame.with_columns(polars.concat_str(texts, separator=", ").alias(name)).drop(parts)
+
+
+def _counts_rows(column: "polars.Series") -> bool:
+    """Whether a column numbers the rows, as the index that pandas writes, or the keys of a database."""
+    enough = 2 if column.name in ("", "Unnamed: 0", "column 1") else MANY
+    if not column.dtype.is_integer() or column.null_count() or len(column) < enough:
+        return False
+    return bool((np.diff(column.to_numpy().astype(np.int64)) == 1).all())
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
+
+
+def targets(
+    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool | None
+) -> "tuple[polars.DataFrame, list[str], list[str]]":
+    """Return the columns to forecast as numbers, the names of those that hold none, and remarks."""
+    import polars
+
+    others = {columns.time, columns.by, *columns.known, *columns.past}
+    found, wrong, remarks = [], {}, []
+    names = list(dict.fromkeys(columns.target))
+    if not names:
+        names = [name for name in frame.columns if name not in others]
+        counting = [name for name in names if _counts_rows(frame[name])]
+        if len(counting) < len(names):
+            names = [name for name in names if name not in counting]
+            remarks = [f"not forecast, since they count the rows: {listed(counting)}"] if counting else []
+    if len(names) > MOST_CHANNELS:
+        raise UsageError(
+            f"{where} has {len(names):,} columns to forecast, and at most {MOST_CHANNELS} are forecast together; "
+            "choose some with --target, or write the table in long form, with --by"
+        )
+    for name in names:
+        if name in others:
+            raise UsageError(f"column {name!r} of {where} has another part already, and cannot be a --target")
+        numbers = numerals.read(frame[name], decimal_comma)
+        if numbers.values is None or (not columns.target and frame[name].dtype == polars.Boolean):
+            wrong[name] = numbers.wrong or "true and false"
+        else:
+            found.append(numbers.values)
+            remarks += [numbers.remark] if numbers.remark else []
+    if wrong and columns.target:
+        name, text = next(iter(wrong.items()))
+        raise UsageError(f"column {name!r} of {where} cannot be forecast: it holds {text!r}, which is no number")
+    if not found:
+        name, text = next(iter(wrong.items()), ("", ""))
+        held = f": {name!r} holds {text!r}" if wrong else ""
+        asked = f"; --target {name} takes them as 1 and 0" if wrong and frame[name].dtype == polars.Boolean else ""
+        raise UsageError(f"{where} has no column of numbers to forecast{held}{asked}")
+    return polars.DataFrame(found), list(wrong), remarks
+
+
+def not_times(frame: "polars.DataFrame", columns: Columns, where: str) -> None:
+    """Refuse a table that has a column for each time."""
+    import polars
+
+    if columns.target:
+        return
+    others = (columns.time, columns.by, *columns.known, *columns.past)
+    names = [name for name in frame.columns if name not in others]
+    months = [name for name in names if name.lower()[:3] in _MONTHS and name.isalpha()]
+    quarters = [name for name in names if name.upper() in ("Q1", "Q2", "Q3", "Q4")]
+    years = [int(name) for name in names if name.isdecimal() and 1500 <= int(name) <= 2200]
+    dates = [name for name in names if times.like_dates(polars.Series("", [name]))] if len(names) > 2 else []
+    counted = len(years) > 2 and (np.diff(years) == 1).all()
+    counted = counted and len(years) > len(names) // 2
+    if len(dates) > max(2, len(names) // 2) or counted or len(months) == len(_MONTHS) or len(quarters) == 4:
+        shown = dates or (list(map(str, years)) if counted else months or quarters)
+        raise UsageError(
+            f"the columns of {where} are named by times ({listed(shown[:3])}); write the table in long form: a row "
+            "for each time of each series, with --by"
+        )
+
+
+def once(
+    frame: "polars.DataFrame", columns: Columns, moments: times.Moments, ordered: np.ndarray, name: str, where: str
+) -> None:
+    """Refuse a time that occurs twice in a series [ordered]; the error names the columns that would tell the rows apart."""
+    kind = moments.kind
+    ordered = np.sort(ordered) if kind == "word" else ordered
+    twice = ordered[1:] == ordered[:-1]
+    if twice.any():
+        one = Clock(kind, zone=moments.zone).texts(ordered[:-1][twice][:1])[0]
+        way_out = "; keep one row of each time"
+        by, more = _apart(frame, columns)
+        if not columns.by and not more:
+            way_out += ", or name the column that tells series apart with --by" + (f": --by {by}" if by else "")
+        if kind in ("date", "number") and not by:
+            way_out += f"; if the times are in several columns, name all, as --time {more or 'date,hour'}"
+        if kind == "time" and not moments.zone:
+            way_out += "; if clocks were set back there, name their place with --zone, as Europe/Berlin"
+        raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
+
+
+def _apart(frame: "polars.DataFrame", columns: Columns) -> tuple[str, str]:
+    """Return which columns tell rows of one time apart: such as "store,item", or such as "year,month"; or two empty texts."""
+    assert columns.time is not None
+    others = {columns.time, columns.by, *columns.target, *columns.known, *columns.past}
+    free = [name for name in frame.columns if name not in others]
+    numbers = sum(frame[name].dtype.is_numeric() for name in (*free, *columns.target))
+    told = [name for name in free if name.lower() in _PARTS]
+    names = [
+        name for name in free if 1 < frame[name].n_unique() <= frame.height // 2 and not frame[name].dtype.is_float()
+    ]
+    names = sorted(names[:LOOKED_AT], key=lambda name: (name not in told, frame[name].dtype.is_numeric()))
+    given = [columns.time, *([columns.by] if columns.by else [])]
+    for chosen in chain(((name,) for name in names), combinations(names, 2)):
+        taken = sum(frame[name].dtype.is_numeric() for name in chosen)
+        if taken < numbers and not frame.select(*given, *chosen).is_duplicated().any():
+            if set(chosen) <= set(told):
+                return "", ",".join([columns.time, *chosen])
+            return ",".join([*given[1:], *chosen]), ""
+    return "", ""
