@@ -33,6 +33,7 @@ HOUR, DAY = 3_600_000_000, 86_400_000_000
 HOURLY, DAILY, MONTHLY = Clock("time", HOUR), Clock("date", DAY), Clock("date", 1, "months")
 WEEKLY = Clock("date", 7 * DAY)
 NUMBERS = Clock("number", 1)
+MODELS = ["AutoETS", "AutoTheta", "MSTL", "MSTL damped", "MSTL recent"]
 NO_CALENDAR = calendar.Calendar()
 
 
@@ -319,7 +320,7 @@ def test_models_of_statsforecast_are_rivals_where_it_is_installed():
     task = made(waves(120), found=(12,))
     told = []
     models = statistical.rivals(task, 60, False, told.append)
-    assert [each.name for each in models] == ["AutoETS", "AutoTheta", "MSTL"]
+    assert [each.name for each in models] == ["AutoETS", "AutoTheta", "MSTL", "MSTL damped", "MSTL recent"]
     assert told.pop() == "AutoARIMA is left out: with a season it takes long (--rivals slow)"
     for each in models:
         quantiles = each.forecast(np.array([0]), np.array([108]))[0, :, 0]
@@ -355,10 +356,20 @@ def test_a_model_that_is_too_slow_is_not_fitted_to_a_long_series(monkeypatch):
     task = made(waves(60), waves(2900), found=(12,), horizon=6, folds=4)
     told = []
     assert statistical.rivals(task, 0.05, False, told.append) == []
-    assert [line.split()[0] for line in told] == ["AutoETS", "AutoTheta", "MSTL", "AutoARIMA"]
+    assert [line.partition(" is")[0] for line in told] == [*MODELS, "AutoARIMA"]
     assert max(fitted) == statistical.PROBE
-    assert [each.name for each in statistical.rivals(task, 60, False, told.append)] == ["AutoETS", "AutoTheta", "MSTL"]
-    assert max(fitted) == 2900 - 4 * 6
+    assert [each.name for each in statistical.rivals(task, 60, False, told.append)] == MODELS
+    many = made(*[waves(60)] * (backtest.FEW + 1), found=(12,), horizon=6, folds=4)
+    assert [each.name for each in statistical.rivals(many, 60, False, told.append)] == MODELS[:3]
+
+
+def test_a_damped_trend_ends_and_a_recent_one_forgets_what_was_before():
+    pytest.importorskip("statsforecast")
+    task = made(waves(150)[:, 0] + np.arange(150) / 2, horizon=24, folds=1)
+    found = {name: statistical.Statistical(name, task)._one(0, 126)[:, 0] for name in MODELS[2:]}
+    assert found["MSTL damped"][-1, MIDDLE] < found["MSTL"][-1, MIDDLE] - 0.5
+    last = task.table.series[0].values[126 - 4 * 12 - 8 : 126, 0]
+    assert found["MSTL recent"].tolist() == statistical.Statistical("MSTL", task).fitted(last).tolist()
 
 
 def test_arima_is_a_rival_without_a_season():
@@ -488,6 +499,31 @@ def test_rules_forecast_only_where_they_are_far_better_than_the_models():
     for error, chosen in ((0.6, "model"), (0.4, "rule")):
         tested = off_by(places, model=[1.0, 1.0], rule=[error, error])
         assert backtest.averaged(tested, places, ["rule"])[1] == (chosen,)
+
+
+def test_a_doubted_method_must_be_clearly_better():
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=2))
+    for error, chosen in ((0.9, "model"), (0.8, "network")):
+        tested = off_by(places, model=[1.0, 1.0], network=[error, error])
+        assert backtest.averaged(tested, places, doubted=["network"])[1][0] == chosen
+
+
+def test_a_network_of_few_values_is_doubted_and_the_chosen_method_forecasts(monkeypatch):
+    doubts = []
+
+    def averaged(tested, places, rules, doubted):
+        doubts.append(doubted)
+        naive = next(each for each in tested if each.name == "naive")
+        return naive, ("naive",)
+
+    monkeypatch.setattr(backtest, "averaged", averaged)
+    options = pipeline.Options(rivals="simple", plan=training.Plan(steps=2))
+    result = pipeline.run(made(waves(120)).table, options)
+    assert backtest.best(result.tested).name != "naive"
+    assert result.used == "naive"
+    monkeypatch.setattr(pipeline, "MANY", 50)
+    pipeline.run(made(waves(120)).table, options)
+    assert doubts == [(pipeline.GRU,), ()]
 
 
 def test_few_short_series_are_compared_from_more_origins_than_the_folds():

@@ -11,6 +11,7 @@ from .rivals import Method
 
 AVERAGED = 3  # methods at most, whose median is one more
 NEAR = 1.3  # times the error of the best, usually: other methods do not help it
+DOUBT = 1.2  # times the error of a network that has learned from few values: it says less about what comes next
 FAR = 2.0  # times the least error: such a method is out; and a rule this much better than all models takes their place
 FEW = 4  # series that are tested from more origins than those of the folds
 QUARTERS = 4  # origins to a horizon then
@@ -187,7 +188,9 @@ def _coverage(quantiles: np.ndarray, places: Places) -> float:
     return float(((quantiles[..., LOW] <= places.actual) & (places.actual <= quantiles[..., HIGH])).mean())
 
 
-def averaged(tested: Sequence[Tested], places: Places, rules: Sequence[str] = ()) -> tuple[Tested, tuple[str, ...]]:
+def averaged(
+    tested: Sequence[Tested], places: Places, rules: Sequence[str] = (), doubted: Sequence[str] = ()
+) -> tuple[Tested, tuple[str, ...]]:
     """The median, quantile by quantile, of the methods that are about as good as the best, as one more, and their names.
 
     The least error of a few folds is often luck, and the median of methods that are about as good is rarely worse than they
@@ -201,8 +204,10 @@ def averaged(tested: Sequence[Tested], places: Places, rules: Sequence[str] = ()
         tested: the methods.
         places: of the folds.
         rules: names of methods that models have as special cases: they forecast only where they are `FAR` better than these.
+        doubted: names of methods whose errors count `DOUBT` times.
     """
     usual = _usual(tested)
+    usual |= {name: usual[name] + np.log(DOUBT) for name in doubted}
     models = [each for each in tested if each.name not in rules]
     if models and min(usual[each.name] for each in models) <= min(usual.values()) + np.log(FAR):
         tested = models

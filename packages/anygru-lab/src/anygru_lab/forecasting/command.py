@@ -51,23 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="column of the times, or several, as date,hour (default: the first, or the only one with dates)",
     )
-    table.add_argument(
-        "--time-format",
-        metavar="FORMAT",
-        help="of the times, as %%d.%%m.%%Y, or excel for its days (default: found by trying)",
-    )
-    table.add_argument(
-        "--day-first", action=argparse.BooleanOptionalAction, help="how to read 01/02/2024, where nothing else decides"
-    )
-    table.add_argument(
-        "--zone", metavar="PLACE", help="of times without one, as Europe/Berlin (default: their clocks are never set)"
-    )
-    table.add_argument(
-        "--decimal-comma",
-        action=argparse.BooleanOptionalAction,
-        help="how to read 1.110 and 1,110, where no other number of the column decides",
-    )
-    table.add_argument("--encoding", metavar="NAME", help="of CSV, as cp1251 (default: found from its bytes)")
+    _texts(table)
     table.add_argument(
         "--by",
         "--group",
@@ -103,6 +87,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _training(parser.add_argument_group("the training"))
     parser.add_argument("--out", metavar="DIR", help=f"folder of the results (default: {FOLDER}, or that of --model)")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def _texts(table: "argparse._ArgumentGroup") -> None:
+    table.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help="of the times, as %%d.%%m.%%Y, or excel for its days (default: found by trying)",
+    )
+    table.add_argument(
+        "--day-first", action=argparse.BooleanOptionalAction, help="how to read 01/02/2024, where nothing else decides"
+    )
+    table.add_argument(
+        "--zone", metavar="PLACE", help="of times without one, as Europe/Berlin (default: their clocks are never set)"
+    )
+    table.add_argument(
+        "--decimal-comma",
+        action=argparse.BooleanOptionalAction,
+        help="how to read 1.110 and 1,110, where no other number of the column decides",
+    )
+    table.add_argument("--encoding", metavar="NAME", help="of CSV, as cp1251 (default: found from its bytes)")
 
 
 def _methods(group: "argparse._ArgumentGroup") -> None:

@@ -21,6 +21,7 @@ from .training import Notice, Plan
 GRU = "GRU"
 USES = ("average", "best", "gru")
 RIVALS = ("auto", "slow", "simple")
+MANY = 1000  # steps of all series together, from which a network learns as surely as a model of few parameters
 BETWEEN = 1000  # forecasts of the GRU that calibrate its bands, beside those of the folds
 
 
@@ -151,10 +152,11 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     notes += _failures(rivals, tell)
     modelled = any(isinstance(each, statistical.Statistical) for each in rivals)
     rules = [each.name for each in rivals if isinstance(each, Rule)] if modelled else []
-    average, names = backtest.averaged(tested, places, rules)
-    first = backtest.best(tested).name
+    doubted = (GRU,) if sum(ends) < MANY else ()
+    average, names = backtest.averaged(tested, places, rules, doubted)
+    best = backtest.best(tested).name
     tested += [average] if len(names) > 1 else []
-    used = {"best": first, "average": AVERAGE if len(names) > 1 else first, "gru": GRU}[options.use]
+    used = {"best": best, "average": AVERAGE if len(names) > 1 else names[0], "gru": GRU}[options.use]
     factors = {each.name: each.factor for each in tested}
     model = Model(
         network, calendar, problem.seasons, logs, names if used == AVERAGE else (used,), factors, trained.steps
@@ -239,7 +241,7 @@ def _method(name: str, model: Model, problem: Problem, store: Store) -> Method:
         return Gru(model.network, store)
     if name == Linear.name:
         return Linear(problem, store, [len(each) for each in problem.table.series])
-    if name in statistical.MODELS + statistical.SLOW_MODELS:
+    if name in statistical.MODELS + statistical.OF_FEW + statistical.SLOW_MODELS:
         return statistical.Statistical(name, problem)
     return next(
         each for each in simple(problem, [s for s, _ in seasons.candidates(problem.table.clock)]) if each.name == name

@@ -18,6 +18,9 @@ WARM = 30  # steps of a fit that is not timed: the first one loads code
 PROBE = 200  # steps of the first that is; one of thousands may take minutes
 LEVELS = (90, 80, 60, 40, 20)  # of the bands between quantiles that are as far from the median
 MODELS = ("AutoETS", "AutoTheta", "MSTL")
+OF_FEW = ("MSTL damped", "MSTL recent")  # of few series with a season: a trend that ends, and one that has begun anew
+RECENT = 0.4  # of the values, that the second one reads,
+LEAST_RECENT = 4  # and as many seasons at least
 SLOW_MODELS = ("AutoARIMA",)  # where there is a season: one fit takes seconds
 
 
@@ -38,7 +41,10 @@ class Statistical:
         return np.stack([self._one(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
 
     def _one(self, number: int, origin: int) -> np.ndarray:
-        values = self.problem.table.series[number].values[max(0, origin - MOST_STEPS) : origin]
+        read = min(origin, MOST_STEPS)
+        if self.name == "MSTL recent":
+            read = min(read, max(LEAST_RECENT * max(self.problem.seasons) + backtest.SEEN, int(RECENT * read)))
+        values = self.problem.table.series[number].values[origin - read : origin]
         return np.stack([self.fitted(values[:, c]) for c in range(values.shape[1])], axis=1)
 
     def fitted(self, values: np.ndarray) -> np.ndarray:
@@ -64,9 +70,10 @@ class Statistical:
         models: Any = importlib.import_module("statsforecast.models")
 
         seasons = [each for each in self.problem.seasons if 2 * each < steps]
-        if self.name == "MSTL":
+        if self.name.startswith("MSTL"):
             # Without a season that fits, its model of the trend alone is left; MSTL refuses a season of 1.
-            return models.MSTL(season_length=seasons) if seasons else models.AutoETS(model="ZZN")
+            trend = models.AutoETS(model="ZZN", damped=True if self.name == "MSTL damped" else None)
+            return models.MSTL(season_length=seasons, trend_forecaster=trend) if seasons else trend
         seasons = seasons or [1]
         return getattr(models, self.name)(season_length=seasons[0])
 
@@ -84,8 +91,9 @@ def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], N
         return []
     importlib.import_module("statsforecast.models")  # takes seconds, which are none of the first model's
     found = []
-    for name in MODELS + SLOW_MODELS:
-        if name == "MSTL" and not problem.seasons:
+    few = OF_FEW if len(problem.tested) <= backtest.FEW else ()
+    for name in MODELS + few + SLOW_MODELS:
+        if name.startswith("MSTL") and not problem.seasons:
             continue
         if name in SLOW_MODELS and problem.seasons and not slow:
             tell(f"{name} is left out: with a season it takes long (--rivals slow)")
