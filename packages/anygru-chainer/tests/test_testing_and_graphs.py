@@ -87,3 +87,18 @@ def test_a_function_among_the_parameters_is_no_method():
 
     (variant,) = Case._variants
     assert variant().double(3) == 6
+
+
+@pytest.mark.parametrize(
+    ("requirement", "runs"), [("chainer>=5.0.0", True), ("chainer>=8", False), ("numpy>=1.10", True), ("none", False)]
+)
+def test_a_test_that_requires_a_release_of_chainer_has_it(requirement, runs):
+    @testing.with_requires(requirement)
+    def test():
+        return True
+
+    if runs:
+        assert test()
+    else:
+        with pytest.raises(unittest.SkipTest, match=f"requires: {requirement}"):
+            test()

@@ -150,3 +150,18 @@ def test_a_training_step_is_not_looked_through_for_transforms(kind: type[torch.n
         sys.setprofile(None)
     assert "forward" in seen
     assert "unwrap_dead_wrappers" not in seen
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_gradients_are_those_of_torch(is_there, monkeypatch):
+    if not is_there:
+        monkeypatch.setattr(torch_private, "_run_backward", None)
+    x, unused = (torch.randn(3, requires_grad=True) for _ in range(2))
+    y, grad = x.exp(), torch.randn(3, requires_grad=True)
+    found = torch_private.gradients([y], [x, unused], [grad], True, True)
+    expected = torch.autograd.grad([y], [x, unused], [grad], create_graph=True, allow_unused=True)
+    torch.testing.assert_close(found[0], expected[0])
+    assert found[1] is expected[1] is None
+    torch.testing.assert_close(torch_private.gradients([found[0]], [x, grad], [torch.ones(3)]), (y * grad, y))
+    with pytest.raises(RuntimeError, match="shape"):
+        torch_private.gradients([x.exp()], [x], [torch.ones(2)])

@@ -231,14 +231,15 @@ def check_grad_type(function: Any, variable: Any, gradient: Any) -> None:
     """Raise TypeError or ValueError unless `gradient` is an array of the kind, dtype and shape of `variable`."""
     if variable.dtype is None or variable.shape is None:
         return
+    if isinstance(gradient, ARRAYS) and gradient.dtype == variable.dtype and gradient.shape == variable.shape:
+        return
     where = f"Function `{type(function).__name__}` ({function.label}) has a bug.\n" if function is not None else ""
     if not isinstance(gradient, ARRAYS):
         expected = " or ".join(str(kind) for kind in ARRAYS)
         raise TypeError(f"{where}Type of grad is invalid:\nExpected: {expected}\nActual: {type(gradient)}")
     if gradient.dtype != variable.dtype:
         raise TypeError(f"{where}Dtype of data and grad mismatch\ngrad: {gradient.dtype} != data: {variable.dtype}")
-    if gradient.shape != variable.shape:
-        raise ValueError(f"{where}Shape of data and grad mismatch\ngrad: {gradient.shape} != data: {variable.shape}")
+    raise ValueError(f"{where}Shape of data and grad mismatch\ngrad: {gradient.shape} != data: {variable.shape}")
 
 
 def between(outputs: Any, inputs: Any) -> set[Any]:

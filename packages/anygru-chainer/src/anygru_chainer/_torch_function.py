@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
+from anygru.extend import gradients
+
 from ._tensors import as_array, as_tensor
 from .configuration import config
 from .function_node import FunctionNode
@@ -84,13 +86,12 @@ class TorchFunction(FunctionNode):
             if config.enable_backprop:
                 found = self._differentiable_backward(indexes, outputs, gys)
             else:
-                grads = torch.autograd.grad(
+                grads = gradients(
                     [self._results[i] for i in outputs],
                     [self._leaves[i] for i in indexes],
                     [as_tensor(gy.array) for gy in gys],
                     # Chainer's graphs can be walked backwards any number of times (7.8.1, seen).
                     retain_graph=True,
-                    allow_unused=True,
                 )
                 found = {
                     i: Variable(as_array(g), requires_grad=False)
@@ -141,13 +142,8 @@ class Gradient(TorchFunction):
             ys = self._function.compute(*xs)
             ys = (ys,) if isinstance(ys, Tensor) else ys
             targets = [xs[i] for i in self._indexes]
-            grads = torch.autograd.grad(
-                [ys[i] for i in self._outputs],
-                targets,
-                list(inputs[n_inputs:]),
-                create_graph=recorded,
-                allow_unused=True,
-            )
+            outputs = [ys[i] for i in self._outputs]
+            grads = gradients(outputs, targets, inputs[n_inputs:], recorded, recorded)
         self.used = tuple([g is not None for g in grads])
         return tuple([torch.zeros_like(x) if g is None else g for x, g in zip(targets, grads, strict=True)])
 

@@ -11,7 +11,7 @@ from typing import Any
 from . import backend
 from ._backprop import backprop_to_all, check_grad_type
 from ._tensors import ARRAYS
-from ._variable_node import VariableNode
+from ._variable_node import NodeWhenAsked, VariableNode
 from ._variable_text import debug_text, text
 from .backends import cuda
 from .configuration import using_config
@@ -41,6 +41,7 @@ class Variable:
 
     # Above NumPy's arrays, so that `array + variable` asks the Variable.
     __array_priority__ = 200
+    _node: VariableNode = NodeWhenAsked()  # type: ignore[assignment]
     _partial_sum: Any = None
     """The tensor of a gradient that only the present backward pass has seen, so that it may be added to."""
     # As in Chainer 7.8.1 (`variable.py`, read): `==` of Variables is an error, and so they are no keys.
@@ -91,7 +92,8 @@ class Variable:
         self._grad = grad
         self._grad_var: Variable | None = None
         self._loss_scale: float | None = None
-        self._node = VariableNode(self, name)
+        if name is not None:
+            self._node = VariableNode(self, name)
 
     def __copy__(self) -> "Variable":
         return self._copy_to(Variable())

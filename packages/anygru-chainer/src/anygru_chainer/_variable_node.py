@@ -133,3 +133,11 @@ class VariableNode:
         self.shape = None if array is None else array.shape
         if self._data is not None:
             self._data = array
+
+
+class NodeWhenAsked:
+    """The attribute `_node` of a Variable until somebody asks for it: most gradients stay without."""
+
+    def __get__(self, variable: "Variable", owner: object = None) -> VariableNode:
+        node = variable._node = VariableNode(variable, None)
+        return node

@@ -25,6 +25,7 @@ from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
 from .facts import gates
+from .facts.torch_private import gradients
 from .facts.weights import Weights
 from .onnx.operators import onnxscript_operators
 from .parallel import global_tensor, peers
@@ -58,6 +59,7 @@ __all__ = [
     "fans",
     "gates",
     "global_tensor",
+    "gradients",
     "hdf5_files",
     "is_release",
     "mxnet_files",

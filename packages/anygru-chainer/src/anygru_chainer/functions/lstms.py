@@ -73,7 +73,7 @@ class LSTM(Step):
     def at_once(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         c, sums = inputs[0], entering(self.sums(inputs))
         plain = c.is_cpu and c.is_contiguous() and sums.is_contiguous() and c.dtype in (torch.float32, torch.float64)
-        if native is None or not plain or sums.ndim != 2 or len(sums) != len(c):
+        if native is None or not plain or sums.ndim != 2 or sums.numel() != 4 * c.numel():
             return _units(c, sums), ()
         cells, h = torch.empty_like(c), torch.empty_like(c)
         native.lstm(c.itemsize, c.numel(), *map(_place, (c, sums, cells, h)))

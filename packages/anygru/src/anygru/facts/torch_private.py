@@ -7,7 +7,7 @@ is the careful one, so that the call takes the general path: a missing name cost
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial, reduce
 from typing import Any, cast
@@ -89,6 +89,28 @@ def plain_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     That part looks at every argument in Python, which takes as long as the rest of the call.
     """
     found: Callable[..., Any] = getattr(super(torch.autograd.Function, function), "apply", function.apply)
+    return found
+
+
+_run_backward: Any = _find("autograd.Variable._execution_engine.run_backward", None)
+
+
+def gradients(
+    outputs: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    grads: Sequence[torch.Tensor],
+    retain_graph: bool = False,
+    create_graph: bool = False,
+) -> tuple[torch.Tensor | None, ...]:
+    """`torch.autograd.grad` of plain tensors: None for an input that no output depends on.
+
+    torch's own looks for sizes that are symbols, and for that imports sympy at its first call: a second of each process.
+    """
+    if _run_backward is None:
+        return torch.autograd.grad(outputs, inputs, grads, retain_graph, create_graph, allow_unused=True)
+    found: tuple[torch.Tensor | None, ...] = _run_backward(
+        tuple(outputs), tuple(grads), retain_graph, create_graph, tuple(inputs), True, accumulate_grad=False
+    )
     return found
 
 
