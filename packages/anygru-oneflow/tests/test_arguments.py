@@ -56,6 +56,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
     "logspace": (lambda: flow.logspace(0, 2, 3, 2.0, flow.float64), flow.float64, [1.0, 2.0, 4.0]),
     "bincount of bools": (lambda: flow.bincount(B), flow.int64, [1, 1]),
     "sort descending=1": (lambda: X.sort(1, descending=1)[0], flow.float32, [[2.0, 1.0, 0.0], [5.0, 4.0, 3.0]]),
+    "sum of several": (lambda: flow.add(X, X, X)[0], flow.float32, [0.0, 3.0, 6.0]),
     "sum of a list": (lambda: flow.add([X, X, X]), flow.float32, [[0.0, 3.0, 6.0], [9.0, 12.0, 15.0]]),
     "prod of no dimensions": (lambda: (X + 1).prod(()), flow.float32, 720.0),
     "one of the two": (

@@ -424,6 +424,7 @@ def test_what_shows_of_optimizers() -> None:
     weight = flow.nn.Parameter(flow.ones(1))
     sgd = flow.optim.SGD([{"params": [weight], "momentum": 0.5}], lr=0.1)
     assert str(sgd).startswith("<")
+    assert sgd._default_options["lr"] == 0.1  # schedules of Oneflow-Inc/models read it
     assert list(sgd.param_groups[0].options)[:2] == ["lr", "momentum"]
     assert str(sgd.param_groups[0]).endswith("'params': [tensor([1.], dtype=oneflow.float32, requires_grad=True)]}")
     with pytest.raises(AssertionError, match="rho"):

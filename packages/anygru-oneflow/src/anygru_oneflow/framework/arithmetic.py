@@ -67,10 +67,10 @@ def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def add(input: Any, other: Any = None, *, alpha: Any = 1) -> Any:
-    """`input + alpha * other`, or the sum of a list; a bool of Python beside a tensor of bools counts as 0 or 1."""
-    if other is None and isinstance(input, (tuple, list)):
-        return reduce(add, input)
+def add(input: Any, other: Any = None, *more: Any, alpha: Any = 1) -> Any:
+    """`input + alpha * other`, or the sum of several; a bool of Python beside a tensor of bools counts as 0 or 1."""
+    if more or (other is None and isinstance(input, (tuple, list))):
+        return reduce(add, (input, other, *more) if more else input)
     # In 0.9.0 True + True of a tensor and Python is 2, an int64; of two tensors it is true (recorded).
     if isinstance(other, bool) and _is_bool(input):
         other = int(other)

@@ -5,8 +5,12 @@ from typing import Any
 
 import torch
 
+from .dressing import torch_dtype
+
 # torch's names without "Backward" and a number, and OneFlow's without "_backward".
 _NAMES = {
+    "_FromTorchTensor": "local_to_global",
+    "_ToTorchTensor": "global_to_local",
     "_Power": "pow",
     "Add": "add_n",
     "Addcdiv": "add_n",
@@ -57,6 +61,7 @@ _NAMES = {
     "Permute": "view::transpose",
     "PreluKernel": "prelu",
     "Prod": "reduce_prod",
+    "Redistribute": "global_to_global",
     "Repeat": "reshape",
     "Rsub": "scalar_add",
     "ScatterAdd": "dim_scatter_add",
@@ -110,7 +115,7 @@ def _name(node: Any, tensor: Any) -> str:
     if isinstance(node, torch.autograd.function.BackwardCFunction) and kind not in _NAMES and not kind.startswith("_"):
         return kind  # the class of a program
     if kind in ("Mul", "Div"):
-        return ("scalar_" if _by_number(node) else "broadcast_") + kind.lower()
+        return ("scalar_" if _by_number(node, tensor) else "broadcast_") + kind.lower()
     if kind in ("Add", "Sub") and None in [before for before, _ in node.next_functions]:
         return "scalar_add"
     if kind == "Add" and any(_shape(*step) != tensor.shape for step in node.next_functions):
@@ -133,9 +138,9 @@ def _kind(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name()) if node is not None else ""
 
 
-def _shape(node: Any, number: int) -> torch.Size:
+def _shape(node: Any, number: int) -> tuple[int, ...]:
     """That of one of a step's results."""
-    return node._input_metadata[number].shape
+    return tuple(node._input_metadata[number].shape)
 
 
 def _spelled(kind: str) -> str:
@@ -144,6 +149,11 @@ def _spelled(kind: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
 
 
-def _by_number(node: Any) -> bool:
+def _by_number(node: Any, result: Any) -> bool:
+    """Whether one of the two was a number of Python, which torch keeps as one or as a float64 tensor of no dimensions."""
     saved = [getattr(node, name, None) for name in ("_saved_self", "_saved_other")]
-    return any(type(value) in (int, float) or (isinstance(value, torch.Tensor) and value.dim() == 0) for value in saved)
+    return any(
+        type(value) in (int, float)
+        or (isinstance(value, torch.Tensor) and value.dim() == 0 < result.dim() and torch_dtype(value) is torch.float64)
+        for value in saved
+    )

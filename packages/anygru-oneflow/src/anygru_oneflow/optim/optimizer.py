@@ -118,6 +118,10 @@ class Optimizer(torch.optim.Optimizer):
     __repr__ = object.__repr__
 
     @property
+    def _default_options(self) -> dict[str, Any]:  # which schedules of programs read
+        return self.defaults
+
+    @property
     def _state(self) -> _States:
         if self.AT_ONCE:
             self._begin_states()
