@@ -140,3 +140,23 @@ def test_groups_scale_their_rate() -> None:
     scaled = losses(Training(module, flow.optim.SGD([group], lr=0.2)))
     other = model()
     assert scaled == losses(Training(other, flow.optim.SGD(other.parameters(), lr=0.1)))
+
+
+def test_functions_as_graphs_and_inputs_before_the_first_call() -> None:
+    @flow.nn.Graph.trace
+    def double(x: flow.Tensor) -> flow.Tensor:
+        return x * 2
+
+    assert (double(flow.ones(2)).tolist(), double.name) == ([2, 2], "double_graph_0")
+    with pytest.raises(AssertionError, match="must be a function"):
+        flow.nn.Graph.trace(flow.nn.Linear(1, 1))
+
+    class Same(flow.nn.Graph):
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return x + 1
+
+    graph = Same()
+    graph._compile(flow.ones(2))
+    assert graph.is_compiled
+    with pytest.raises(RuntimeError, match="static inputs"):
+        graph(flow.ones(3))

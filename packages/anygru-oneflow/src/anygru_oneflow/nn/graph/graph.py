@@ -1,7 +1,8 @@
 """`oneflow.nn.Graph`: a model and its training step as one callable, run eagerly."""
 
+import inspect
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,6 +54,19 @@ class Graph:
             assert lr_sch.optimizer is optim, "lr_scheduler's optimizer must be the same optimizer in add_optimizer."
         self._optimizers.append((optim, lr_sch))
         self.config.training = True
+
+    @staticmethod
+    def trace(func: Callable[..., Any]) -> "Graph":
+        """A graph of a function of tensors, by a decorator."""
+        assert inspect.isfunction(func), (
+            f"nn.Graph.trace only support function currently, so {func} must be a function."
+        )
+        kind = type(f"{func.__name__}_graph", (Graph,), {"build": lambda self, *args, **kwargs: func(*args, **kwargs)})
+        return kind()
+
+    def _compile(self, *args: Any, **kwargs: Any) -> None:
+        """Take note of the inputs, which may not change from now on, as programs do to compile before the first step."""
+        self._check(args, kwargs)
 
     def set_grad_scaler(self, grad_scaler: object = None) -> None:
         """Accepted: the loss is scaled up and the gradients down again, by powers of two."""
