@@ -1,5 +1,6 @@
 """`chainer.testing` and `chainer.computational_graph`."""
 
+import io
 import sys
 import unittest
 
@@ -102,3 +103,17 @@ def test_a_test_that_requires_a_release_of_chainer_has_it(requirement, runs):
     else:
         with pytest.raises(unittest.SkipTest, match=f"requires: {requirement}"):
             test()
+
+
+def test_a_print_hook_shows_the_gradient_of_a_number():
+    shown = io.StringIO()
+    x = chainer.Variable(np.ones(2, "f"))
+    with chainer.function_hooks.PrintHook(file=shown):
+        F.sum(x).backward()
+    lines = shown.getvalue().splitlines()
+    assert lines[0] == lines[9] == "function\tSum"
+    # Chainer 7.8.1 prints the gradient of a Variable of zeros, too (read).
+    assert lines[lines.index("output gradient") + 6 :] == [
+        "- statistics: mean=0.00000000, std=0.00000000",
+        "- grad: mean=1.00000000, std=0.00000000",
+    ]

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from .. import backend
 from ..function_hook import FunctionHook
 from ..types import NdArray
 from ..variable import Variable
@@ -39,5 +40,6 @@ class PrintHook(FunctionHook):
         self.forward_preprocess(function, in_data)
         self._print("output gradient")
         for gradient in out_grad:
-            shown = Variable() if gradient is None else Variable(gradient * 0, grad=gradient)
+            zeros = None if gradient is None else backend.get_array_module(gradient).zeros_like(gradient)
+            shown = Variable(zeros, grad=gradient)
             self._print(shown.debug_print())
