@@ -3,6 +3,7 @@
 import itertools
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from anygru_lab.forecasting import (
     store,
     table,
     training,
+    verdict,
 )
 from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.problem import HIGH, LOW, MIDDLE, QUANTILES
@@ -356,11 +358,11 @@ def test_a_model_that_is_too_slow_is_not_fitted_to_a_long_series(monkeypatch):
     task = made(waves(60), waves(2900), found=(12,), horizon=6, folds=4)
     told = []
     assert statistical.rivals(task, 0.05, False, told.append) == []
-    assert [line.partition(" is")[0] for line in told] == [*MODELS, "AutoARIMA"]
+    assert [line.partition(" is")[0] for line in told] == [*MODELS[:3], "AutoARIMA"]
     assert max(fitted) == statistical.PROBE
-    assert [each.name for each in statistical.rivals(task, 60, False, told.append)] == MODELS
-    many = made(*[waves(60)] * (backtest.FEW + 1), found=(12,), horizon=6, folds=4)
-    assert [each.name for each in statistical.rivals(many, 60, False, told.append)] == MODELS[:3]
+    assert [each.name for each in statistical.rivals(task, 60, False, told.append)] == MODELS[:3]
+    short = made(waves(60), waves(problem.MANY // 2), found=(12,), horizon=6, folds=4)
+    assert [each.name for each in statistical.rivals(short, 60, False, told.append)] == MODELS
 
 
 def test_a_damped_trend_ends_and_a_recent_one_forgets_what_was_before():
@@ -521,9 +523,23 @@ def test_a_network_of_few_values_is_doubted_and_the_chosen_method_forecasts(monk
     result = pipeline.run(made(waves(120)).table, options)
     assert backtest.best(result.tested).name != "naive"
     assert result.used == "naive"
-    monkeypatch.setattr(pipeline, "MANY", 50)
+    monkeypatch.setattr(problem, "MANY", 50)
     pipeline.run(made(waves(120)).table, options)
     assert doubts == [(pipeline.GRU,), ()]
+
+
+@pytest.mark.parametrize(
+    ("gru", "words"),
+    [(1.5, "is 50% larger"), (3.0, "is 3.0 times as large"), (500.0, "is far larger")],
+)
+def test_the_verdict_says_how_much_larger_the_error_is(gru, words):
+    places = backtest.Places.of(made(waves(200), horizon=6, folds=2))
+    tested = [replace(each, name=each.name.replace("network", pipeline.GRU))
+              for each in off_by(places, model=[1.0, 1.0], network=[gru, gru])]  # fmt: skip
+    found = SimpleNamespace(tested=tested, used="model", model=SimpleNamespace(chosen=("model",)))
+    assert verdict.verdict(found).endswith(f"model is, and the GRU's error {words}; the forecast is by: model")
+    tested[0] = replace(tested[0], scores=replace(tested[0].scores, error=0.0))
+    assert "the GRU's error is far larger" in verdict.verdict(found)
 
 
 def test_few_short_series_are_compared_from_more_origins_than_the_folds():

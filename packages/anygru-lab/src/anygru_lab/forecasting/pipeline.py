@@ -21,7 +21,6 @@ from .training import Notice, Plan
 GRU = "GRU"
 USES = ("average", "best", "gru")
 RIVALS = ("auto", "slow", "simple")
-MANY = 1000  # steps of all series together, from which a network learns as surely as a model of few parameters
 BETWEEN = 1000  # forecasts of the GRU that calibrate its bands, beside those of the folds
 
 
@@ -152,7 +151,7 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     notes += _failures(rivals, tell)
     modelled = any(isinstance(each, statistical.Statistical) for each in rivals)
     rules = [each.name for each in rivals if isinstance(each, Rule)] if modelled else []
-    doubted = (GRU,) if sum(ends) < MANY else ()
+    doubted = (GRU,) if problem.short else ()
     average, names = backtest.averaged(tested, places, rules, doubted)
     best = backtest.best(tested).name
     tested += [average] if len(names) > 1 else []

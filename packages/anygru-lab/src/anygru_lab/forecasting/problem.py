@@ -15,6 +15,7 @@ MIDDLE = QUANTILES.index(0.5)
 LOW, HIGH = QUANTILES.index(0.1), QUANTILES.index(0.9)
 FOLDS = 8  # of the back-test, if they are at most a quarter of the series
 USUAL = 12  # steps ahead where there is no season
+MANY = 1000  # steps of all series together, from which a network learns as surely as a model of few parameters
 MOST_TESTED = 1000  # series of the back-test
 ZEROS = 0.02  # of the values, that show that 0 is the least there can be
 AHEAD = 48  # steps ahead at most, unless more are asked for
@@ -67,6 +68,11 @@ class Problem:
         """Return how many steps of a series all models may learn from before the back-test."""
         length = len(self.table.series[number])
         return length - self.folds * self.horizon if length >= self.least else length
+
+    @property
+    def short(self) -> bool:
+        """Whether there are few steps to learn from before the back-test, in all series together."""
+        return sum(map(self.first_origin, range(len(self.table.series)))) < MANY
 
     def origins(self, number: int) -> list[int]:
         """Return the beginnings of the folds of a tested series."""

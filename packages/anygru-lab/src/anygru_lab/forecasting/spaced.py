@@ -12,7 +12,7 @@ from anygru.extend import UsageError
 
 SAMPLE = 1 << 16  # bytes that show how fields are parted
 MANY = 200  # lines that show how many there are
-MOST_BYTES = 200 << 20
+MOST_BYTES = 100 << 20
 RULE = re.compile(r"[-=+:| ]*[-=][-=+:| ]*")  # a line under the names
 _MARKS = re.compile(r"[;\t|]|,(?!\d)|(?<!\d),")  # of other tables; a comma between digits may be the decimal mark
 _ONE, _TWO = re.compile(" +"), re.compile(" {2,}")
@@ -56,20 +56,24 @@ def _lines(text: str) -> list[str]:
 
 def _whole(lines: Sequence[str]) -> list[list[str]] | None:
     """Rows of as many fields as most lines have, from the names on; None if a line has others."""
-    short: list[list[str]] | None = None
-    for part in (_ONE, _TWO):
-        rows = [part.split(line.strip()) for line in lines]
-        number = Counter(len(row) for row in rows[-MANY:]).most_common(1)[0][0]
-        begin = next(n for n, row in enumerate(rows) if len(row) == number)
-        if number < 2 or any(len(row) != number for row in rows[begin:]):
-            continue
-        if not any(map(_VALUE.match, rows[begin])):
-            return rows[begin:]
-        if part is _ONE and begin and len(rows[begin - 1]) == number - 1:
-            short = _named(rows[begin - 1], rows[begin:])
-        elif part is _ONE and not begin:
-            return rows  # without names, which is said where they are read
-    return short
+    for part, lacking in ((_ONE, 0), (_TWO, 0), (_ONE, 1)):
+        if _rows(lines[:MANY], part, lacking) and (found := _rows(lines, part, lacking)):
+            return found
+    return None
+
+
+def _rows(lines: Sequence[str], part: re.Pattern[str], lacking: int) -> list[list[str]] | None:
+    """Rows of fields parted so; `lacking` names are fewer than the fields, or, in the first line, all."""
+    rows = [part.split(line.strip()) for line in lines]
+    number = Counter(len(row) for row in rows[-MANY:]).most_common(1)[0][0]
+    begin = next(n for n, row in enumerate(rows) if len(row) == number)
+    if number < 2 or any(len(row) != number for row in rows[begin:]):
+        return None
+    if not lacking:
+        return None if any(map(_VALUE.match, rows[begin])) else rows[begin:]
+    if not begin:
+        return rows  # without names, which is said where they are read
+    return _named(rows[begin - 1], rows[begin:]) if len(rows[begin - 1]) == number - 1 else None
 
 
 def _named(names: list[str], rows: list[list[str]]) -> list[list[str]] | None:

@@ -18,7 +18,7 @@ WARM = 30  # steps of a fit that is not timed: the first one loads code
 PROBE = 200  # steps of the first that is; one of thousands may take minutes
 LEVELS = (90, 80, 60, 40, 20)  # of the bands between quantiles that are as far from the median
 MODELS = ("AutoETS", "AutoTheta", "MSTL")
-OF_FEW = ("MSTL damped", "MSTL recent")  # of few series with a season: a trend that ends, and one that has begun anew
+OF_FEW = ("MSTL damped", "MSTL recent")  # where few steps show a season: a trend that ends, and one that has begun anew
 RECENT = 0.4  # of the values, that the second one reads,
 LEAST_RECENT = 4  # and as many seasons at least
 SLOW_MODELS = ("AutoARIMA",)  # where there is a season: one fit takes seconds
@@ -91,7 +91,7 @@ def rivals(problem: Problem, seconds: float, slow: bool, tell: Callable[[str], N
         return []
     importlib.import_module("statsforecast.models")  # takes seconds, which are none of the first model's
     found = []
-    few = OF_FEW if len(problem.tested) <= backtest.FEW else ()
+    few = OF_FEW if problem.short else ()
     for name in MODELS + few + SLOW_MODELS:
         if name.startswith("MSTL") and not problem.seasons:
             continue

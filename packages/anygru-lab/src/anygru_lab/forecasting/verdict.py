@@ -1,5 +1,7 @@
 """The scores of a back-test in words: a table, and which method is best."""
 
+import numpy as np
+
 from .backtest import AVERAGE
 from .generated import Process
 from .pipeline import GRU, Result
@@ -27,7 +29,14 @@ def verdict(result: Result) -> str:
     elif first.name == GRU:
         said = "the GRU is the best single method here"
     else:
-        more = gru.scores.error / first.scores.error - 1 if first.scores.error else float("inf")
-        said = f"the GRU is not the best here: {first.name} is, and the GRU's error is {more:.0%} larger"
+        more = gru.scores.error / first.scores.error - 1 if first.scores.error else np.inf
+        much = (
+            f"is {more:.0%} larger"
+            if more < 1
+            else f"is {more + 1:.1f} times as large"
+            if more < 100
+            else "is far larger"
+        )
+        said = f"the GRU is not the best here: {first.name} is, and the GRU's error {much}"
     parts = f" of {', '.join(result.model.chosen)}" if len(result.model.chosen) > 1 else ""
     return f"{said}; the forecast is by: {result.used}{parts}"
