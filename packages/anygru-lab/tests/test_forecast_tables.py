@@ -332,6 +332,12 @@ def test_columns_that_tell_rows_apart_are_named(tmp_path):
     with pytest.raises(UsageError, match=r"if the times are in several columns, name all, as --time YR,MON$"):
         read(months)
     assert read(months, time="YR,MON").clock.name() == "1 month"
+    floats = write(
+        tmp_path / "f.csv", [(f"{2000 + n // 4}.0", f"{n % 4 + 1}.0", n / 3) for n in range(20)], "year,quarter,x"
+    )
+    with pytest.raises(UsageError, match=r"name all, as --time year,quarter$"):
+        read(floats)
+    assert read(floats, time="year,quarter").clock.name() == "3 months"
 
 
 def test_weeks_and_quarters_in_a_column_of_their_own_are_no_months(tmp_path):
@@ -346,6 +352,8 @@ def test_the_times_are_in_the_column_named_so_where_the_first_holds_words(tmp_pa
     assert (found.columns.time, found.channels) == ("Year", ("life",))
     made = write(tmp_path / "m.csv", [("2024-05-05", f"2024-01-{n + 1:02}", n % 5) for n in range(20)], "updated,day,x")
     assert read(made).columns.time == "day"
+    last = write(tmp_path / "l.csv", [(n * n % 11 + 0.5, n % 7, 1947 + n) for n in range(16)], "employed,army,YEAR")
+    assert read(last).columns.time == "YEAR"
 
 
 # Numbers

@@ -62,7 +62,6 @@ class Columns:
 
 def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
     """Return the column of the times: as named, the first, or, if it has none, the only one with dates or named so."""
-    import polars
 
     if columns.time is not None:
         return columns.time
@@ -74,8 +73,9 @@ def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
     dated = [name for name in names if times.like_dates(frame[name]) and not _constant(frame[name])]
     if len(dated) > 1:
         raise UsageError(f"the columns {listed(dated)} of {where} hold dates; name that of the times with --time")
-    if not dated and (frame[first].dtype == polars.String or first in others):
-        dated = [name for name in names if name.lower() in _TIMES and frame[name].dtype.is_numeric()]
+    goes_on = times.whole(frame[first]) and (columns.by is not None or frame[first].is_sorted())
+    if not dated and (first in others or not goes_on):
+        dated = [name for name in names if name.lower() in _TIMES and times.whole(frame[name])]
     return dated[0] if len(dated) == 1 else first
 
 
@@ -196,9 +196,8 @@ def _apart(frame: "polars.DataFrame", columns: Columns) -> tuple[str, str]:
     free = [name for name in frame.columns if name not in others]
     numbers = sum(frame[name].dtype.is_numeric() for name in (*free, *columns.target))
     told = [name for name in free if name.lower() in _PARTS]
-    names = [
-        name for name in free if 1 < frame[name].n_unique() <= frame.height // 2 and not frame[name].dtype.is_float()
-    ]
+    names = [name for name in free if times.whole(frame[name]) or not frame[name].dtype.is_numeric()]
+    names = [name for name in names if 1 < frame[name].n_unique() <= frame.height // 2]
     names = sorted(names[:LOOKED_AT], key=lambda name: (name not in told, frame[name].dtype.is_numeric()))
     given = [columns.time, *([columns.by] if columns.by else [])]
     for chosen in chain(((name,) for name in names), combinations(names, 2)):

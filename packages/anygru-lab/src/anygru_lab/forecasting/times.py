@@ -93,6 +93,7 @@ def joined(frame: "polars.DataFrame", name: str) -> "polars.DataFrame":
     for number, part in enumerate(parts):
         column = frame[part]
         column = column.dt.date() if column.dtype == polars.Datetime else column
+        column = column.cast(polars.Int64) if whole(column) else column
         text = text + gap + column.cast(polars.String).str.strip_chars()
         years = bool(text.str.contains(r"^\d{4}(-\d{1,2})?$").all())
         gap = "-" if years and number < 2 else " "
@@ -100,6 +101,11 @@ def joined(frame: "polars.DataFrame", name: str) -> "polars.DataFrame":
         gap += next((mark for mark, names in _COUNTED.items() if gap == "-" and follows in names), "")
     text = text.str.replace(r" (\d{1,2})$", " ${1}:00")
     return frame.drop(parts).with_columns(text.alias(name))
+
+
+def whole(column: "polars.Series") -> bool:
+    """Whether a column holds whole numbers, perhaps as 1959.0, as pandas writes them beside missing ones."""
+    return column.dtype.is_integer() or (column.dtype.is_float() and bool((column == column.round()).all()))
 
 
 def like_dates(column: "polars.Series") -> bool:
