@@ -104,7 +104,10 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         value.to(known) if _is_bool(value) else int(value) if isinstance(value, bool) else value
         for value in (input, other)
     )
-    return torch.sub(input, other, alpha=alpha) if isinstance(input, torch.Tensor) else torch.rsub(other, input)
+    if isinstance(input, torch.Tensor):
+        return torch.sub(input, other, alpha=alpha)
+    # A number less bytes is the number plus their negatives, which wrap around: -1.5 - 2 is 252.5 (recorded in 0.9.0).
+    return torch.add(torch.neg(other), input) if known is torch.uint8 else torch.rsub(other, input)
 
 
 def div(input: Any, other: Any) -> Any:
@@ -176,8 +179,16 @@ def _power(input: Any, exponent: torch.Tensor) -> Any:
         return dress(_Power.apply(torch.as_tensor(input, dtype=known), exponent.to(known)))
 
 
+def _as_bool_beside(other: Any, value: Any) -> Any:
+    """The operand of a power, which is a bool if it has no dimensions and floating point, beside bools that have some."""
+    if _is_bool(other) and other.dim() and _of_numbers(value) and not value.dim() and _is_floating(value):
+        return value.bool()  # recorded in 0.9.0
+    return value
+
+
 def pow(input: Any, exponent: Any) -> Any:
     """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
+    input, exponent = _as_bool_beside(exponent, input), _as_bool_beside(input, exponent)
     input, exponent = _in_floats_of_one_type(input, exponent)
     tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
     if _is_bool(input) and _is_bool(exponent):  # 0 ** 0 is true
