@@ -112,6 +112,16 @@ def test_training_stops_when_nothing_gets_better(tmp_path):
     assert trainer.updater.iteration < 50
 
 
+def test_a_subclass_decides_when_to_stop(tmp_path):
+    class AtOnce(triggers.EarlyStoppingTrigger):
+        def _stop_condition(self):
+            return True
+
+    trainer, _ = make_trainer(tmp_path, AtOnce((2, "iteration")))
+    trainer.run()
+    assert trainer.updater.iteration == 2
+
+
 def test_extensions_run_by_priority_and_end_even_after_an_error(tmp_path, capsys):
     log = []
 
@@ -351,6 +361,20 @@ def test_statistics_of_parameters_are_reported_by_name(tmp_path):
         np.percentile(W, (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)),
     )
     assert seen[name + "zeros"] == 0
+
+
+def test_any_true_flag_asks_for_statistics_once(tmp_path):
+    trainer, model = make_trainer(tmp_path, (1, "iteration"))
+    statistics = extensions.ParameterStatistics(
+        model, {"first": lambda x: x[0]}, report_params=2, report_grads=None, trigger=(1, "iteration")
+    )
+    trainer.extend(statistics, trigger=(1, "iteration"))
+    seen = {}
+    trainer.extend(lambda trainer: seen.update(trainer.observation), "look", trigger=(1, "iteration"), priority=-1)
+    trainer.run()
+    assert {name for name in seen if "first" in name} == {
+        f"None/predictor/{name}/data/first" for name in ("W", "b")
+    }  # fmt: skip
 
 
 def test_a_reservoir_keeps_all_rows_alike():

@@ -67,7 +67,7 @@ class ParameterStatistics(Extension):
         self._links = links if isinstance(links, (list, tuple)) else (links,)
         chosen: Any = self.default_statistics if statistics == "default" else statistics or {}
         self._statistics = dict(chosen)
-        self._attrs = ["data"] * report_params + ["grad"] * report_grads
+        self._attrs = ["data"] * bool(report_params) + ["grad"] * bool(report_grads)
         self._prefix = prefix
         self._trigger = get_trigger(trigger)
         self._summary = reporter.DictSummary()
@@ -171,8 +171,8 @@ class VariableStatisticsPlot(Extension):
         self._sigmas = tuple(sigmas) if percentile_sigmas else ()
         if not (plot_mean or plot_std or self._sigmas):
             raise ValueError("Nothing to plot")
-        self._keys = ["data"] * report_data + ["grad"] * report_grad
-        self._moments = ["mean"] * plot_mean + ["std"] * plot_std
+        self._keys = ["data"] * bool(report_data) + ["grad"] * bool(report_grad)
+        self._moments = ["mean"] * bool(plot_mean) + ["std"] * bool(plot_std)
         self._trigger = get_trigger(trigger)
         self._style: dict[str, Any] = {"figsize": figsize, "marker": marker, "grid": grid}
         self._samples = Reservoir(max_sample_size, (len(self._keys), len(self._moments) + len(self._sigmas)))

@@ -231,11 +231,13 @@ class EarlyStoppingTrigger:
             self.count = 0
         else:
             self.count += 1
-        if self.count < self.patience:
-            return False
-        if self.verbose:
+        stop = self._stop_condition()
+        if stop and self.verbose:
             print(f"Epoch {trainer.updater.epoch}: early stopping")
-        return True
+        return stop
+
+    def _stop_condition(self) -> bool:  # a method of its own, as in Chainer 7.8.1, for subclasses
+        return self.count >= self.patience
 
     def _init_summary(self) -> None:
         self._summary = DictSummary()
