@@ -79,6 +79,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
     "power of bools": (lambda: flow.tensor([True]) ** -1, flow.int64, [1]),
     "power of bools and one number": (lambda: B ** flow.tensor(2.5), flow.bool, [True, False]),
     "number less bytes": (lambda: -1.5 - flow.tensor([2, 0], dtype=flow.uint8), flow.float32, [252.5, -1.5]),
+    "a number as a size": (lambda: flow.normal(2.0, 0.0, 3), flow.float32, [2.0, 2.0, 2.0]),
     "isclose of bools": (lambda: flow.isclose(B, flow.tensor([False, True])), flow.bool, [True, True]),
     "divergence below zero": (
         lambda: F.kl_div(flow.tensor([1.0, 2.0, 0.5]), flow.tensor([0.5, -1.0, 0.0]), reduction="none"),

@@ -144,6 +144,12 @@ def _hann_window(window_length: int, periodic: bool = True, **keywords: Any) -> 
     return torch.hann_window(window_length, bool(periodic), **keywords)
 
 
+def _normal(mean: Any, std: Any, size: Any = None, **keywords: Any) -> torch.Tensor:
+    """torch.normal, which takes no number as a size."""
+    sizes = () if size is None else ((size,) if isinstance(size, int) else size,)
+    return torch.normal(mean, std, *sizes, **keywords)
+
+
 zeros = making(torch.zeros)
 ones = making(torch.ones)
 full = making(_filling(torch.full))
@@ -158,7 +164,7 @@ rand = making(torch.rand)
 randn = making(torch.randn)
 randint = making(torch.randint)
 randperm = making(torch.randperm)
-normal = making(torch.normal)
+normal = making(_normal)
 zeros_like = making(torch.zeros_like)
 ones_like = making(torch.ones_like)
 full_like = making(_filling(torch.full_like))
