@@ -433,3 +433,20 @@ def test_what_shows_of_optimizers() -> None:
         flow.optim.SGD([{"lr": 1}])
     with pytest.raises(ValueError, match="list of schedulers"):
         flow.optim.lr_scheduler.ChainedScheduler(flow.optim.lr_scheduler.StepLR(sgd, 2))
+
+
+def test_what_schedules_print(capsys: pytest.CaptureFixture[str]) -> None:
+    schedulers = flow.optim.lr_scheduler
+
+    class Own(schedulers.StepLR):
+        pass
+
+    for kind in (schedulers.MultiStepLR, schedulers.CosineAnnealingLR, Own):
+        sgd = flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=0.5)
+        kind(sgd, [3] if kind is schedulers.MultiStepLR else 3, verbose=True)
+    places = [line.split("'")[1] for line in capsys.readouterr().out.splitlines()]
+    assert places[:2] == [
+        "oneflow.nn.optimizer.multistep_lr.MultiStepLR",
+        "oneflow.nn.optimizer.cosine_annealing_lr.CosineAnnealingLR",
+    ]
+    assert places[2].endswith("Own")

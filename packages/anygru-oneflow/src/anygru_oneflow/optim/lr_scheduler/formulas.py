@@ -2,6 +2,7 @@
 
 import bisect
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,15 +67,23 @@ class LRScheduler:
                 self.print_lr(number, lr)
 
     def print_lr(self, group: int, lr: float) -> None:
-        print(
-            f"Last step {self.last_step} of {type(self)} adjusting learning rate of param_groups[{group}] to {lr:.5f}"
-        )
+        changed = f"adjusting learning rate of param_groups[{group}] to {lr:.5f}"
+        print(f"Last step {self.last_step} of {_shown(type(self))} {changed}")
 
     def state_dict(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in self._apart}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
+
+
+def _shown(kind: type) -> str:
+    """A class as it prints itself; OneFlow's with their path there, a file for each."""
+    here = LRScheduler.__module__.rpartition(".")[0]
+    if kind.__module__.rpartition(".")[0] != here:
+        return str(kind)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower().replace("multi_step", "multistep")
+    return f"<class 'oneflow.nn.optimizer.{words}.{kind.__name__}'>"
 
 
 class StepLR(LRScheduler):
