@@ -29,6 +29,9 @@ def test_texts() -> None:
     assert nn.GRU(2, 3)._shallow_repr() == "GRU(2, 3)"
     assert repr(nn.BatchNorm1d(2)).endswith("affine=True, track_running_stats=True)")
     assert repr(nn.LayerNorm(4)) == "LayerNorm((4,), eps=1e-05, elementwise_affine=True)"
+    assert repr(nn.Upsample(size=3, mode="bilinear")) == "Upsample(size=3, mode=bilinear)"
+    assert repr(nn.Upsample(scale_factor=2.0)) == "Upsample(scale_factor=2.0, mode=nearest)"
+    assert (repr(nn.Hardswish(True)), repr(nn.Hardswish())) == ("Hardswish(inplace=True)", "Hardswish()")
 
 
 REFUSED: dict[str, tuple[Any, type, str]] = {

@@ -20,7 +20,7 @@ def adopt(
     layer: type[torch.nn.Module],
     positional: str | None = None,
     base: type = Module,
-    shown: str | None = None,
+    shown: str | Callable[[Any], str] | None = None,
     axes: int | None = None,
     defaults: dict[str, Any] | None = None,
     overwrites: bool = True,
@@ -30,7 +30,8 @@ def adopt(
     Args:
         positional: OneFlow's arguments, in its order, where torch has others.
         base: the class of OneFlow that it inherits from.
-        shown: the text between the parentheses when it is printed, with its attributes in braces; None for torch's.
+        shown: the text between the parentheses when it is printed, with its attributes in braces, or a function of the layer;
+            None for torch's.
         defaults: arguments of the constructor that OneFlow gives another default.
         overwrites: whether `inplace=True` has an effect.
         axes: of a pooling layer, whose sizes become tuples with a number for each axis.
@@ -47,7 +48,7 @@ def adopt(
     if not overwrites:
         own["forward"] = _on_a_copy(_forward(layer))
     if shown is not None:
-        own["extra_repr"] = lambda self: shown.format(**vars(self))
+        own["extra_repr"] = shown if callable(shown) else lambda self: shown.format(**vars(self))
     # The module of the caller, by which files of models name the class.
     about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": sys._getframe(1).f_globals["__name__"]}
     return type(layer.__name__, (layer, base), {**own, **about})

@@ -13,6 +13,11 @@ _POOLING = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 _MAX_POOLING = _POOLING + ", dilation={dilation}"
 _AVERAGE_POOLING = _POOLING + ", ceil_mode={ceil_mode}"
 
+
+def _scale(layer: Any) -> str:
+    return f"size={layer.size}" if layer.scale_factor is None else f"scale_factor={layer.scale_factor}"
+
+
 # The options of `adopt`; a layer that names.txt lists and that is in no file here has none.
 _ROWS: dict[str, dict[str, Any]] = {
     "AdaptiveAvgPool1d": {"shown": ""},
@@ -32,7 +37,7 @@ _ROWS: dict[str, dict[str, Any]] = {
     "GELU": {"positional": "approximate", "shown": ""},
     "GLU": {"shown": ""},
     "GroupNorm": {"shown": "{num_groups}, {num_channels}, eps={eps}, affine={affine}"},
-    "Hardswish": {"overwrites": False},
+    "Hardswish": {"overwrites": False, "shown": lambda layer: "inplace=True" * layer.inplace},
     "Hardtanh": {"shown": "min_val={min_val:g}, max_val={max_val:g}", "overwrites": False},
     "LayerNorm": {"shown": "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"},
     "MaxPool1d": {"axes": 1, "shown": _POOLING},
@@ -49,7 +54,7 @@ _ROWS: dict[str, dict[str, Any]] = {
     "SiLU": {"shown": "", "overwrites": False},
     "Softplus": {"shown": "beta={beta:g}, threshold={threshold:g}"},
     "Threshold": {"shown": ""},
-    "Upsample": {"shown": "scale_factor={scale_factor}, mode={mode}"},
+    "Upsample": {"shown": lambda layer: f"{_scale(layer)}, mode={layer.mode}"},
     "UpsamplingBilinear2d": {"shown": "scale_factor={scale_factor}, mode={mode}"},
     "UpsamplingNearest2d": {"shown": "scale_factor={scale_factor}, mode={mode}"},
     "ZeroPad2d": {"shown": ""},
