@@ -180,10 +180,9 @@ def _power(input: Any, exponent: torch.Tensor) -> Any:
 
 
 def _as_bool_beside(other: Any, value: Any) -> Any:
-    """The operand of a power, which is a bool if it has no dimensions and floating point, beside bools that have some."""
-    if _is_bool(other) and other.dim() and _of_numbers(value) and not value.dim() and _is_floating(value):
-        return value.bool()  # recorded in 0.9.0
-    return value
+    """The operand of a power: one of no dimensions and floating point is a bool beside bools that have some (recorded)."""
+    beside_bools = _is_bool(other) and other.dim() and isinstance(value, torch.Tensor) and not value.dim()
+    return value.bool() if beside_bools and _is_floating(value) else value
 
 
 def pow(input: Any, exponent: Any) -> Any:
