@@ -542,6 +542,11 @@ def test_the_verdict_says_how_much_larger_the_error_is(gru, words):
     assert "the GRU's error is far larger" in verdict.verdict(found)
 
 
+def test_rounding_is_no_band():
+    assert results._texts(np.array([5 - 3e-15, 5.0, 5 + 3e-15])) == ["5", "5", "5"]
+    assert results._texts(np.array([1e9 - 0.5, 1e9 + 0.5])) == ["999999999.5", "1000000000.5"]
+
+
 def test_few_short_series_are_compared_from_more_origins_than_the_folds():
     task = made(waves(200), horizon=8, folds=3)
     nearby = backtest.quarters(task)

@@ -16,6 +16,7 @@ from .problem import QUANTILES, Problem
 
 LEVELS = [f"q{level}" for level in QUANTILES]
 HEAD = ["series", "time", "channel", "part", "after", "step", "value"]
+ROUNDING = 1e-12  # of a level: a band as narrow is none
 FORECAST, BACKTEST = "forecast", "back-test"
 
 
@@ -90,7 +91,7 @@ def rows(problem: Problem, parts: list[Part]) -> Iterator[list[object]]:
 def _texts(quantiles: np.ndarray) -> list[str]:
     """Write quantiles with six digits, or with as many more as tell the band from its level."""
     width, size = float(np.ptp(quantiles)), float(np.abs(quantiles).max())
-    more = int(np.log10(size / width)) if 0 < width < size else 0
+    more = int(np.log10(size / width)) if ROUNDING * size < width < size else 0
     return [f"{each:.{min(6 + more, 16)}g}" for each in quantiles]
 
 
