@@ -118,7 +118,7 @@ def _name(node: Any, tensor: Any) -> str:
         return ("scalar_" if _by_number(node, tensor) else "broadcast_") + kind.lower()
     if kind in ("Add", "Sub") and None in [before for before, _ in node.next_functions]:
         return "scalar_add"
-    if kind == "Add" and any(_shape(*step) != tensor.shape for step in node.next_functions):
+    if kind == "Add" and any(_shape(*step) not in (None, tuple(tensor.shape)) for step in node.next_functions):
         return "broadcast_add"
     if kind in _LOSSES:
         return _LOSSES[kind][node._saved_reduction]
@@ -138,9 +138,10 @@ def _kind(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name()) if node is not None else ""
 
 
-def _shape(node: Any, number: int) -> tuple[int, ...]:
-    """That of one of a step's results."""
-    return tuple(node._input_metadata[number].shape)
+def _shape(node: Any, number: int) -> tuple[int, ...] | None:
+    """That of one of a step's results; None where an old torch does not tell it."""
+    known = getattr(node, "_input_metadata", None)
+    return None if known is None else tuple(known[number].shape)
 
 
 def _spelled(kind: str) -> str:
