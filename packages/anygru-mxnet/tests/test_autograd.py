@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import anygru_mxnet as mx
 from anygru_mxnet import MXNetError, autograd, nd
@@ -322,3 +323,16 @@ def test_recording_set_inside_pause_records():
         y = x * 3
     y.backward()
     assert x.grad.asnumpy().tolist() == [3, 3]
+
+
+def test_a_gradient_does_not_pass_through_torch_s_checks(monkeypatch):
+    """They import sympy at the first call, which takes a second of each process."""
+    monkeypatch.setattr(torch.autograd, "backward", None)
+    monkeypatch.setattr(torch.autograd, "grad", None)
+    x = nd.array([0.5, 2])
+    x.attach_grad()
+    with autograd.record():
+        y = x.exp()
+        (gx,) = autograd.grad([y], [x], create_graph=True)
+    gx.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), np.exp([0.5, 2]), rtol=1e-6)

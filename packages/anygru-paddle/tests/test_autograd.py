@@ -195,3 +195,13 @@ def test_an_empty_tensor_takes_over_the_flag_of_what_is_copied_into_it():
         target.stop_gradient = False
         target.copy_(paddle.ones([2]), True)
         assert (target.tolist(), target.stop_gradient) == ([1, 1], expected)
+
+
+def test_a_gradient_does_not_pass_through_torch_s_checks(monkeypatch):
+    """They import sympy at the first call, which takes a second of each process."""
+    monkeypatch.setattr(torch.autograd, "backward", None)
+    monkeypatch.setattr(torch.autograd, "grad", None)
+    x = paddle.to_tensor([0.5, 2.0], stop_gradient=False)
+    (gx,) = paddle.grad([x.exp()], [x], create_graph=True)
+    gx.backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp([0.5, 2]), rtol=1e-6)

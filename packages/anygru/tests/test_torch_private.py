@@ -165,3 +165,16 @@ def test_gradients_are_those_of_torch(is_there, monkeypatch):
     torch.testing.assert_close(torch_private.gradients([found[0]], [x, grad], [torch.ones(3)]), (y * grad, y))
     with pytest.raises(RuntimeError, match="shape"):
         torch_private.gradients([x.exp()], [x], [torch.ones(2)])
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_backward_pass_is_that_of_torch(is_there, monkeypatch):
+    if not is_there:
+        monkeypatch.setattr(torch_private, "_run_backward", None)
+    x, grad = torch.randn(3, requires_grad=True), torch.randn(3)
+    y = x.exp()
+    torch_private.backward([y], [grad], True)
+    torch_private.backward([y, x], [grad, grad])
+    torch.testing.assert_close(x.grad, 2 * y.detach() * grad + grad)
+    with pytest.raises(RuntimeError, match="second time"):
+        torch_private.backward([y], [grad])

@@ -19,6 +19,7 @@ _HOME = {
     "gates": "facts.gates",
     "native": "backends.native_module:native",
     "layer_of_torch": "backends.one_buffer:layer_of_torch",
+    "backward": "facts.torch_private:backward",
     "gradients": "facts.torch_private:gradients",
     # definitions that frameworks share
     "NUMPY_OF_TORCH": "dialects.kit.numbers:NUMPY_OF_TORCH",

@@ -25,7 +25,7 @@ from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
 from .facts import gates
-from .facts.torch_private import gradients
+from .facts.torch_private import backward, gradients
 from .facts.weights import Weights
 from .onnx.operators import onnxscript_operators
 from .parallel import global_tensor, peers
@@ -33,6 +33,7 @@ from .parallel.data_parallel import distribute
 from .parallel.spawn import Workers
 
 __all__ = [
+    "backward",
     "Budget",
     "Bytes",
     "PickledCall",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from anygru.extend import is_release
+from anygru import extend
 
 from ..base import MXNetError
 from ..operators.flat import flat
@@ -68,11 +68,11 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     arrays, tensors, seeds = _heads(heads, head_grads)
     try:
         with differentiating(train_mode):
-            torch.autograd.backward(tensors, seeds, retain_graph=retain_graph)
+            extend.backward(tensors, seeds, retain_graph)
     except MXNetError:
         raise
     except RuntimeError as error:
-        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if is_release(error) else str(error)) from error
+        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if extend.is_release(error) else str(error)) from error
     if not retain_graph:
         forget(arrays)
 
@@ -100,12 +100,12 @@ def grad(
                 f"Cannot differentiate with respect to the {place}-th variable because it does not require gradient."
             )
     retain = create_graph if retain_graph is None else retain_graph
-    options: dict[str, Any] = {"retain_graph": retain, "create_graph": create_graph, "allow_unused": True}
     try:
         with differentiating(train_mode):
-            found = torch.autograd.grad(tensors, roots, seeds, **options)
+            found = extend.gradients(tensors, roots, seeds, retain, create_graph)
     except RuntimeError as error:
         raise MXNetError(str(error)) from error
+    reached = [values for values in found if values is not None]
     for place, values in enumerate(found, 1):
         if values is None:
             raise MXNetError(
@@ -115,8 +115,8 @@ def grad(
         forget(arrays)
     if create_graph:
         # The gradient of a linear function is constant; its own gradient is zero, not missing.
-        found = tuple(values if values.requires_grad else flat(_filled(values), *roots) for values in found)
-    pairs = zip(found, wanted, strict=True)
+        reached = [values if values.requires_grad else flat(_filled(values), *roots) for values in reached]
+    pairs = zip(reached, wanted, strict=True)
     return [wrap(values.to(variable._t.dtype), variable._ctx) for values, variable in pairs]
 
 

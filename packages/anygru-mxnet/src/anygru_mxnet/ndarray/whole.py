@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from anygru import extend
+
 from ..operators import Operator
 from ..operators.arithmetic import BINARY, whole_of
 from .tape import remember
@@ -87,7 +89,7 @@ class _Step:
             if not (isinstance(result, Tensor) and result.requires_grad):
                 return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
             begin = torch.ones_like(result) if self.pointwise else seed.to(result.dtype)
-            found = torch.autograd.grad(result, reals, begin, allow_unused=True)
+            found = extend.gradients([result], reals, [begin])
         return [self._own(part, value, seed) for part, value in zip(found, self.values, strict=True)]
 
     def _own(self, found: Tensor | None, value: Tensor, seed: Tensor) -> Tensor:

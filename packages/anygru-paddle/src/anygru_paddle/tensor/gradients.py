@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from anygru.extend import is_release
+from anygru import extend
 
 
 def run_engine(run: Callable[[], Any]) -> Any:
@@ -13,7 +13,7 @@ def run_engine(run: Callable[[], Any]) -> Any:
     try:
         return run()
     except RuntimeError as error:
-        if not is_release(error):
+        if not extend.is_release(error):
             raise
         raise SystemError(
             "(Fatal) Trying to backward through the same graph a second time: Please set retain_graph=True in the first "
@@ -86,4 +86,4 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
             seeds.append(weight)
     if not used:
         return
-    run_engine(lambda: torch.autograd.backward(used, seeds, retain_graph))
+    run_engine(lambda: extend.backward(used, seeds, retain_graph))

@@ -95,6 +95,17 @@ def plain_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:
 _run_backward: Any = _find("autograd.Variable._execution_engine.run_backward", None)
 
 
+def backward(outputs: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], retain_graph: bool = False) -> None:
+    """`torch.autograd.backward` of plain tensors with gradients of their shapes.
+
+    torch's own looks for sizes that are symbols, and for that imports sympy at its first call: a second of each process.
+    """
+    if _run_backward is None:
+        torch.autograd.backward(outputs, grads, retain_graph)
+    else:
+        _run_backward(tuple(outputs), tuple(grads), retain_graph, False, (), True, accumulate_grad=True)
+
+
 def gradients(
     outputs: Sequence[torch.Tensor],
     inputs: Sequence[torch.Tensor],
@@ -102,10 +113,7 @@ def gradients(
     retain_graph: bool = False,
     create_graph: bool = False,
 ) -> tuple[torch.Tensor | None, ...]:
-    """`torch.autograd.grad` of plain tensors: None for an input that no output depends on.
-
-    torch's own looks for sizes that are symbols, and for that imports sympy at its first call: a second of each process.
-    """
+    """`torch.autograd.grad`, under the conditions of `backward`: None for an input that no output depends on."""
     if _run_backward is None:
         return torch.autograd.grad(outputs, inputs, grads, retain_graph, create_graph, allow_unused=True)
     found: tuple[torch.Tensor | None, ...] = _run_backward(

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from anygru import extend
+
 from ...framework.recording import refuse_own_gradients
 from ...tensor.creation import to_tensor
 from ...tensor.gradients import is_reached, reached, run_engine
@@ -100,11 +102,14 @@ def grad(
     if used and places:
         with _without_gradient(walls):
             gradients = run_engine(
-                lambda: torch.autograd.grad(
-                    [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used],
-                    True, create_graph, allow_unused=True,
+                lambda: extend.gradients(
+                    [y for y, _ in used],
+                    [xs[place] for place in places],
+                    [weight for _, weight in used],
+                    True,
+                    create_graph,
                 )
-            )  # fmt: skip
+            )
         steps = reached([y for y, _ in used], walls) if walls or any(each is None for each in gradients) else None
         for place, gradient in zip(places, gradients, strict=True):
             found[place] = _result(xs[place], gradient, steps, create_graph)
