@@ -59,6 +59,19 @@ def test_lamb(options: dict[str, Any], expected: list[float], from_zero: float) 
         flow.optim.LAMB([weight], amsgrad=True)
 
 
+def test_lamb_rounds_the_rate_that_a_parameter_gets() -> None:
+    """The learning rate times the ratio of the norms, in float32 also for float64 parameters (0.9.0, recorded)."""
+    value, mean, square = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for gradient in GRADIENTS:
+        mean = NINE * mean + (1 - NINE) * gradient
+        square = single(0.999) * square + (1 - single(0.999)) * gradient**2
+        change = mean / (np.sqrt(square) + single(1e-8))
+        ratio = np.linalg.norm(value) / np.linalg.norm(change)
+        value = value - single(TENTH * ratio) * (change + TENTH * value)
+    found, _ = run(lambda parameters: flow.optim.LAMB(parameters, 0.1, weight_decay=0.1, do_bias_correction=False))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
 def test_momentum_begins_at_zero() -> None:
     value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     for gradient in GRADIENTS:

@@ -147,9 +147,10 @@ class LAMB(Adam):
         """A step with `decay` apart from the gradient's decay, which is the group's."""
         change = self._change(parameter, state, group) / group["bias_correction1"]
         sizes = parameter.norm(), change.norm()
-        # The decay has no part in the norm, and a norm of zero leaves Adam's length (recorded in 0.9.0).
-        ratio = sizes[0] / sizes[1] if all(sizes) else 1.0
-        parameter.sub_(change.add(parameter, alpha=decay) * ratio, alpha=group["lr"])
+        # The decay has no part in the norm, and a norm of zero leaves Adam's length. The rate times the ratio is float32,
+        # also for float64 parameters (recorded in 0.9.0).
+        rate = (sizes[0] / sizes[1] * group["lr"]).float() if all(sizes) else group["lr"]
+        parameter.sub_(change.add(parameter, alpha=decay) * rate)
 
 
 class Adagrad(Optimizer):
