@@ -402,6 +402,12 @@ _DISPATCHED: list[tuple[str, int, dict[str, Any], list[float]]] = [
     ("lamb", 2, {}, [0.907811, -0.580403, 2.416734]),
     ("lamb", 2, {"l2": 0.1, "weight_decay": 0.2, "beta1": 0.8, "bias_correction2": 0.25}, [0.880481, -0.556153, 2.367658]),
     ("ftrl", 2, {"lr_power": -0.5, "lambda1": 0.1, "lambda2": 0.02, "beta": 1.0}, [0.016143, 0.525261, 0.082013]),
+    ("adagrad", 1, {"lr_decay": 0.5, "train_step_val": 3, "weight_decay": 0.3}, [0.586464, -0.844388, 2.022905]),
+    ("adadelta", 2, {"rho": 0.8, "epsilon": 0.001, "maximize": True, "l1": 0.2, "weight_decay": 0.3},
+     [0.477886, -1.022256, 1.977782]),
+    ("rmsprop", 1, {"epsilon": 0.001, "weight_decay": 0.3}, [1.021096, 0.912725, 2.998481]),
+    ("lamb", 2, {"bias_correction1": 0.1, "bias_correction2": 0.2, "do_bias_correction": False, "epsilon": 0.1,
+                 "weight_decay": 0.2}, [0.615399, -0.348126, 2.133821]),
 ]  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from anygru.extend import single
+
 from .optimizer import Optimizer, rounded
 from .optimizers import LAMB, SGD, Adadelta, Adagrad, Adam, RMSprop
 
@@ -47,12 +49,17 @@ def _rule(optimizer: Callable[[Any], Optimizer]) -> Optimizer:
 
 
 def _dispatched(
-    optimizer: Callable[[Any], Optimizer], name: str, fixed: dict[str, Any] | None = None, **usual: Any
+    optimizer: Callable[[Any], Optimizer],
+    name: str,
+    fixed: dict[str, Any] | None = None,
+    decays: Callable[[Any, dict[str, Any], float], float] = lambda rule, group, decay: single(group["lr"] * decay),
+    **usual: Any,
 ) -> Callable[..., None]:
     """The function of an optimizer's rule.
 
     Args:
         fixed: options of the rule that a call cannot name.
+        decays: the part of the parameter that a step takes away, by the rule, its options and `weight_decay`, as AdamW does.
         usual: the rule's options with what they are if a call does not name them (recorded in 0.9.0); None: it has to.
     """
     usual = _COMMON | usual
@@ -75,13 +82,15 @@ def _dispatched(
         parameter, gradient, *tensors = inputs
         with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
             changed = parameter.detach()
+            if isinstance(rule, Adadelta) and group["maximize"]:
+                scale = -scale  # before the parts of l1 and l2, which are not turned (recorded in 0.9.0)
             gradient = gradient if scale == 1 else gradient * scale
             changed.grad = gradient + changed.sign() * l1 if l1 else gradient
             pieces = rule._pieces(changed, dict(zip(rule.STATE, tensors, strict=False)))
             if isinstance(rule, LAMB):
                 rule._scaled(*pieces, group, decay)
                 return
-            apart = rounded({"": group["lr"] * decay})[""] * changed if decay else 0  # as AdamW has it
+            apart = decays(rule, group, decay) * changed if decay else 0
             rule._update(*pieces, group)
             changed.sub_(apart)
 
@@ -89,7 +98,14 @@ def _dispatched(
     return call
 
 
-dispatch_sgd_update = _dispatched(SGD, "dispatch_sgd_update", {"momentum": 0.0, "maximize": False})
+def _no_decay(*_: Any) -> float:
+    """Adadelta's and RMSprop's: they take `weight_decay` and do nothing with it (recorded in 0.9.0)."""
+    return 0.0
+
+
+dispatch_sgd_update = _dispatched(
+    SGD, "dispatch_sgd_update", {"momentum": 0.0, "maximize": False}, lambda rule, group, decay: group["lr"] * decay
+)
 dispatch_momentum_update = _dispatched(
     SGD, "dispatch_momentum_update", beta=0.9, dampening=0.0, nesterov=False, maximize=False
 )
@@ -104,9 +120,20 @@ dispatch_adam_update = _dispatched(
     amsgrad=False,
     do_bias_correction=True,
 )
-dispatch_adagrad_update = _dispatched(Adagrad, "dispatch_adagrad_update", lr_decay=0.0, epsilon=1e-10, train_step_val=0)
-dispatch_adadelta_update = _dispatched(Adadelta, "dispatch_adadelta_update", rho=None, epsilon=None, maximize=False)
-dispatch_rmsprop_update = _dispatched(RMSprop, "dispatch_rmsprop_update", epsilon=1e-8, decay_rate=0.99, centered=False)
+dispatch_adagrad_update = _dispatched(
+    Adagrad,
+    "dispatch_adagrad_update",
+    decays=lambda rule, group, decay: single(rule._rate(group) * decay),
+    lr_decay=0.0,
+    epsilon=1e-10,
+    train_step_val=0,
+)
+dispatch_adadelta_update = _dispatched(
+    Adadelta, "dispatch_adadelta_update", decays=_no_decay, rho=None, epsilon=None, maximize=False
+)
+dispatch_rmsprop_update = _dispatched(
+    RMSprop, "dispatch_rmsprop_update", decays=_no_decay, epsilon=1e-8, decay_rate=0.99, centered=False
+)
 dispatch_lamb_update = _dispatched(
     LAMB,
     "dispatch_lamb_update",

@@ -145,6 +145,8 @@ class LAMB(Adam):
         self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any], decay: float
     ) -> None:
         """A step with `decay` apart from the gradient's decay, which is the group's."""
+        if not group["do_bias_correction"]:  # which `oneflow._C` may give beside corrections; Adam takes them then
+            group = group | _corrections(False)
         change = self._change(parameter, state, group) / group["bias_correction1"]
         sizes = parameter.norm(), change.norm()
         # The decay has no part in the norm, and a norm of zero leaves Adam's length. The rate times the ratio is float32,
@@ -173,9 +175,11 @@ class Adagrad(Optimizer):
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
         gradient = self._gradient(parameter, group)
-        rate = single(group["lr"] / single(1 + single(self.steps * group["lr_decay"])))
         square = state["sum"].addcmul_(gradient, gradient)
-        parameter.addcdiv_(gradient, square.sqrt() + group["eps"], value=-rate)
+        parameter.addcdiv_(gradient, square.sqrt() + group["eps"], value=-self._rate(group))
+
+    def _rate(self, group: dict[str, Any]) -> float:
+        return single(group["lr"] / single(1 + single(self.steps * group["lr_decay"])))
 
 
 class Adadelta(Optimizer):
@@ -199,8 +203,6 @@ class Adadelta(Optimizer):
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
         gradient = self._gradient(parameter, group)
-        if group["maximize"]:  # only by `oneflow._C`; the decay's part is not turned (recorded in 0.9.0)
-            gradient = gradient - 2 * self._gradient(parameter, {"weight_decay": 0.0})
         square, deltas, rho, eps = state["square_avgs"], state["acc_deltas"], group["rho"], group["eps"]
         square.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
         delta = (deltas + eps).sqrt() / (square + eps).sqrt() * gradient
