@@ -55,10 +55,9 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
     """
     arrays = dict(obj) if isinstance(obj, dict) else serialize(obj)
     if isinstance(file, (str, os.PathLike)):
+        # A path gets the ending, as NumPy adds it; a text stays as it is (Chainer 7.8.1, recorded).
         if not isinstance(file, str) and not os.fspath(file).endswith(".npz"):
-            file = (
-                f"{os.fspath(file)}.npz"  # as NumPy does; the name in a text stays as it is (Chainer 7.8.1, recorded)
-            )
+            file = f"{os.fspath(file)}.npz"
         files.save_npz(file, arrays, compression)
         return
     with tempfile.TemporaryDirectory() as folder:
