@@ -5,8 +5,6 @@ import warnings
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 
-import torch
-
 
 def context() -> BaseContext:
     """The start method that the program has set; by default fork, where there is fork."""
@@ -17,16 +15,8 @@ def context() -> BaseContext:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process whose first call is `begin`."""
+    """Start a process."""
     with warnings.catch_warnings():
-        # Python 3.12 warns of any fork beside other threads; `begin` takes care of those that torch has.
+        # Python 3.12 warns of any fork beside other threads; torch's are none of them (`anygru.dialects.forks`).
         warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
         process.start()
-
-
-def begin() -> None:
-    """To be called first in a new process.
-
-    A forked child has the memory of torch's thread pools without their threads, and would wait for these forever.
-    """
-    torch.set_num_threads(1)

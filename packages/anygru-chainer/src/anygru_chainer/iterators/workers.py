@@ -12,6 +12,7 @@ from multiprocessing import sharedctypes
 from typing import Any, NamedTuple
 
 import numpy
+import torch
 
 from .. import _processes
 from ..dataset.base import Examples
@@ -80,7 +81,7 @@ def unpack(example: Any, memory: Any) -> Any:
 def _serve(conn: multiprocessing.connection.Connection, dataset: Examples, size: int, memory: Any) -> None:
     """The worker: reads examples until it is told to stop or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops its workers itself
-    _processes.begin()
+    torch.set_num_threads(1)  # as torch's own loaders do: there is a worker for each core
     parent = multiprocessing.parent_process()
     watched: list[Any] = [conn] if parent is None else [conn, parent.sentinel]
     while conn in multiprocessing.connection.wait(watched):

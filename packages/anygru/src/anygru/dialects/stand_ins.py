@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from ..errors import AnygruError
+from . import forks
 from .finder import actual_name, original_name, roots
 from .names import names
 
@@ -110,11 +111,12 @@ def refuser(module: str) -> Callable[[str], Any]:
 
 def cover(package: str) -> None:
     """Give every loaded module below `package` that has no `__getattr__` of its own a `refuser`, and let the classes that
-    have a section in `names.txt` refuse the members listed there.
+    have a section in `names.txt` refuse the members listed there. From now on the program's forks compute, too.
 
     Args:
         package: the full name of a dialect's package, as its `__init__.py` knows it in `__name__`.
     """
+    forks.survive()
     dialect = dialect_of(original_name(package))
     with_paths = {path.rpartition(".")[0] for path in names(dialect).paths}
     with_paths |= {

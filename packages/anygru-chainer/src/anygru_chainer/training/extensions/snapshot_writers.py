@@ -170,24 +170,19 @@ class ProcessQueueWriter(QueueWriter):
 
 
 class _Process:
-    """A process that begins as `_processes` asks for."""
+    """A process that starts as `_processes` does it."""
 
     def __init__(
         self, target: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         context: Any = _processes.context()
-        self._process = context.Process(target=_call, args=(target, args, kwargs or {}))
+        self._process = context.Process(target=target, args=args, kwargs=kwargs or {})
 
     def start(self) -> None:
         _processes.start(self._process)
 
     def join(self) -> None:
         self._process.join()
-
-
-def _call(target: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    _processes.begin()
-    target(*args, **kwargs)
 
 
 def _copied(target: dict[str, Any]) -> dict[str, Any]:

@@ -160,7 +160,6 @@ def _work(
     pipe: Any, port: int, rank: int, size: int, device: Any, model: Any, iterator: Any, converter: Callable[..., Any]
 ) -> None:
     """The life of a process: gradients when it is told to, until it is told to end, or the updater is gone."""
-    _processes.begin()
     reporter = Reporter()
     try:
         while (message := pipe.recv()) != "finalize":
