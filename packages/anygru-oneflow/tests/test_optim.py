@@ -439,6 +439,37 @@ def test_update_rules_refuse_options_that_they_have_not() -> None:
     assert adagrad._state[first]["sum"].tolist() == [0.5, 0.5]  # from the beginning
 
 
+def test_a_parameter_in_two_groups_moves_twice() -> None:
+    """The constructor takes it, with one state for both; `add_param_group` refuses it (0.9.0, recorded)."""
+    weight, other = flow.nn.Parameter(flow.ones(2)), flow.nn.Parameter(flow.ones(1))
+    groups = [{"params": [weight, weight]}, {"params": [other, weight], "lr": 0.5}]
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        sgd = flow.optim.SGD(groups, lr=0.1, momentum=0.9)
+    weight.grad = flow.ones(2)
+    sgd.step()
+    np.testing.assert_allclose(weight.numpy(), 1 - 0.1 * (1 + 1.9) - 0.5 * 2.71, rtol=1e-6)
+    state = sgd.state_dict()
+    assert [group["params"] for group in state["param_groups"]] == [[1, 1], [2, 1]]
+    assert list(state["state"]) == ["step", 1, 2]
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        sgd.add_param_group({"params": weight})
+
+
+def test_options_of_a_group_are_set_through_its_attribute() -> None:
+    weight = flow.nn.Parameter(flow.ones(2))
+    sgd = flow.optim.SGD([weight], lr=0.1)
+    (group,) = sgd.param_groups
+    group.options["lr"] = 0.5
+    group._options.update(momentum=0.9)
+    assert (group["lr"], group["momentum"]) == (0.5, 0.9)
+    # Whether a group clips is known from the beginning (0.9.0, recorded).
+    group.options.update(clip_grad_max_norm=1.0, clip_grad_norm_type=2.0)
+    weight.grad = flow.ones(2) * 3
+    with pytest.warns(UserWarning, match="To enable clip_grad"):
+        sgd.clip_grad()
+    assert weight.grad.tolist() == [3.0, 3.0]
+
+
 def test_what_shows_of_optimizers() -> None:
     weight = flow.nn.Parameter(flow.ones(1))
     sgd = flow.optim.SGD([{"params": [weight], "momentum": 0.5}], lr=0.1)

@@ -31,10 +31,25 @@ _NOT_NEGATIVE = {
 }
 
 
+class _Options(dict[str, Any]):
+    """The options of a group; what a program sets here is set in the group."""
+
+    def __init__(self, options: dict[str, Any], group: dict[str, Any]) -> None:
+        super().__init__(options)
+        self._group = group
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._group[name] = value
+
+    update, setdefault = MutableMapping.update, MutableMapping.setdefault  # dict's pass over __setitem__
+
+
 class ParamGroup(dict[str, Any]):
     """torch's parameter group, with OneFlow's attributes."""
 
     order: tuple[str, ...] = ()
+    _enable_clip_grad = False  # known from the beginning (recorded in 0.9.0: options that come later do not count)
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -49,7 +64,9 @@ class ParamGroup(dict[str, Any]):
     def options(self) -> dict[str, Any]:
         """The options in OneFlow's order, then what the user or a scheduler added."""
         known = {name: self[name] for name in self.order}
-        return known | {name: self[name] for name in self if name not in (*known, "params")}
+        return _Options(known | {name: self[name] for name in self if name not in (*known, "params")}, self)
+
+    _options = options
 
 
 class _States(MutableMapping[Any, Any]):
@@ -113,7 +130,13 @@ class Optimizer(torch.optim.Optimizer):
         if not given and isinstance(parameters, (list, tuple)):
             # An empty iterator is allowed (recorded in 0.9.0).
             raise IndexError("an optimizer needs a parameter or a group, got an empty list")
-        super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
+        groups = given if given and isinstance(given[0], dict) else [{"params": given}]  # of no parameters, too
+        super().__init__(groups[:1], options)
+        for group in groups[1:]:
+            # Each by itself: only `add_param_group` refuses a parameter that another group has (recorded in 0.9.0).
+            earlier, self.param_groups = self.param_groups, []
+            self.add_param_group(group)
+            self.param_groups = earlier + self.param_groups
 
     __repr__ = object.__repr__
 
@@ -131,9 +154,10 @@ class Optimizer(torch.optim.Optimizer):
         """Add a group of parameters with options of its own.
 
         Raises:
-            ValueError: something else than tensors among the parameters, such as names.
+            ValueError: something else than tensors among the parameters, such as names; a parameter that another group has.
             AssertionError: a tensor that was computed from others; a group without parameters.
         """
+        assert isinstance(param_group, dict), "param group must be a dict"
         assert "params" in param_group, "a group of parameters needs the key 'params'"
         given = param_group["params"]
         param_group["params"] = [given] if isinstance(given, torch.Tensor) else list(given)
@@ -144,6 +168,7 @@ class Optimizer(torch.optim.Optimizer):
         super().add_param_group(param_group)
         group = self.param_groups[-1] = ParamGroup(self.param_groups[-1])
         group.order = tuple(self.defaults)
+        group._enable_clip_grad = all(name in group for name in _CLIP)
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:  # type: ignore[override]
         """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
@@ -225,7 +250,7 @@ class Optimizer(torch.optim.Optimizer):
     def clip_grad(self, error_if_nonfinite: bool = False) -> None:
         """Limit the gradients of each group that was made with `clip_grad_max_norm` and `clip_grad_norm_type`."""
         for group in self.param_groups:
-            if all(name in group for name in _CLIP):
+            if group._enable_clip_grad:  # type: ignore[attr-defined]
                 clip_grad_norm_(group["params"], *(group[name] for name in _CLIP), error_if_nonfinite)
             else:
                 warnings.warn(
@@ -237,7 +262,12 @@ class Optimizer(torch.optim.Optimizer):
         """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
         if self.AT_ONCE:
             self._begin_states()
-        numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
+        numbers: dict[int, int] = {}
+        start = 0
+        for group in self.param_groups:
+            # Of a parameter in two groups the first number counts, of one twice in a group the last (recorded in 0.9.0).
+            numbers = {id(parameter): number for number, parameter in enumerate(group["params"], start)} | numbers
+            start += len(group["params"])
         state: dict[Any, Any] = {"step": self.steps}
         for parameter in self._with_states():
             own = self.state.get(parameter, {})
@@ -246,8 +276,8 @@ class Optimizer(torch.optim.Optimizer):
         known: list[Any] = self.param_groups
         groups = [
             {
-                "_options": copy.deepcopy(group.options),
-                "_enable_clip_grad": all(name in group for name in _CLIP),
+                "_options": copy.deepcopy(dict(group.options)),
+                "_enable_clip_grad": group._enable_clip_grad,
                 "params": [numbers[id(parameter)] for parameter in group["params"]],
             }
             for group in known
@@ -273,6 +303,7 @@ class Optimizer(torch.optim.Optimizer):
         self.steps = state_dict["state"].get("step", 0)
         for new, group in zip(saved, self.param_groups, strict=True):
             group.update(copy.deepcopy(dict(new["_options"])))
+            group._enable_clip_grad = new["_enable_clip_grad"]  # type: ignore[attr-defined]
             for number, parameter in zip(new["params"], group["params"], strict=True):
                 self._load_state_of(parameter, state_dict["state"].get(number, {}))
 
