@@ -366,3 +366,19 @@ def test_batch_normalizations_of_other_names() -> None:
     assert repr(model[0]) == "SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"
     assert isinstance(model[0], nn.Module)
     assert isinstance(model[0].weight, nn.Parameter)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (2, 2, 2)])
+def test_orthogonal_rows_or_columns(shape: tuple[int, ...]) -> None:
+    weight = nn.Parameter(flow.zeros(*shape))
+    assert nn.init.orthogonal_(weight, gain=2.0) is weight
+    matrix = weight.detach().numpy().reshape(shape[0], -1)
+    products = matrix @ matrix.T if shape[0] == 2 else matrix.T @ matrix
+    np.testing.assert_allclose(products, 4 * np.eye(2), atol=1e-5)
+    assert flow.zeros(*shape).orthogonal_().shape == shape
+
+
+def test_numbers_like_a_tensor_are_whole() -> None:
+    like = flow.zeros(2, 3)
+    assert flow.randint_like(like, 3).dtype == flow.int64
+    assert flow.randint_like(like, 1, 3, dtype=flow.float32).dtype == flow.float32

@@ -150,6 +150,11 @@ def _normal(mean: Any, std: Any, size: Any = None, **keywords: Any) -> torch.Ten
     return torch.normal(mean, std, *sizes, **keywords)
 
 
+def _randint_like(*arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
+    """torch.randint_like, of whole numbers whatever the other tensor has (recorded in 0.9.0)."""
+    return torch.randint_like(*arguments, dtype=dtype or torch.int64, **keywords)
+
+
 zeros = making(torch.zeros)
 ones = making(torch.ones)
 full = making(_filling(torch.full))
@@ -170,7 +175,7 @@ ones_like = making(torch.ones_like)
 full_like = making(_filling(torch.full_like))
 empty_like = making(torch.empty_like)
 randn_like = making(torch.randn_like)
-randint_like = making(torch.randint_like)
+randint_like = making(_randint_like)
 
 
 def tensor(

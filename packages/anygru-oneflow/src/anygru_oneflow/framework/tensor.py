@@ -294,7 +294,6 @@ for _method in (F.gelu, F.mish, F.selu, F.silu, F.softsign):
 for _function in (
     init.kaiming_normal_,
     init.kaiming_uniform_,
-    init.orthogonal_,
     init.xavier_normal_,
     init.xavier_uniform_,
 ):
