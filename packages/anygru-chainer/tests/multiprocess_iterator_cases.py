@@ -29,6 +29,7 @@ def make(dataset, batch_size=2, **options):
 def test_a_dataset_with_a_lambda_is_read():
     dataset = datasets.TransformDataset(list(range(5)), lambda i: (np.full(i, i, "f"), {"i": i}))
     with make(dataset, repeat=False, shared_mem=100) as iterator:
+        assert (iterator.repeat, iterator.shuffle) == (False, False)
         batches = [[(x.tolist(), y) for x, y in batch] for batch in iterator]
     expected = [([float(i)] * i, {"i": i}) for i in range(5)]
     assert batches == [expected[:2], expected[2:4], expected[4:]]

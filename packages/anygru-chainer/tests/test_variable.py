@@ -211,6 +211,22 @@ def test_function_hooks_see_forward_and_backward():
     assert log == ["Tanh", "Sum", "Sum back", "Tanh back"]
 
 
+def test_hooks_get_the_inputs_of_a_backward_step():
+    seen = {}
+
+    class Watch(chainer.FunctionHook):
+        def backward_preprocess(self, function, in_data, out_grad):
+            seen[function.label] = in_data
+
+    x, w = ones(2, 3), ones(4, 3)
+    y = F.sum(F.exp(F.linear(x, w)))
+    with Watch():
+        y.backward()
+    assert seen["LinearFunction"][0] is x.array  # as in Chainer 7.8.1 (recorded)
+    assert seen["LinearFunction"][1] is w.array
+    np.testing.assert_array_equal(seen["exp"], np.full((1, 2, 4), 3.0))
+
+
 def test_debug_mode_finds_nan():
     with pytest.warns(DeprecationWarning, match="DebugMode is deprecated"):
         old_style = chainer.DebugMode(True)

@@ -160,7 +160,7 @@ def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table
     """Run one function backwards and add its gradients to the table."""
     hooks = _hooks.of_function(function) if function._local_function_hooks or _hooks.thread.function else ()
     if hooks:
-        in_data = tuple(node.data for node in function.inputs)
+        in_data = function._in_arrays or tuple(node.data for node in function.inputs)
         out_grad = tuple(None if g is None else g.array for g in grads)
         for hook in hooks:
             hook.backward_preprocess(function, in_data, out_grad)

@@ -33,7 +33,6 @@ class TorchFunction(FunctionNode):
 
     _leaves: tuple[Tensor, ...] = ()
     _results: tuple[Tensor, ...] = ()
-    _in_arrays: tuple[Any, ...] = ()
 
     def compute(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
         """The outputs of some inputs, differentiable by torch."""

@@ -35,6 +35,8 @@ class FunctionNode:
     _input_indexes_to_retain: Any = None
     _output_indexes_to_retain: Any = None
     _retained_output_data: Any = None
+    _in_arrays: tuple[Any, ...] = ()
+    """All input arrays, where torch keeps them for the backward pass."""
     _output_count = 0
     _local_function_hooks: OrderedDict[str, FunctionHook] | None = None
 

@@ -63,6 +63,7 @@ class MultiprocessIterator(SerialIterator):
         self.n_processes = n_processes or multiprocessing.cpu_count()
         self.n_prefetch = max(n_prefetch, 1)
         self.shared_mem = shared_mem
+        self.shuffle = shuffle
         self.dataset_timeout = dataset_timeout
         self._maxtasksperchild = maxtasksperchild
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
