@@ -387,12 +387,28 @@ def test_conformal_bands_hold_what_they_promise():
     levels = torch.distributions.Normal(0.0, 1.0).icdf(torch.tensor(QUANTILES, dtype=torch.float64)).numpy()
     for width in (0.3, 1.0, 4.0):
         quantiles = np.broadcast_to(width * levels, (4000, len(levels)))
-        factor = conformal.factors(quantiles, noise(4000))
+        factor = conformal.factors(quantiles, noise(4000), 4000)
         found = conformal.applied(quantiles, factor)
         held = ((found[:, LOW] <= noise(4000, 1)) & (noise(4000, 1) <= found[:, HIGH])).mean()
         assert held == pytest.approx(0.8, abs=0.02)
         np.testing.assert_allclose(found[0], levels, atol=0.1)
-    assert conformal.factors(np.zeros((3, len(levels))), np.zeros(3)).tolist() == [1.0] * MIDDLE
+    assert conformal.factors(np.zeros((3, len(levels))), np.zeros(3), 3).tolist() == [1.0] * MIDDLE
+
+
+def test_bands_hold_what_they_promise_where_the_steps_of_an_origin_go_together():
+    """Two origins with 12 steps each say little more than two values; seen from four origins each, they say no more."""
+    normal = torch.distributions.Normal(0.0, 1.0)
+    levels = normal.icdf(torch.tensor(QUANTILES, dtype=torch.float64))
+    for kept, origins, seen in ((0.0, 8, 1), (0.8, 2, 1), (0.8, 2, 4)):
+        held = []
+        for seed in range(200):
+            random = np.random.default_rng(seed)
+            own, common = random.standard_normal((origins, 12)), random.standard_normal((origins, 1))
+            came = (kept**0.5 * common + (1 - kept) ** 0.5 * own).repeat(seen, axis=0)
+            quantiles = np.broadcast_to(levels.numpy(), (*came.shape, len(levels)))
+            factor = conformal.factors(quantiles, came, origins)[1]
+            held.append(2 * float(normal.cdf(factor * levels[HIGH])) - 1)
+        assert np.mean(held) == pytest.approx(0.8, abs=0.025), (kept, origins, seen)
 
 
 def test_quantiles_have_the_digits_that_tell_them_apart():
@@ -449,10 +465,10 @@ def test_a_fold_is_not_calibrated_on_itself():
     other = backtest.between(task, 100)
     assert other is not None
     raw = np.zeros((2, 10, 1, len(QUANTILES)))
-    seen, _ = backtest._without(
+    seen, _, spans = backtest._without(
         1, raw, backtest.Places.of(task), (other, np.ones((len(other.folds), 10, 1, len(QUANTILES))))
     )
-    assert len(seen) == 1  # all places between two folds reach into one of them
+    assert len(seen) == spans == 1  # all places between two folds reach into one of them
 
 
 def off_by(places, **offs):
@@ -513,7 +529,7 @@ def test_a_doubted_method_must_be_clearly_better():
 def test_a_network_of_few_values_is_doubted_and_the_chosen_method_forecasts(monkeypatch):
     doubts = []
 
-    def averaged(tested, places, rules, doubted):
+    def averaged(tested, places, rules, doubted, nearby):
         doubts.append(doubted)
         naive = next(each for each in tested if each.name == "naive")
         return naive, ("naive",)
@@ -567,6 +583,21 @@ def test_a_method_that_learned_from_earlier_steps_is_not_tested_on_them():
     places, nearby = backtest.Places.of(task), backtest.quarters(task)
     linear = backtest.tried(rivals.Linear(task, *stored(task)), places, nearby=nearby)
     assert np.isnan(linear.errors).tolist() == [False] * 3 + [True] * 16 + [False] * 6
+
+
+def test_bands_of_few_short_series_are_calibrated_on_more_origins_than_the_folds():
+    """One fold of 12 steps has too few scores; those of the walk from earlier origins tell that bands are too narrow."""
+    task = made(np.cumsum(noise(120)), horizon=12, folds=1, found=())
+    places, nearby = backtest.Places.of(task), backtest.quarters(task)
+    narrow, learned = rivals.Naive(task), rivals.Drift(task)
+    narrow.forecast = lambda *there: conformal.applied(rivals.Naive(task).forecast(*there), np.full(MIDDLE, 0.1))
+    learned.refits = False
+    one, other = (backtest.tried(each, places, nearby=nearby) for each in (narrow, learned))
+    assert one.factor[1] == pytest.approx(10, rel=0.4)
+    assert (other.factor == 1).all()
+    average, names = backtest.averaged([one, other], places, nearby=nearby)
+    assert average.factor.tolist() == pytest.approx(one.factor.tolist(), rel=0.4)
+    assert len(names) == 2
 
 
 def test_methods_are_compared_as_if_they_had_been_tested_from_the_same_origins():

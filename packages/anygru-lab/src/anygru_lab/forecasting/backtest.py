@@ -51,6 +51,7 @@ class Tested:
     raw: as quantiles, before calibration.
     errors: the mean error of the median from each origin: those of the folds, and those that `quarters` adds; NaN where the
         method had learned from the steps after one.
+    near: forecasts from the origins that `quarters` adds, before calibration; NaN as above.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Tested:
     factor: np.ndarray
     scores: Scores
     errors: np.ndarray
+    near: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -104,17 +106,19 @@ def tried(
         places: of the back-test.
         more: other places with forecasts of the method there, that help to calibrate its bands: those that share no step
             with a fold.
-        nearby: other places whose errors help to compare methods.
+        nearby: other places whose errors help to compare methods, and calibrate those that have no `more`.
     """
-    found = of_quantiles(method.name, method.forecast(places.numbers, places.origins), places, more)
+    raw = method.forecast(places.numbers, places.origins)
     if nearby is None:
-        return found
-    errors = np.full(len(nearby.folds), np.nan)
+        return of_quantiles(method.name, raw, places, more)
+    near = np.full((len(nearby.folds), *raw.shape[1:]), np.nan)
     can = (nearby.folds > 0) | method.refits
     if can.any():
         there = nearby.where(can)
-        errors[can] = _errors(method.forecast(there.numbers, there.origins), there)
-    return replace(found, errors=np.concatenate([found.errors, _by_origin(errors, nearby)]))
+        near[can] = method.forecast(there.numbers, there.origins)
+    found = of_quantiles(method.name, raw, places, more or (nearby, near))
+    errors = np.concatenate([found.errors, _by_origin(_errors(near, nearby), nearby)])
+    return replace(found, errors=errors, near=near)
 
 
 def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places, np.ndarray] | None = None) -> Tested:
@@ -122,8 +126,8 @@ def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places,
     calibrated = np.empty_like(raw)
     for fold in np.unique(places.folds):
         mine = places.folds == fold
-        quantiles, actual = _without(fold, raw, places, more)
-        calibrated[mine] = conformal.applied(raw[mine], conformal.factors(quantiles, actual), places.floor)
+        factor = conformal.factors(*_without(fold, raw, places, more))
+        calibrated[mine] = conformal.applied(raw[mine], factor, places.floor)
     factor = conformal.factors(*_without(None, raw, places, more))
     scores = _scores(calibrated, raw, places)
     return Tested(name, calibrated, raw, factor, scores, _by_origin(_errors(raw, places), places))
@@ -131,16 +135,22 @@ def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places,
 
 def _without(
     fold: int | None, raw: np.ndarray, places: Places, more: tuple[Places, np.ndarray] | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Forecasts and values that may calibrate a fold: none of them reaches into its steps."""
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Forecasts and values that may calibrate a fold: none of them reaches into its steps; and horizons that they span."""
     kept = places.folds != fold if fold is not None else np.ones(len(places.folds), bool)
     if more is None:
-        return raw[kept], places.actual[kept]
+        return raw[kept], places.actual[kept], int(kept.sum())
     other, found = more
     # The folds of `more` are the distance of an origin from the first fold in steps; see `between`.
     horizon = raw.shape[1]
-    apart = np.ones(len(other.folds), bool) if fold is None else np.abs(other.folds - fold * horizon) >= horizon
-    return np.concatenate([raw[kept], found[apart]]), np.concatenate([places.actual[kept], other.actual[apart]])
+    apart = np.isfinite(found).all((1, 2, 3))
+    if fold is not None:
+        apart &= np.abs(other.folds - fold * horizon) >= horizon
+    numbers = np.concatenate([places.numbers[kept], other.numbers[apart]])
+    spans = np.concatenate([places.folds[kept], other.folds[apart] // horizon])
+    actual = np.concatenate([places.actual[kept], other.actual[apart]])
+    count = len(set(zip(numbers.tolist(), spans.tolist(), strict=True)))
+    return np.concatenate([raw[kept], found[apart]]), actual, count
 
 
 def between(problem: Problem, most: int) -> Places | None:
@@ -189,7 +199,11 @@ def _coverage(quantiles: np.ndarray, places: Places) -> float:
 
 
 def averaged(
-    tested: Sequence[Tested], places: Places, rules: Sequence[str] = (), doubted: Sequence[str] = ()
+    tested: Sequence[Tested],
+    places: Places,
+    rules: Sequence[str] = (),
+    doubted: Sequence[str] = (),
+    nearby: Places | None = None,
 ) -> tuple[Tested, tuple[str, ...]]:
     """The median, quantile by quantile, of the methods that are about as good as the best, as one more, and their names.
 
@@ -205,6 +219,7 @@ def averaged(
         places: of the folds.
         rules: names of methods that models have as special cases: they forecast only where they are `FAR` better than these.
         doubted: names of methods whose errors count `DOUBT` times.
+        nearby: other places that they were tested at; they help to calibrate.
     """
     usual = _usual(tested)
     usual |= {name: usual[name] + np.log(DOUBT) for name in doubted}
@@ -218,7 +233,13 @@ def averaged(
     first = ordered[0]
     near = [each for each in ordered if usual[each.name] <= usual[first.name] + np.log(NEAR)]
     chosen = [each for each in near if each is first or _alike(each, first, places)][:AVERAGED]
-    return of_quantiles(AVERAGE, middle([each.raw for each in chosen]), places), tuple(each.name for each in chosen)
+    found = [each.near for each in chosen if each.near is not None]
+    # Those that learned from these steps are left out: the bands of the others are about as good as those of all.
+    found = [each for each in found if np.isfinite(each).all()] or found
+    more = (nearby, middle(found)) if nearby is not None and found else None
+    return of_quantiles(AVERAGE, middle([each.raw for each in chosen]), places, more), tuple(
+        each.name for each in chosen
+    )
 
 
 def _usual(tested: Sequence[Tested]) -> dict[str, float]:

@@ -14,12 +14,13 @@ MOST = 1e6  # factor; a band that a model has fitted to nothing may need a large
 _SIDES = tuple(range(MIDDLE))  # a band for each quantile below the median, and the one above it
 
 
-def factors(quantiles: np.ndarray, actual: np.ndarray) -> np.ndarray:
+def factors(quantiles: np.ndarray, actual: np.ndarray, spans: int) -> np.ndarray:
     """Return a factor for each band, the widest first.
 
     Args:
-        quantiles: [..., quantiles] of past forecasts.
-        actual: [...], what came.
+        quantiles: [origins, ..., quantiles] of past forecasts.
+        actual: [origins, ...], what came.
+        spans: origins that would have spanned these steps if none had overlapped.
     """
     found = np.ones(len(_SIDES))
     if actual.size < ENOUGH:
@@ -28,10 +29,20 @@ def factors(quantiles: np.ndarray, actual: np.ndarray) -> np.ndarray:
     for band in _SIDES:
         below = np.maximum(middle - quantiles[..., band], 1e-12)
         above = np.maximum(quantiles[..., -1 - band] - middle, 1e-12)
-        scores = np.where(actual < middle, (middle - actual) / below, (actual - middle) / above).ravel()
-        level = min(1.0, (QUANTILES[-1 - band] - QUANTILES[band]) * (1 + 1 / len(scores)))
+        scores = np.where(actual < middle, (middle - actual) / below, (actual - middle) / above)
+        share = QUANTILES[-1 - band] - QUANTILES[band]
+        level = min(1.0, share * (1 + 1 / _independent(scores, share, spans)))
         found[band] = np.clip(np.quantile(scores, level, method="higher"), 1 / MOST, MOST)
     return found
+
+
+def _independent(scores: np.ndarray, share: float, spans: int) -> float:
+    """How many independent scores would differ as much from origin to origin: those of one go together (Kish 1965)."""
+    inside = (scores <= np.quantile(scores, share, method="higher")).reshape(len(scores), -1).mean(1)
+    spread = inside.var() * spans / max(spans - 1, 1)
+    if not spread:
+        return scores.size
+    return float(np.clip(spans * inside.mean() * (1 - inside.mean()) / spread, spans, scores.size))
 
 
 def applied(quantiles: np.ndarray, factor: np.ndarray, floor: np.ndarray | float = -np.inf) -> np.ndarray:

@@ -147,12 +147,13 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     places = Places.of(problem)
     gru = Gru(network, store)
     rivals, notes = _rivals(problem, options, gru, ends, tell)
-    tested = _tested(problem, gru, rivals, places, show)
+    nearby = backtest.quarters(problem)
+    tested = _tested(problem, gru, rivals, places, nearby, show)
     notes += _failures(rivals, tell)
     modelled = any(isinstance(each, statistical.Statistical) for each in rivals)
     rules = [each.name for each in rivals if isinstance(each, Rule)] if modelled else []
     doubted = (GRU,) if problem.short else ()
-    average, names = backtest.averaged(tested, places, rules, doubted)
+    average, names = backtest.averaged(tested, places, rules, doubted, nearby)
     best = backtest.best(tested).name
     tested += [average] if len(names) > 1 else []
     used = {"best": best, "average": AVERAGE if len(names) > 1 else names[0], "gru": GRU}[options.use]
@@ -188,11 +189,12 @@ def _rivals(
     return rivals, tuple(notes)
 
 
-def _tested(problem: Problem, gru: Gru, rivals: list[Method], places: Places, show: Show) -> list[Tested]:
+def _tested(
+    problem: Problem, gru: Gru, rivals: list[Method], places: Places, nearby: Places | None, show: Show
+) -> list[Tested]:
     """Test the GRU and its rivals."""
     other = backtest.between(problem, BETWEEN)
     more = None if other is None else (other, gru.forecast(other.numbers, other.origins))
-    nearby = backtest.quarters(problem)
     tested = [backtest.tried(gru, places, more, nearby)]
     for number, each in enumerate(rivals, 1):
         show(Notice(number, number / len(rivals), None, f"back-test of {each.name}"))
