@@ -97,3 +97,25 @@ def test_iterators_and_prefetching() -> None:
     assert data.DataLoader(Pairs()).prefetch_factor == 2
     with pytest.raises(ValueError, match="prefetch_factor"):
         data.DataLoader(Pairs(), prefetch_factor=3)
+
+
+def _send(number: int, queue: Any) -> None:
+    queue.put((number, flow.ones(2) * number))
+
+
+def test_a_sent_tensor_is_a_copy_and_outlives_its_sender() -> None:
+    """torch's shared memory is gone with the process that sent it, and shows the receiver's changes to the sender."""
+    processes = flow.multiprocessing.get_context("fork")
+    queue = processes.Queue()
+    sender = processes.Process(target=_send, args=(3, queue))
+    sender.start()
+    sender.join(0.5)
+    queue_of_own, sent = processes.SimpleQueue(), flow.nn.Parameter(flow.ones(2))
+    queue_of_own.put(sent)
+    received = queue_of_own.get()
+    received.data[0] = 9.0
+    assert (type(received), received.tolist(), sent.tolist()) == (flow.nn.Parameter, [9.0, 1.0], [1.0, 1.0])
+    number, tensor = queue.get(timeout=20)
+    sender.join()
+    assert (number, tensor.tolist(), type(tensor)) == (3, [3.0, 3.0], flow.Tensor)
+    assert issubclass(flow.multiprocessing.ProcessRaisedException, Exception)

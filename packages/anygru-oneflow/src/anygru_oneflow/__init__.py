@@ -19,6 +19,7 @@ from . import (
     env,
     framework,
     linalg,
+    multiprocessing,
     nn,
     optim,
     sbp,
