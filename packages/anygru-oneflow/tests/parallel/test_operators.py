@@ -22,8 +22,9 @@ device distributed DoubleTensor dtype empty empty_like enable_grad env expm erfi
 float32 float64 framework from_dlpack from_numpy full full_like Generator get_autocast_cpu_dtype get_autocast_gpu_dtype
 get_default_dtype get_rng_state global_to_global HalfTensor hann_window iinfo index_add_ inference_mode initial_seed
 int32 int64 int8 IntTensor is_autocast_cache_enabled is_autocast_enabled is_floating_point is_grad_enabled is_nonzero
-is_tensor linalg linspace load local_to_global logspace LongTensor manual_seed multinomial new_empty new_full new_ones
-new_zeros new_tensor nn no_grad normal numel ones optim placement rand randint randint_like randn randn_like randperm
+is_tensor linalg linspace load local_to_global logspace LongTensor manual_seed multinomial multiprocessing new_empty
+new_full new_ones new_zeros new_tensor nn no_grad normal numel ones optim placement rand randint randint_like
+randn randn_like randperm
 roc_auc_score save sbp seed set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_enabled
 set_autocast_gpu_dtype set_default_dtype set_default_tensor_type set_grad_enabled set_num_threads set_printoptions
 set_rng_state Size slice_update stft Tensor tensor to_dlpack to_global to_local uint8 utils zeros backward copy_ data
