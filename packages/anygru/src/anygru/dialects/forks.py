@@ -8,8 +8,6 @@ import ctypes
 import os
 from functools import cache
 
-import torch
-
 _SOFT = 1
 """`omp_pause_soft`: the threads end, and what the program has set stays."""
 
@@ -25,6 +23,12 @@ def survive() -> None:
     try:
         pause = ctypes.CDLL(None).omp_pause_resource_all
     except AttributeError:
-        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+        os.register_at_fork(after_in_child=_with_one_thread)
     else:
         os.register_at_fork(before=lambda: pause(_SOFT))
+
+
+def _with_one_thread() -> None:
+    import torch  # not at the top: commands that only need the names of dialects do not wait for it
+
+    torch.set_num_threads(1)
