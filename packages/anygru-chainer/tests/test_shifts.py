@@ -41,7 +41,7 @@ def test_a_shift_goes_as_far_as_chainers(shift, rates):
     assert set(kept.target) == {"_t"} | last  # a snapshot of Chainer's is resumed here, and the other way round
 
 
-def test_a_shift_that_keeps_no_value_begins_anew_in_the_next_training():
+def test_a_shift_that_keeps_no_value_begins_again_in_the_next_training():
     """As in Chainer 7.8.1 (recorded); a LinearShift also makes an attribute that is not there yet."""
     optimizer = chainer.optimizers.SGD(1.0).setup(L.Linear(1, 1))
     trainer = types.SimpleNamespace(updater=types.SimpleNamespace(get_optimizer=lambda name: optimizer))

@@ -62,7 +62,6 @@ class Columns:
 
 def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
     """Return the column of the times: as named, the first, or, if it has none, the only one with dates or named so."""
-
     if columns.time is not None:
         return columns.time
     others = {columns.by, *columns.target, *columns.known, *columns.past}

@@ -32,7 +32,7 @@ _NOT_NEGATIVE = {
 
 
 class _Options(dict[str, Any]):
-    """The options of a group; what a program sets here is set in the group."""
+    """The options of a group; one that a program sets here changes the group."""
 
     def __init__(self, options: dict[str, Any], group: dict[str, Any]) -> None:
         super().__init__(options)

@@ -336,10 +336,8 @@ class _Worker:
 
     def is_stopped(self) -> bool | None:
         """Return whether a signal has stopped the process; None where the system does not tell."""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-        except OSError:
-            return None
+        state = state_of(Path(f"/proc/{self.pid}"))
+        return None if state is None else state == "T"
 
     def at_step(self) -> str:
         """Return " at step N" if the worker has reported one, otherwise nothing."""
@@ -361,6 +359,14 @@ class _Worker:
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         except ChildProcessError:
             return True
+
+
+def state_of(entry: Path) -> str | None:
+    """Return Linux's letter for how a process or thread in /proc is, such as R where it runs; None where it has ended."""
+    try:
+        return (entry / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
 
 
 def _send(lines: Any, message: dict[str, Any]) -> None:

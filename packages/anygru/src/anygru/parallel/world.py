@@ -5,7 +5,6 @@ LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher th
 """
 
 import atexit
-import contextlib
 import gc
 import logging
 import os
@@ -24,6 +23,7 @@ from ..errors import ArgumentError
 from . import peers
 from .addresses import LOOPBACK, interface_of, is_loopback, own_address
 from .stores import store_of_rank_0
+from .supervision import state_of
 
 TIMEOUT = "ANYGRU_TIMEOUT"
 """The variable with the seconds that a collective waits, set by `anygru launch --timeout`."""
@@ -155,20 +155,9 @@ def _let_threads_rest() -> None:
     latest = time.monotonic() + RESTING
     while time.monotonic() < latest:
         time.sleep(0.002)  # without the lock: a thread that waits for it runs now
-        if not _some_thread_runs():
+        threads = Path("/proc/self/task").glob("[0-9]*")
+        if not any(state_of(thread) == "R" for thread in threads if int(thread.name) != threading.get_native_id()):
             return
-
-
-def _some_thread_runs() -> bool:
-    for thread in Path("/proc/self/task").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
-            if int(thread.name) != threading.get_native_id() and _state(thread) == "R":
-                return True
-    return False
-
-
-def _state(thread: Path) -> str:
-    return (thread / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 def _number(variable: str, default: int | None = None) -> int:

@@ -74,7 +74,7 @@ class _Shift(Extension):
     def initialize(self, trainer: "Trainer") -> None:
         if self._init is None and "init" in self._signature.parameters:
             self._init = getattr(self._optimizer_of(trainer), self._attr)
-        last = self._last_value if "_last_value" in self._saved else None  # the others begin anew in each training
+        last = self._last_value if "_last_value" in self._saved else None  # the others begin again in each training
         self._set(trainer, self.first() if last is None else last)
 
     def __call__(self, trainer: "Trainer") -> None:
