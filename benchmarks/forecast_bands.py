@@ -113,7 +113,10 @@ def main() -> None:
         lines.append(f"| {name} | {np.mean(shares):.1f} ± {np.std(shares, ddof=1) / len(shares) ** 0.5:.1f} |")
         print(lines[-1], flush=True)
     if args.out:
-        begin = "`benchmarks/forecast_bands.py` wrote this: what the 80 % bands hold, in per cent with the standard error over tables."
+        begin = (
+            "`benchmarks/forecast_bands.py` wrote this: what the 80 % bands hold, "
+            "in per cent with the standard error over tables."
+        )
         args.out.write_text("\n".join([begin, "", *lines]) + "\n")
 
 
