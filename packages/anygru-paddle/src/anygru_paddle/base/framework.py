@@ -30,6 +30,7 @@ class EagerParamBase(Tensor):
     need_clip: bool
     is_distributed: bool  # type: ignore[assignment]
     do_model_average: Any
+    sparse_gradient: bool  # only an embedding has it
 
     @property
     def trainable(self) -> bool:

@@ -309,7 +309,7 @@ class CosineAnnealingWarmRestarts(Schedule, learning_rate=..., T_0=..., T_mult=1
     def check(self) -> None:
         need(isinstance(self.T_0, int) and self.T_0 > 0, f"Expected positive integer T_0, but got {self.T_0}")
         need(isinstance(self.T_mult, int) and self.T_mult >= 1, f"Expected integer T_mult >= 1, but got {self.T_mult}")
-        self.T_i, self.T_cur = self.T_0, -1
+        self.T_i, self.T_cur = self.T_0, self.last_epoch
 
     def get_lr(self) -> float:
         return schedules.cosine(self.base_lr, self.eta_min, self.T_cur, self.T_i)

@@ -88,6 +88,8 @@ class Optimizer:
         grouped = bool(given) and isinstance(given[0], dict)
         for group in given if grouped else [{"params": given}]:
             self._add_group(group)
+        for group in self._groups if grouped else ():
+            self._own_group(group)
         self._param_groups = self._groups if grouped else self._parameter_list
 
     def _add_group(self, group: dict[str, Any]) -> None:
@@ -100,13 +102,20 @@ class Optimizer:
             if id(each) in known:
                 raise ValueError("some parameters appear in more than one parameter group")
             self._parameter_list.append(cast(EagerParamBase, each))
-        options = {key: value for key, value in group.items() if key != "params"}
-        if "weight_decay" in options:
-            options["regularization"] = self._group_regularizer(options["weight_decay"])
-        self._groups.append({"params": params, **options})
+        self._groups.append({**group, "params": params})
 
-    def _group_regularizer(self, weight_decay: Any) -> WeightDecayRegularizer | None:
-        return as_regularizer(weight_decay, type(self).__name__)
+    def _own_group(self, group: Group) -> None:
+        """Give parameters the learning rate and regularizer of their group in place of their own (recorded, 2.6.2)."""
+        for parameter in group["params"]:
+            parameter.optimize_attr = {"learning_rate": group.get("learning_rate", 1.0)}
+            parameter.regularizer = self.regularization
+            if "weight_decay" in group:
+                parameter.regularizer = as_regularizer(group["weight_decay"], type(self).__name__)
+
+    @staticmethod
+    def _own(group: Group, **options: Any) -> dict[str, Any]:
+        """The options, those of the group first."""
+        return {name: group.get(name, value) for name, value in options.items()}
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         """The rule's options by name for one parameter, besides its learning rate."""
@@ -114,8 +123,7 @@ class Optimizer:
 
     def _rate_factor(self, parameter: EagerParamBase, group: Group) -> float:
         """The factor on the optimizer's learning rate for one parameter."""
-        factor = getattr(parameter, "optimize_attr", {}).get("learning_rate", 1.0)
-        return float(factor) * float(group.get("learning_rate", 1.0))
+        return float(getattr(parameter, "optimize_attr", {}).get("learning_rate", 1.0))
 
     def get_lr(self) -> float:
         """The learning rate now."""
@@ -184,9 +192,8 @@ class Optimizer:
             clip = group.get("grad_clip", self._grad_clip)
             if clip is not None and pairs:
                 pairs = clip(pairs)
-            default = group.get("regularization", self.regularization)
             for parameter, gradient in pairs:
-                regularizer = getattr(parameter, "regularizer", None) or default
+                regularizer = getattr(parameter, "regularizer", None) or self.regularization
                 if regularizer is not None:
                     gradient = torch.add(gradient, self._decay_term(regularizer, plain(parameter.detach())))
                 out.append((group, parameter, gradient))

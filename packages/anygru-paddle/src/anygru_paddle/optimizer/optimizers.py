@@ -149,10 +149,11 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        return {"epsilon": single(self._epsilon)}
+        self._first = float(group.get("initial_accumulator_value", self._initial))
+        return {"epsilon": single(group.get("epsilon", self._epsilon))}
 
     def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
-        return torch.full_like(parameter, self._initial)
+        return torch.full_like(parameter, self._first)
 
 
 class Adadelta(Optimizer):
@@ -182,7 +183,8 @@ class Adadelta(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        return {"rho": single(self._rho), "epsilon": single(self._epsilon)}
+        own = self._own(group, rho=self._rho, epsilon=self._epsilon)
+        return {name: single(number) for name, number in own.items()}
 
 
 class RMSProp(Optimizer):
@@ -219,8 +221,9 @@ class RMSProp(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        numbers = {"rho": self._rho, "epsilon": self._epsilon, "mu": self._momentum}
-        return {name: single(number) for name, number in numbers.items()} | {"centered": self._centered}
+        own = self._own(group, rho=self._rho, epsilon=self._epsilon, momentum=self._momentum)
+        numbers = {name: single(number) for name, number in own.items()}
+        return {**numbers, "centered": group.get("centered", self._centered)}
 
 
 class Adam(Optimizer):
@@ -230,7 +233,7 @@ class Adam(Optimizer):
         learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
         beta1, beta2: the shares of the two means that stay, in [0, 1).
         epsilon: added to the root.
-        lazy_mode: changes nothing: gradients are dense.
+        lazy_mode: rows of an `Embedding(sparse=True)` without a gradient keep their values and means.
         multi_precision, use_multi_tensor: kept for scripts; parameters are stepped in their own precision.
     """
 
@@ -251,15 +254,23 @@ class Adam(Optimizer):
         use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
-        self._beta1, self._beta2, self._epsilon = _betas(learning_rate, beta1, beta2, epsilon)
+        _betas(learning_rate, beta1, beta2, epsilon)
+        self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
         self._lazy_mode, self._use_multi_tensor = lazy_mode, use_multi_tensor
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         # The kernel takes these options in the parameter's precision: 1 - 0.999f is 1.3e-5 off (recorded from Paddle 2.6.2).
         rounded = float if parameter.dtype == torch.float64 else single
-        own = {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
-        return {name: rounded(float(group.get(name, number))) for name, number in own.items()}
+        own = self._own(group, beta1=self._beta1, beta2=self._beta2, epsilon=self._epsilon)
+        # The powers of betas that are tensors start at the defaults (recorded, 2.6.2).
+        firsts = {"beta1": 0.9, "beta2": 0.999}
+        self._first_powers = {name: firsts[name] for name in firsts if isinstance(own[name], torch.Tensor)}
+        lazy = group.get("lazy_mode", self._lazy_mode) and getattr(parameter, "sparse_gradient", False)
+        return {name: rounded(float(number)) for name, number in own.items()} | {"lazy": bool(lazy)}
+
+    def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+        return super()._start(name, parameter, {**options, **self._first_powers})
 
 
 class AdamW(Adam):
@@ -301,8 +312,9 @@ class AdamW(Adam):
         )
 
     # A group's weight_decay is the rate of its decay, and no regularizer that enters the gradients.
-    def _group_regularizer(self, weight_decay: Decay) -> None:
-        return None
+    def _own_group(self, group: Group) -> None:
+        for parameter in group["params"]:
+            parameter.optimize_attr = {"learning_rate": group.get("learning_rate", 1.0)}
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         wanted = self._apply_decay_param_fun
@@ -341,7 +353,8 @@ class Adamax(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": single(self._epsilon)}
+        own = self._own(group, beta1=self._beta1, beta2=self._beta2, epsilon=self._epsilon)
+        return {**own, "epsilon": single(own["epsilon"])}
 
 
 class Lamb(Optimizer):
@@ -379,8 +392,11 @@ class Lamb(Optimizer):
         super().__init__(learning_rate, parameters, None, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        excluded = self._excluded is not None and self._excluded(parameter)
-        decay = 0.0 if excluded else single(self._decay)
-        options = {"beta1": self._beta1, "beta2": self._beta2, "epsilon": single(self._epsilon)}
+        options = self._own(group, beta1=self._beta1, beta2=self._beta2, epsilon=self._epsilon)
+        options["epsilon"] = single(options["epsilon"])
+        excluded = group.get("exclude_from_weight_decay_fn", self._excluded)
+        decay = single(group.get("lamb_weight_decay", self._decay))
+        if excluded is not None and excluded(parameter):
+            decay = 0.0
         # Paddle 2.6.2 does not scale the updates of parameters that do not decay (recorded).
         return {**options, "decay": decay if decay or self._always_adapt else None}

@@ -64,7 +64,7 @@ def adadelta(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float) 
     torch._foreach_sub_(p, update, alpha=lr)
 
 
-def rmsprop(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float, mu: float, centered: bool) -> None:
+def rmsprop(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float, momentum: float, centered: bool) -> None:
     """G. Hinton, lecture 6, 2012. Epsilon is under the root and the learning rate within the momentum, unlike in torch."""
     moment, square, mean = state
     # Each product is rounded, as in Paddle 2.6.2 (recorded): the difference of the means makes much of a last digit.
@@ -77,14 +77,22 @@ def rmsprop(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float, m
         torch._foreach_add_(mean, share)
         variance = torch._foreach_sub(square, torch._foreach_mul(mean, mean))
     root = torch._foreach_sqrt(torch._foreach_add(variance, epsilon))
-    _scale(moment, mu)
+    _scale(moment, momentum)
     torch._foreach_addcdiv_(moment, g, root, value=lr)
     torch._foreach_sub_(p, moment)
 
 
-def adam(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
+def adam(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, lazy: bool = False) -> None:
     """D. Kingma, J. Ba, 2015. The powers beta ** step are accumulators of one element, as Paddle's files hold them."""
     first, second, power1, power2 = state
+    if lazy:  # only the rows that have a gradient take the step
+        rows = [each.flatten(1).any(1).nonzero().squeeze(1) for each in g]
+        parts = [[x[i] for x, i in zip(each, rows, strict=True)] for each in (p, g, first, second)]
+        adam(parts[0], parts[1], [*parts[2:], power1, power2], lr, beta1, beta2, epsilon)
+        for whole, part in zip((p, first, second), (parts[0], *parts[2:]), strict=True):
+            for x, i, values in zip(whole, rows, part, strict=True):
+                x.index_copy_(0, i, values)
+        return
     _mean(first, beta1, g)
     _mean(second, beta2, g, g)
     corrections = [math.sqrt(1 - float(power)) for power in power2]
@@ -107,10 +115,12 @@ def adamax(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, ep
     _scale(power1, beta1)
 
 
-def adamw(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, decay: float) -> None:
+def adamw(
+    p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, lazy: bool, decay: float
+) -> None:
     """Adam after the parameter has shrunk by lr * decay (I. Loshchilov, F. Hutter, 2019)."""
     _scale(p, 1 - lr * decay)
-    adam(p, g, state, lr, beta1, beta2, epsilon)
+    adam(p, g, state, lr, beta1, beta2, epsilon, lazy)
 
 
 def lamb(

@@ -94,7 +94,7 @@ class Schedule(LRScheduler):
 
         def build(self: Schedule, values: SimpleNamespace) -> None:
             last_epoch, verbose = vars(values).pop("last_epoch"), vars(values).pop("verbose")
-            vars(self).update(vars(values))
+            vars(self).update(vars(values), last_epoch=last_epoch)
             self.check()
             LRScheduler.__init__(self, self.first(), last_epoch, verbose)
 

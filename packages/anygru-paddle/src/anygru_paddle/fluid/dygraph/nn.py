@@ -95,6 +95,7 @@ class Embedding(Layer):
         self._size = list(size)
         self._padding_idx = None if padding_idx is None else padding_idx % self._size[0]
         self.weight = self.create_parameter(self._size, param_attr, dtype)
+        self.weight.sparse_gradient = is_sparse
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The rows input."""

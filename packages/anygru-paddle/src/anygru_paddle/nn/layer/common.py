@@ -72,7 +72,7 @@ class Embedding(Layer):
         num_embeddings: rows.
         embedding_dim: length of a row.
         padding_idx: a row that stays zeros and gets no gradient.
-        sparse: shown when the layer is printed; gradients are dense.
+        sparse: `Adam(lazy_mode=True)` leaves the rows that were not used; gradients are dense.
         weight_attr: attributes of the table.
         name: kept for scripts.
     """
@@ -100,6 +100,7 @@ class Embedding(Layer):
         self._padding_idx = -1 if padding_idx is None else padding_idx  # what is printed; -1 may mean the last row
         self._padding_row = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
+        self.weight.sparse_gradient = sparse
         if self._padding_row is not None:
             with torch.no_grad():
                 torch.Tensor.__setitem__(self.weight.detach(), self._padding_row, 0.0)
