@@ -7,7 +7,9 @@ from anygru.extend import UsageError
 if TYPE_CHECKING:
     import polars
 
-MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "?", "missing", "inf", "-inf")
+MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", ".", "..", "...", ":", "*", "**", "***", "?",
+           "missing", "inf", "-inf")  # fmt: skip
+_FLAG = r"^([-+]?\d[\d.,]*|:) [bcdefnprsuz]{1,3}$"  # as Eurostat writes beside values: provisional, estimated, ...
 _POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
 _INDIAN = r"\d{1,2}(,\d{2})+,\d{3}"  # as 1,23,45,678: lakhs and crores
 _SHORT = r"(\d)([kKMB])$"
@@ -66,7 +68,8 @@ def read(column: "polars.Series", decimal_comma: bool | None = False) -> Numbers
     if column.dtype not in (polars.String, polars.Categorical, polars.Enum):
         return Numbers(None, str(column.dtype))
     raw = column.cast(polars.String)
-    missing = raw.str.strip_chars().str.to_lowercase().is_in(MISSING) | raw.is_null()
+    raw = raw.str.strip_chars().str.replace(_FLAG, "${1}")
+    missing = raw.str.to_lowercase().is_in(MISSING) | raw.is_null()
     found = marks(raw)
     if decimal_comma is None and found.points and not found.comma:
         doubt = str(raw.filter(_plain(raw).str.contains(_POINTS))[0])

@@ -1,7 +1,7 @@
 """Which columns of a table play which part: the times, what tells series apart, what is forecast."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,8 @@ _PARTS = (
     "time",
 )
 """Names of columns that go on with a time."""
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_OF_LIBRARIES = (("unique_id", "ds", "y"), ("item_id", "timestamp", "target"))
+"""Names that tell series, times and values apart: those of statsforecast (and Prophet), and of AutoGluon and GluonTS."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,24 @@ class Columns:
     zone: str | None = None
     last: int | None = None
     """Rows of each series that are read; None: all, up to what `recent` says."""
+    wide: str | None = None
+    """What the columns of a table in wide form are, see `wide`; None: it is in long form."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """Words of covariates, from a table that was read before."""
+
+
+def of_library(frame: "polars.DataFrame", columns: Columns) -> tuple[Columns, list[str]]:
+    """Return the columns with the parts that their names have in libraries for forecasts, and a remark about others."""
+    for by, time, value in _OF_LIBRARIES:
+        given = columns.time or columns.by or columns.target
+        if given or not {time, value} <= set(frame.columns) - {*columns.known, *columns.past}:
+            continue
+        used = replace(columns, time=time, by=by if by in frame.columns else None, target=(value,))
+        others = {time, value, by, *columns.known, *columns.past}
+        left = [name for name in frame.columns if name not in others and frame[name].dtype.is_numeric()]
+        said = f"{listed(left)} left out: --known names columns whose future the table has, --past others"
+        return used, [said] if left else []
+    return columns, []
 
 
 def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
@@ -67,18 +84,22 @@ def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
     others = {columns.by, *columns.target, *columns.known, *columns.past}
     names = [name for name in frame.columns if name not in others]
     first = frame.columns[0]
-    if times.like_dates(frame[first]) and not _constant(frame[first]):
+    if times.like_dates(frame[first]) and not constant(frame[first]):
         return first
-    dated = [name for name in names if times.like_dates(frame[name]) and not _constant(frame[name])]
+    dated = [name for name in names if times.like_dates(frame[name]) and not constant(frame[name])]
     if len(dated) > 1:
         raise UsageError(f"the columns {listed(dated)} of {where} hold dates; name that of the times with --time")
     goes_on = times.whole(frame[first]) and (columns.by is not None or frame[first].is_sorted())
     if not dated and (first in others or not goes_on):
-        dated = [name for name in names if name.lower() in _TIMES and times.whole(frame[name])]
+        dated = [name for name in names if named_as_times(name) and times.whole(frame[name])]
     return dated[0] if len(dated) == 1 else first
 
 
-def _constant(column: "polars.Series") -> bool:
+def named_as_times(name: str) -> bool:
+    return name.lower() in _TIMES
+
+
+def constant(column: "polars.Series") -> bool:
     """Whether a column of several rows holds one value, as the time when the file was made."""
     return len(column) > 1 and column.head(MANY).n_unique() == 1 and column.n_unique() == 1
 
@@ -144,28 +165,6 @@ def targets(
         asked = f"; --target {name} takes them as 1 and 0" if wrong and frame[name].dtype == polars.Boolean else ""
         raise UsageError(f"{where} has no column of numbers to forecast{held}{asked}")
     return polars.DataFrame(found), list(wrong), remarks
-
-
-def not_times(frame: "polars.DataFrame", columns: Columns, where: str) -> None:
-    """Refuse a table that has a column for each time."""
-    import polars
-
-    if columns.target:
-        return
-    others = (columns.time, columns.by, *columns.known, *columns.past)
-    names = [name for name in frame.columns if name not in others]
-    months = [name for name in names if name.lower()[:3] in _MONTHS and name.isalpha()]
-    quarters = [name for name in names if name.upper() in ("Q1", "Q2", "Q3", "Q4")]
-    years = [int(name) for name in names if name.isdecimal() and 1500 <= int(name) <= 2200]
-    dates = [name for name in names if times.like_dates(polars.Series("", [name]))] if len(names) > 2 else []
-    counted = len(years) > 2 and (np.diff(years) == 1).all()
-    counted = counted and len(years) > len(names) // 2
-    if len(dates) > max(2, len(names) // 2) or counted or len(months) == len(_MONTHS) or len(quarters) == 4:
-        shown = dates or (list(map(str, years)) if counted else months or quarters)
-        raise UsageError(
-            f"the columns of {where} are named by times ({listed(shown[:3])}); write the table in long form: a row "
-            "for each time of each series, with --by"
-        )
 
 
 def once(

@@ -9,7 +9,7 @@ import numpy as np
 from anygru.extend import UsageError, count
 
 from . import clock as clocks
-from . import numerals, parts, recent, times, zones
+from . import numerals, parts, recent, times, wide, zones
 from .clock import Clock
 from .parts import Columns
 
@@ -77,23 +77,24 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     """
     if not frame.height:
         raise UsageError(f"{where} has no rows")
-    frame = parts.joined(frame, columns.by)
+    comma = columns.decimal_comma if columns.decimal_comma is not None else decimal_comma
+    columns, named = parts.of_library(frame, columns)
+    frame, columns, said = wide.of_times(parts.joined(frame, columns.by), columns, where, comma)
     moved = columns.time is None
     columns = replace(columns, time=parts.time_column(frame, columns, where))
     assert columns.time is not None
     moved = moved and columns.time != frame.columns[0]
-    frame = times.joined(frame, columns.time)
+    frame, columns, more_said = wide.of_series(times.joined(frame, columns.time), columns, comma)
+    assert columns.time is not None
     for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
         if name not in frame.columns:
             raise UsageError(f"{where} has no column {name!r}; it has {parts.listed(frame.columns)}")
     frame, cut = recent.kept(frame, columns, where)
-    parts.not_times(frame, columns, where)
     missing = frame[columns.time].is_null().to_numpy()
     if missing.any():
         raise UsageError(
             f"column {columns.time!r} of {where} lacks {_count_missing(missing)}; every row needs its time"
         )
-    comma = columns.decimal_comma if columns.decimal_comma is not None else decimal_comma
     numbers, left_out, remarks = parts.targets(frame, columns, where, comma)
     channels = tuple(numbers.columns)
     known, words = _covariates(frame, columns.known, columns, where, comma)
@@ -102,7 +103,7 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
     moments = zones.of_place(moments, frame, columns, where)
-    remarks += cut + ([f"times are those of {columns.time!r}"] if moved else [])
+    remarks += named + said + more_said + cut + ([f"times are those of {columns.time!r}"] if moved else [])
     remarks += [moments.remark] if moments.remark else []
     values = numbers.to_numpy().astype(np.float64)
     groups = _groups(frame, columns.by, moments)
@@ -116,6 +117,8 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
         moments, clock = moments._replace(values=texts, kind="word"), Clock("word")
         remarks.append("times are names only, since a tenth of the steps and more have no row")
     reader = _Reader(values, moments.values, known, past, clock, columns, channels, where)
+    if columns.wide is not None:
+        groups = reader.begun(groups)
     series = tuple(reader.series(name, rows) for name, rows in groups)
     remarks += reader.remarks()
     if left_out and not columns.target:
@@ -192,7 +195,7 @@ class _Reader:
     ) -> None:
         self.values, self.moments, self.known, self.past = values, moments, known, past
         self.clock, self.columns, self.channels, self.where = clock, columns, channels, where
-        self.rows = self.numbers = self.left_out = 0
+        self.rows = self.numbers = self.left_out = self.empty = 0
 
     def series(self, name: str, rows: np.ndarray) -> Series:
         where = f"{name!r} in {self.where}" if name else self.where
@@ -241,6 +244,17 @@ class _Reader:
             _forward(self.past[rows])[source[:kept]],
         )
 
+    def begun(self, groups: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
+        """The groups of a table in wide form from their first to their last value: cells before and after belong to others."""
+        found = []
+        for name, rows in groups:
+            there = np.flatnonzero(np.isfinite(self.values[rows]).any(1))
+            if len(there):
+                end = len(rows) if self.columns.known else int(there[-1]) + 1
+                found.append((name, rows[there[0] : end]))
+        self.empty = len(groups) - len(found)
+        return found or groups
+
     def _with_values(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows whose values are all there, and those that tell what is known ahead."""
         there = np.isfinite(values)
@@ -257,6 +271,7 @@ class _Reader:
         by = " with 0" if self.columns.gaps == "zero" else ""
         said = [f"filled {count(number, noun)}{by}" for number, noun in filled if number]
         said += [f"left out {count(self.left_out, 'row')} without values"] if self.left_out else []
+        said += [f"left out {self.empty:,} series without values"] if self.empty else []
         if self.clock.kind == "word" and self.rows + len(self.values) > 1:
             said.append("missing rows are not noticed")
         return said

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import polars
 
 _NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b", re.ASCII)
+_COUNTED_PARTS = r"\d{4}[-/ ]?[QMWHS]\d|\b[QHS][1-4][-/ '’]+\d"
+LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b|{_COUNTED_PARTS}", re.ASCII)
 _EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"),
            (1.0e17, 1e-3, "nanoseconds"))  # fmt: skip
 MANY = 1000  # texts, of which the first tell the format
@@ -117,7 +118,7 @@ def like_dates(column: "polars.Series") -> bool:
     if column.dtype != polars.String:
         return False
     first = column.head(100).drop_nulls().head(1)
-    return len(first) > 0 and bool(_LIKE_A_DATE.search(first[0])) and bool(_readings(_plain(first)[0])[0])
+    return len(first) > 0 and bool(LIKE_A_DATE.search(first[0])) and bool(_readings(_plain(first)[0])[0])
 
 
 def _per_second(dtype: "polars.DataType") -> float:
@@ -233,7 +234,7 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
         raise UsageError(_several(readings, column, where))
     if readings:
         return _moments(*zones.applied(next(iter(readings.values())), zone, column, where))
-    looks = [each for each in column.head(100).to_list() if _LIKE_A_DATE.search(each)]
+    looks = [each for each in column.head(100).to_list() if LIKE_A_DATE.search(each)]
     if looks or tried:
         raise UsageError(_no_format(column, text, tried, where))
     words = np.array(column.to_list(), dtype=object)
