@@ -96,8 +96,8 @@ def formats():
         (zipped(("a.csv", dated(sold)), ("b.csv", dated(sold))), "holds 2 files; unpack it"),
         (b"PK\3\4 and nothing", "cannot read"),
         (
-            b"month,sold\n" + b"".join(b"%02d/2024,5\n" % month for month in range(1, 9)) + b"Total,40\n",
-            "holds 'Total', which does not fit the format '%m/%Y' of the first row; remove its row",
+            b"month,sold\n" + b"".join(b"%02d/2024,5\n" % month for month in range(1, 9)) + b"Total 2024,40\n",
+            "holds 'Total 2024', which does not fit the format '%m/%Y' of the first row; remove its row",
         ),
         (dated(sold).replace("\n", "\r").encode(), "its lines end with a carriage return alone"),
         (
@@ -107,7 +107,6 @@ def formats():
         (dated(sold).encode() + b"2024-01-13,4,5\n", "more fields than the first one"),
         (dated(sold).partition("\n")[2].encode(), r"holds values and no names \(2024-01-01, 5\)"),
         (dated(lambda n: (n, n), "day,sold,sold").encode(), "has several columns 'sold'; give each a name of its own"),
-        (dated(sold).encode() + b"Total,99\n", "holds 'Total', which does not fit .*; remove its row"),
         (b"month,sold\nJan 2024,5\nFeb 2024,6\nMaa 2024,7\n", "holds 'Maa 2024', which does not fit"),
         (dated(lambda n: (str(n % 2 > 0).lower(),), "day,open").encode(), "--target open takes them as 1 and 0"),
         (dated(lambda n: (f"1.{n:03}",), "day;sold", join=";").encode(), r"'1.000' .* --decimal-comma or --no-decimal"),
@@ -183,3 +182,30 @@ def test_one_table_in_many_forms(tmp_path, text):
     assert found.channels == ("sold",)
     assert found.series[0].values[:, 0].tolist() == [sold(n)[0] for n in range(12)]
     assert str(found.series[0].times[-1])[:10] == "2024-01-12"
+
+
+def test_titles_above_and_totals_below(tmp_path):
+    table = dated(lambda n: (*sold(n), n % 5), "day,sold,left")
+    above = "Sales of 2024,,\n,,\n"
+    below = "Grand total,99,99\n,,\nSource: the till,,\n"
+    by_year = ("Data Source,World Indicators,\n\nCountry,Code," + ",".join(map(str, range(1960, 1980))) + ",\n"
+               + "".join(f"C{n},x{n}," + ",".join(str(n * year) for year in range(20)) + ",\n" for n in range(3)))  # fmt: skip
+    for text, found in ((table, sold), (above + table + below, sold)):
+        for name, data in (("t.csv", text.encode()), ("t.xlsx", zipped(*workbook(text)))):
+            (tmp_path / name).write_bytes(data)
+            assert read(tmp_path / name).channels == ("sold", "left"), name
+            assert read(tmp_path / name).series[0].values[:, 0].tolist() == [found(n)[0] for n in range(12)]
+            said = files.read(str(tmp_path / name)).remark
+            assert ("left out below the table: 'Grand total' ..." in said) == (text != table)
+    (tmp_path / "t.csv").write_text(by_year)
+    assert read(tmp_path / "t.csv").series[2].values[:, 0].tolist() == [2 * n for n in range(20)]
+    (tmp_path / "t.csv").write_text(",sold\n" + dated(sold).partition("\n")[2])  # as pandas writes an index
+    assert len(read(tmp_path / "t.csv").series[0]) == 12
+
+
+def test_the_names_of_a_workbook(tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(zipped(*workbook(dated(lambda n: (n, n), "day,sold,sold"))))
+    with pytest.raises(UsageError, match="has several columns 'sold'"):
+        read(tmp_path / "t.xlsx")
+    (tmp_path / "t.xlsx").write_bytes(zipped(*workbook("shop,2021,2022,2023\na,1,2,3\nb,4,5,6\n")))
+    assert read(tmp_path / "t.xlsx").clock.texts(read(tmp_path / "t.xlsx").series[1].times) == ["2021", "2022", "2023"]

@@ -4,19 +4,20 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from anygru.extend import UsageError
 
-from . import numerals, spaced, times
+from . import edges, numerals, spaced, times
 
 SEPARATORS = (b",", b";", b"\t", b"|")
 MOST_COLUMNS = 10_000
 SAMPLE = 1000  # rows whose texts show the decimal mark
-TITLES = 20  # lines at most that may be above the names, beside comments
-FOOTERS = 20  # rows at most that may be below the table
+LOOKED_AT = 100  # lines that show how many fields there are
 WESTERN = "cp1252"
 _PIECE = 1 << 24
+_SAMPLE = 1 << 20
 _MARKS = (
     (rb"\xff\xfe\0\0|\0\0\xfe\xff", "utf-32"),
     (rb"\xff\xfe|\xfe\xff", "utf-16"),
@@ -110,31 +111,13 @@ def _table(path: str, file: BinaryIO) -> Contents:
     file.seek(0)
     # Dates are read by times.py: polars takes 01/02/2024 for the first of February without a word.
     frame = _parsed(path, file, {"infer_schema_length": 10_000} | options)
-    blank = frame.select(polars.all_horizontal(polars.all().is_null())).to_series()
-    frame = _named(frame.filter(~blank), head.names)
+    frame = named(frame, head.names)
     if head.separator == "|":  # drawn tables have spaces around their fields, and a line under the names
         frame = frame.with_columns(polars.selectors.string().str.strip_chars())
         drawn = polars.selectors.string().str.contains(f"^(?:{spaced.RULE.pattern})$").fill_null(True)
         frame = frame.filter(~polars.all_horizontal(drawn)) if polars.String in frame.dtypes else frame
-    frame, remark = _above_footers(frame)
+    frame, remark = edges.without_notes(frame)
     return Contents(frame, decimal_comma, remark)
-
-
-def _above_footers(frame: Any) -> tuple[Any, str]:
-    """The table without notes below it, and a remark about them: words in the first field alone."""
-    import polars
-
-    last = frame.tail(FOOTERS)
-    first = last.to_series(0)
-    if first.dtype != polars.String or frame.width < 2:
-        return frame, ""
-    empty = last.select(polars.all_horizontal(polars.exclude(last.columns[0]).is_null())).to_series()
-    words = first.str.contains(r"\pL{3}").fill_null(False) & empty
-    found = last.height - 1 - next((n for n in range(last.height - 1, -1, -1) if not words[n]), -1)
-    if not found or found == last.height or times.like_dates(first.tail(found)):
-        return frame, ""
-    note = first[last.height - found]
-    return frame.head(frame.height - found), f"left out below the table: {note!r}" + (" ..." if found > 1 else "")
 
 
 def _head(path: str, file: BinaryIO) -> Head:
@@ -144,13 +127,15 @@ def _head(path: str, file: BinaryIO) -> Head:
     separators = (given[1],) if given else SEPARATORS
     if given:
         line, above = file.readline(_PIECE), 1
+    usual = _usual(file, separators)
     titles = 0
-    while line and titles < TITLES:
+    while line and titles < edges.TITLES:
         following = file.readline(_PIECE)
         marked = any(map(line.count, separators)) or line.count(b'"') % 2
         paired = any(line.count(each) == following.count(each) > 0 for each in separators)
         comment = line.startswith(b"#") and (following.startswith(b"#") or not paired)
-        if marked and not comment:
+        title = not line.count(b'"') % 2 and edges.is_title(_fields(line, separators), usual)
+        if marked and not comment and not title:
             break
         line, above, titles = following, above + 1, titles + (not comment)
     if b"\0" in line:
@@ -166,13 +151,35 @@ def _head(path: str, file: BinaryIO) -> Head:
     if columns > MOST_COLUMNS:
         raise too_wide(path, columns)
     names = [name.strip() for name in next(csv.reader([text], delimiter=separator), [])]
+    check_names(path, names)
+    return Head(separator, names, above)
+
+
+def _usual(file: BinaryIO, separators: Sequence[bytes]) -> int:
+    """How many fields the next lines usually have."""
+    begin, rows = file.tell(), []
+    while len(rows) < LOOKED_AT and file.tell() < begin + _SAMPLE and (line := file.readline(_PIECE)):
+        rows.append(_fields(line, separators))
+    file.seek(begin)
+    return edges.usual(rows)
+
+
+def check_names(path: str, names: Sequence[str]) -> None:
+    """Refuse names that are values, or occur twice."""
     if _values(names):
         raise UsageError(f"the first line of {path!r} holds values and no names ({', '.join(names[:3])}); write a line of "
                          "names above it")  # fmt: skip
     twice = [name for name, number in Counter(filter(None, names)).items() if number > 1]
     if twice:
         raise UsageError(f"{path!r} has several columns {twice[0]!r}; give each a name of its own")
-    return Head(separator, names, above)
+
+
+def _fields(line: bytes, separators: Sequence[bytes]) -> list[str]:
+    text, separator = line.decode("utf-8-sig", "replace").rstrip("\r\n"), max(separators, key=line.count).decode()
+    try:
+        return next(csv.reader([text], delimiter=separator), [])
+    except csv.Error:  # such as a carriage return in it
+        return text.split(separator)
 
 
 def too_wide(path: str, columns: int) -> UsageError:
@@ -182,7 +189,7 @@ def too_wide(path: str, columns: int) -> UsageError:
     )
 
 
-def _values(names: list[str]) -> bool:
+def _values(names: Sequence[str]) -> bool:
     """Whether the first line is one of the rows: a time and numbers. Names may be 0, 1, 2, as pandas counts columns."""
     import polars
 
@@ -215,8 +222,12 @@ def _parsed(path: str, file: BinaryIO, options: dict[str, Any]) -> Any:
     return _parsed(path, file, kept | {"infer_schema": False})
 
 
-def _named(frame: Any, names: list[str]) -> Any:
-    """The frame with the names of the first line; a column without a name and without values is what ended its lines."""
+def named(frame: Any, names: Sequence[str]) -> Any:
+    """The frame with these names, without blank rows; a column without a name and without values is what ended its lines."""
+    import polars
+
+    blank = frame.select(polars.all_horizontal(polars.all().is_null())).to_series()
+    frame = frame.filter(~blank)
     if len(names) != frame.width:  # a name with a line break, which only polars has read whole
         return frame
     kept = [n for n, name in enumerate(names) if name or frame.to_series(n).null_count() < frame.height]

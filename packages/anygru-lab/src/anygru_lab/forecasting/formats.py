@@ -11,13 +11,14 @@ from typing import Any, BinaryIO
 from anygru import extend
 from anygru.extend import UsageError
 
-from . import delimited
+from . import delimited, edges
 from .delimited import Contents
 
 MOST_BYTES = 2 << 30  # of a file, unpacked, and of the table in memory
 _PACKED: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _WORKBOOK = "xl/workbook"
+MOST_ABOVE = 100  # rows of a sheet that show where its names are
 
 
 def read(path: str, file: BinaryIO, encoding: str | None) -> Contents:
@@ -87,12 +88,18 @@ def _of_excel(path: str, data: bytes) -> Contents:
     fastexcel = extend.needed("fastexcel", "reading a workbook of Excel", "forecast")
     try:
         book = fastexcel.read_excel(data)
-        frame = book.load_sheet(0).to_polars()
+        top = book.load_sheet(0, header_row=None, skip_rows=0, n_rows=MOST_ABOVE, dtypes="string").to_polars()
+        rows = [[field or "" for field in row] for row in top.rows()]
+        at = next((n for n, row in enumerate(rows) if not edges.is_title(row, edges.usual(rows[n:]))), 0)
+        frame = book.load_sheet(0, header_row=at, schema_sample_rows=None).to_polars()
     except fastexcel.FastExcelError as error:
         raise UsageError(f"cannot read {path!r}: {str(error).splitlines()[0]}") from None
+    head = [name.strip() for name in rows[at]] if rows else []
+    delimited.check_names(path, head)
+    frame, remark = edges.without_notes(delimited.named(frame, head))
     names = book.sheet_names
     several = f"of {len(names)} sheets, {names[0]!r} is read" if len(names) > 1 else ""
-    return Contents(frame, remark=several)
+    return Contents(frame, remark="; ".join(filter(None, [several, remark])))
 
 
 def _of_parquet(path: str, file: BinaryIO) -> Contents:
