@@ -8,6 +8,7 @@ import pytest
 
 from anygru.cli import UsageError
 from anygru_lab.forecasting import clock, delimited, files, formats, numerals, recent, seasons, table, times
+from anygru_lab.forecasting.calendar import Calendar
 from anygru_lab.forecasting.parts import Columns
 
 polars = pytest.importorskip("polars")
@@ -190,7 +191,8 @@ def test_hours_over_a_change_of_clocks_are_equally_far_apart_and_days_keep_their
         ["31.03.2024 01:00 +01:00", "31.03.2024 03:00 +02:00"],
     ):
         found = moments(*texts)
-        assert (found.zone, *(str(each)[:16] for each in found.values)) == ("Z", "2024-03-31T00:00", "2024-03-31T01:00")
+        assert [str(each)[:16] for each in found.values] == ["2024-03-31T00:00", "2024-03-31T01:00"]
+        assert found.zone == ("Europe/Berlin" if "/" in texts[0] else "Z")
     for texts in (
         ["2024-03-31 00:00 Europe/Berlin", "2024-04-01 00:00 Europe/Berlin"],
         ["2024-03-31T00:00+01:00", "2024-04-01T00:00+02:00"],
@@ -299,13 +301,30 @@ def test_hours_of_a_place_whose_clocks_are_set(tmp_path):
     path = write(tmp_path / "t.csv", [(each, "ab"[n // 6], n, n) for n, each in enumerate(local)])
     found = read(path, by="city", zone="Europe/Berlin")
     assert found.clock.texts(found.series[1].times)[1:4] == [
-        "2024-10-26 23:00:00Z",
-        "2024-10-27 00:00:00Z",
-        "2024-10-27 01:00:00Z",
+        "2024-10-27 01:00:00+02:00",
+        "2024-10-27 02:00:00+02:00",
+        "2024-10-27 02:00:00+01:00",
     ]
     assert found.series[1].values[:, 0].tolist() == [6, 7, 8, 9, 10, 11]
     spring = write(tmp_path / "s.csv", [(f"2024-03-31 {hour:02}:00", "a", hour, 1) for hour in (0, 1, 3, 4)])
-    assert len(read(spring, zone="Europe/Berlin").series[0]) == 4
+    found = read(spring, zone="Europe/Berlin")
+    assert len(found.series[0]) == 4
+    early = found.clock.later(found.series[0].times[0], 3)  # of the forecast of an origin before the change
+    assert found.clock.texts(early) == [f"2024-03-31 {hour}:00:00{zone}" for hour, zone in
+                                        (("01", "+01:00"), ("03", "+02:00"), ("04", "+02:00"))]  # fmt: skip
+    hours = Calendar(hours=True).features(found.clock, found.series[0].times)
+    naive = clock.Clock("time", 3.6e9)
+    at_three = Calendar(hours=True).features(naive, np.array(["2024-03-31T03:00"], "datetime64[us]"))
+    assert np.allclose(hours[2], at_three[0])  # a course of the day follows the clocks
+    for texts, given in ((["2024-03-31T00:00Z", "2024-03-31T01:00Z"], "Z"), (["2024-03-31T02:00+02:00"] * 2, "+02:00")):
+        path = write(tmp_path / "u.csv", [(each, "ab"[n], n, 1) for n, each in enumerate(texts)])
+        found = read(path, by="city", zone="Europe/Berlin")
+        assert found.clock.texts(found.series[0].times) == ["2024-03-31 01:00:00+01:00"], given
+        with pytest.raises(UsageError, match="--zone 'Europe/Bonn' is not known; name a place"):
+            read(path, by="city", zone="Europe/Bonn")
+    days = write(tmp_path / "d.csv", [(f"2024-03-{day} 06:00", "a", day, 1) for day in (29, 30, 31)])
+    found = read(days, zone="Europe/Berlin")
+    assert found.clock.texts(found.clock.later(found.series[0].times[-1], 1)) == ["2024-04-01 06:00:00"]
     with pytest.raises(UsageError, match="lacks 1 row.*if clocks were set forward there, name their place with --zone"):
         read(spring)
     with pytest.raises(UsageError, match="--zone 'Europe/Bonn' is not known; name a place"):
@@ -639,7 +658,7 @@ def test_days_of_a_place_keep_their_dates_and_a_time_that_occurs_twice_has_its_z
     hours = polars.Series("t", ["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 01:00"])
     frame = polars.DataFrame({"t": hours.str.to_datetime(time_zone="Europe/Berlin"), "x": range(3)})
     with pytest.raises(
-        UsageError, match=r"the time '2024-01-01 00:00:00Z' occurs twice in x; keep one row of each time"
+        UsageError, match=r"the time '2024-01-01 01:00:00\+01:00' occurs twice in x; keep one row of each time"
     ):
         table.of_frame(frame, Columns(), "x")
 

@@ -238,5 +238,7 @@ def _times(times: np.ndarray, kind: str, zone: str, polars: Any) -> Any:
         return polars.Series(times.astype("datetime64[us]")).cast(polars.Date)
     if kind == "time":
         found = polars.Series(times.astype("datetime64[us]"))
-        return found.dt.replace_time_zone("UTC") if zone == "Z" else found
+        if zone == "Z" or "/" in zone:
+            found = found.dt.replace_time_zone("UTC")
+        return found.dt.convert_time_zone(zone) if "/" in zone else found
     return polars.Series(times.tolist())

@@ -57,7 +57,7 @@ class Calendar:
         index = _index(clock, times)
         parts += [_waves(index / season, 1) for season in self.seasons]
         if self.hours or self.weekdays or self.years or self.country is not None:
-            moments = times.astype("datetime64[us]").astype(np.int64)
+            moments = clock.local(times).astype("datetime64[us]").astype(np.int64)
             days = moments // _DAY
             if self.hours:
                 parts.append(_waves((moments % _DAY) / _DAY, HARMONICS))

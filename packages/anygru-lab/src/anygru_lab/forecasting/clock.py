@@ -7,6 +7,8 @@ import numpy as np
 
 from anygru.extend import UsageError, count
 
+from . import zones
+
 _NEARLY = 0.01  # of a step: clocks of devices are not exact
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 _FRIDAY, _SUNDAY, _EPOCH_WEEKDAY = 4, 6, 3  # Monday is 0; 1970 began on a Thursday
@@ -24,7 +26,7 @@ class Clock:
     step: the length of a step, in microseconds, numbers or months; 0 where it is not known.
     unit: "even", "months", or "weekdays" where there are none at weekends.
     last: whether months end with the times.
-    zone: what follows the times when they are written.
+    zone: what follows the times when they are written; of a place, such as "Europe/Berlin", times are in UTC.
     """
 
     kind: str
@@ -42,12 +44,17 @@ class Clock:
         if not self.dated:
             return [f"{each:.10g}" if isinstance(each, float) else str(each) for each in times.tolist()]
         form = "datetime64[D]" if self.kind == "date" else "datetime64[us]"
-        found = [str(each) for each in times.astype(form)]
+        found = [str(each) for each in self.local(times).astype(form)]
         if self.kind == "date":
             return found
         if all(each.endswith(".000000") for each in found):
             found = [each[:-7] for each in found]
-        return [each.replace("T", " ") + self.zone for each in found]
+        zone = zones.suffixes(times, self.zone)
+        return [each.replace("T", " ") + after for each, after in zip(found, zone, strict=True)]
+
+    def local(self, times: np.ndarray) -> np.ndarray:
+        """Return times as clocks show them where they were taken."""
+        return zones.local(times, self.zone) if self.kind == "time" else times
 
     def later(self, time: object, steps: int) -> np.ndarray:
         """Return the times of so many steps after one."""

@@ -57,9 +57,11 @@ def _panel(
 ) -> None:
     series, clock, horizon = problem.table.series[number], problem.table.clock, problem.horizon
     first = max(0, len(series) - max(SHOWN * (problem.folds + 1), LEAST_SHOWN) * horizon)
-    shown: Any = series.times if clock.dated else np.arange(len(series))
+    shown: Any = clock.local(series.times) if clock.dated else np.arange(len(series))
     axes.plot(shown[first:], series.values[first:, channel], color=INK, linewidth=1, label="values")
-    later: Any = clock.later(series.times[-1], horizon) if clock.dated else np.arange(horizon) + len(series)
+    later: Any = (
+        clock.local(clock.later(series.times[-1], horizon)) if clock.dated else np.arange(horizon) + len(series)
+    )
     seen: set[str] = set()
     for _, origin, quantiles in parts:
         ended = origin == len(series)

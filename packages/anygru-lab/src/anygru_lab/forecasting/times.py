@@ -42,7 +42,7 @@ class Moments(NamedTuple):
     kind: str
     """"date", "time", "number" or "word"."""
     zone: str = ""
-    """What followed every time: "Z", "+01:00", or nothing."""
+    """What followed every time: "Z", "+01:00", or nothing; or "Europe/Berlin", and then `values` are in UTC."""
     remark: str = ""
 
 
@@ -64,7 +64,8 @@ def read(column: "polars.Series", where: str, form: str | None = None, day_first
     if dtype == polars.Date:
         return Moments(column.cast(polars.Datetime("us")).to_numpy(), "date")
     if dtype == polars.Datetime:
-        zone = "Z" if getattr(dtype, "time_zone", None) else ""
+        place = getattr(dtype, "time_zone", None) or ""
+        zone = place if "/" in place else "Z" if place else ""
         local = (column.dt.replace_time_zone(None) if zone else column).cast(polars.Datetime("us")).to_numpy()
         if not zone or zones.days(local):
             return _moments(local)

@@ -76,19 +76,49 @@ def applied(moments: np.ndarray, zone: Zone, text: "polars.Series", where: str) 
         return moments, ""
     if zone.minutes is not None:
         return moments - zone.minutes.astype("timedelta64[m]"), "Z"
-    return _in_utc(moments, zone.name, text, where), "Z"
+    return _in_utc(moments, zone.name, text, where), zone.name
 
 
 def of_place(moments: "Moments", frame: "polars.DataFrame", columns: "Columns", where: str) -> "Moments":
-    """Return local times of the place that `columns` names in UTC: where clocks are set back, the later row is the later time."""
+    """Return times of the place that `columns` names, in UTC: where clocks are set back, the later row is the later time."""
     import polars
 
-    if columns.zone is None or columns.time is None or moments.kind != "time" or moments.zone:
+    place = columns.zone
+    if place is None or columns.time is None or moments.kind != "time":
+        return moments
+    ahead = _minutes(moments.zone) if moments.zone and "/" not in moments.zone else 0
+    values = moments.values - np.timedelta64(ahead, "m")
+    zone = place if "/" in place else "Z"
+    if moments.zone:
+        try:
+            polars.Series(values[:1]).dt.replace_time_zone("UTC").dt.convert_time_zone(place)
+        except polars.exceptions.PolarsError:
+            raise _unknown(place) from None
+        return moments._replace(values=values, zone=zone)
+    if days(values):
         return moments
     given = [columns.time, columns.by] if columns.by else [columns.time]
     second = frame.select((polars.int_range(polars.len()).over(given) > 0).alias("second"))["second"]
-    found = _in_utc(moments.values, columns.zone, frame[columns.time].cast(polars.String), where, second)
-    return moments._replace(values=found, zone="Z")
+    found = _in_utc(values, place, frame[columns.time].cast(polars.String), where, second)
+    return moments._replace(values=found, zone=zone)
+
+
+def local(moments: np.ndarray, zone: str) -> np.ndarray:
+    """Moments of UTC as the clocks of a place show them; of other zones as they are."""
+    import polars
+
+    if "/" not in zone or not len(moments):
+        return moments
+    utc = polars.Series(moments.astype("datetime64[us]")).dt.replace_time_zone("UTC")
+    return np.asarray(utc.dt.convert_time_zone(zone).dt.replace_time_zone(None).to_numpy())
+
+
+def suffixes(moments: np.ndarray, zone: str) -> list[str]:
+    """What follows each of some moments as it is written: the zone, or the place's distance from UTC."""
+    if "/" not in zone:
+        return [zone] * len(moments)
+    ahead = (local(moments, zone) - moments) // np.timedelta64(1, "m")
+    return [_name("", minutes) for minutes in ahead.astype(np.int64).tolist()]
 
 
 def _in_utc(
@@ -104,12 +134,16 @@ def _in_utc(
         local = frame.select(moved).to_series()
     except polars.exceptions.PolarsError:
         if second is not None:
-            raise UsageError(f"--zone {zone!r} is not known; name a place, as Europe/Berlin") from None
+            raise _unknown(zone) from None
         raise UsageError(f"{where} names the zone {zone!r}, which is not known; write times in UTC") from None
     if local.null_count():
         skipped = text.filter(local.is_null())[0]
         raise UsageError(f"{where} holds {skipped!r}, a time that clocks skip there; write times in UTC")
     return np.asarray(local.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy())
+
+
+def _unknown(place: str) -> UsageError:
+    return UsageError(f"--zone {place!r} is not known; name a place, as Europe/Berlin")
 
 
 def days(moments: np.ndarray) -> bool:
