@@ -168,7 +168,7 @@ class Forecaster:
         target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
         known, past = tuple(self.known), tuple(self.past)
         return Columns(self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first,
-                       self.decimal_comma, self.zone, self.last)  # fmt: skip
+                       self.decimal_comma, self.zone, self.last, self.country)  # fmt: skip
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)

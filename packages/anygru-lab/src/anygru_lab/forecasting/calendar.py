@@ -1,16 +1,13 @@
 """What the times themselves tell about a step: the hour, the weekday, the time of the year, holidays, places in seasons."""
 
 from dataclasses import dataclass
-from datetime import date
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from anygru.extend import UsageError
 
+from . import holiday
 from .clock import Clock
-from .files import needed
 from .table import Series
 
 _DAY = 86_400_000_000
@@ -38,7 +35,7 @@ class Calendar:
                 f"{clock.name()}"
             )
         if country is not None:
-            _holidays(country, 2024)
+            holiday.of_year(country, 2024)
         if not clock.dated or not clock.step:
             return cls(seasons=seasons)
         longest = max(each.times[-1] - each.times[0] for each in series)
@@ -86,24 +83,11 @@ def _index(clock: Clock, times: np.ndarray) -> np.ndarray:
     if clock.unit == "months":
         return times.astype("datetime64[M]").astype(np.int64) / round(clock.step)
     if clock.unit == "weekdays":
-        return np.busday_count("1970-01-01", times.astype("datetime64[D]")).astype(np.float64)
+        return np.busday_count("1970-01-01", times.astype("datetime64[D]"), clock.week).astype(np.float64)
     return np.rint((times.astype(np.int64) if clock.dated else times) / clock.step).astype(np.float64)
 
 
 def _is_holiday(country: str, days: np.ndarray) -> np.ndarray:
     dates = days.astype("datetime64[D]")
-    years = np.unique(dates.astype("datetime64[Y]").astype(np.int64) + 1970)
-    found = {day for year in years.tolist() for day in _holidays(country, year)}
-    return np.isin(dates, np.array(sorted(found), "datetime64[D]")).astype(np.float64)
-
-
-@lru_cache(maxsize=1000)
-def _holidays(country: str, year: int) -> list[date]:
-    package: Any = needed("holidays", "--country")
-    code, _, part = country.partition("-")
-    try:
-        return list(package.country_holidays(code, subdiv=part or None, years=year))
-    except NotImplementedError:
-        raise UsageError(
-            f"--country {country} has no holidays in the package holidays; it takes codes such as DE, US or DE-BY"
-        ) from None
+    found = holiday.between(country, dates.min(), dates.max())
+    return np.isin(dates, found).astype(np.float64)

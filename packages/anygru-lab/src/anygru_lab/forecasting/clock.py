@@ -1,21 +1,25 @@
 """The steps of a table: how far apart its times are, which rows are missing between them, and the times that follow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from anygru.extend import UsageError, count
 
-from . import zones
+from . import holiday, zones
 
 _NEARLY = 0.01  # of a step: clocks of devices are not exact
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
-_FRIDAY, _SUNDAY, _EPOCH_WEEKDAY = 4, 6, 3  # Monday is 0; 1970 began on a Thursday
+_SATURDAY, _SUNDAY, _EPOCH_WEEKDAY = 5, 6, 3  # Monday is 0; 1970 began on a Thursday
+MONDAY_TO_FRIDAY = "1111100"
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _LACKING = 0.1  # of the steps
 SPARSE = 100  # steps to a row, at most, where missing rows are 0
 _OFF = 4  # days from the end of a month to its last working day, or from its beginning to the first, at most
 _ENOUGH = 10  # rows without a weekend among them, to take them for trading days
+_WEEKS = 3  # without a row on other days of the week
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Clock:
 
     kind: "date", "time", "number" or "word", as of `times.Moments`.
     step: the length of a step, in microseconds, numbers or months; 0 where it is not known.
-    unit: "even", "months", or "weekdays" where there are none at weekends.
+    unit: "even", "months", or "weekdays" where there are none on some days of the week, as at weekends.
     last: whether months end with the times.
     zone: what follows the times when they are written; of a place, such as "Europe/Berlin", times are in UTC.
     """
@@ -34,6 +38,12 @@ class Clock:
     unit: str = "even"
     last: bool = False
     zone: str = ""
+    week: str = MONDAY_TO_FRIDAY
+    """Of weekdays: a 1 for each day of the week that has steps, Monday first."""
+    off: tuple[str, ...] = ()
+    """Of weekdays: those of the table that have no steps, as holidays."""
+    country: str = ""
+    """Of weekdays: where holidays after the table have no steps, either."""
 
     @property
     def dated(self) -> bool:
@@ -69,8 +79,21 @@ class Clock:
             return self._months_later(moment, ahead * round(self.step))
         if self.unit == "weekdays":
             day = moment.astype("datetime64[D]")
-            return np.busday_offset(day, ahead).astype("datetime64[us]") + (moment - day)
+            closed = self.holidays
+            if self.country:
+                closed = np.union1d(closed, holiday.between(self.country, day, day + 7 * steps + 366))
+            found = np.busday_offset(day, ahead, "backward", weekmask=self.week, holidays=closed)
+            return found.astype("datetime64[us]") + (moment - day)
         return moment + (ahead * self.step).astype(np.int64).astype("timedelta64[us]")
+
+    @cached_property
+    def holidays(self) -> np.ndarray:
+        """The days that are off."""
+        return np.array(self.off, "datetime64[D]")
+
+    def without_off(self, times: np.ndarray) -> np.ndarray:
+        """Return whether each time is on none of the days that are off."""
+        return ~np.isin(times.astype("datetime64[D]"), self.holidays) if self.off else np.ones(len(times), bool)
 
     def _months_later(self, moment: np.ndarray, months: np.ndarray) -> np.ndarray:
         month = moment.astype("datetime64[M]") + months
@@ -87,7 +110,8 @@ class Clock:
         if self.unit == "months":
             return count(round(self.step), "month")
         if self.unit == "weekdays":
-            return "1 weekday"
+            names = [name for name, has in zip(_DAYS, self.week, strict=True) if has == "1"]
+            return "1 weekday" if self.week == MONDAY_TO_FRIDAY else f"1 day of {' '.join(names)}"
         if self.kind == "number":
             return f"{self.step:g}"
         noun, unit = next(((n, u) for n, u in _UNITS.items() if self.step % u == 0), ("second", 1_000_000))
@@ -111,7 +135,7 @@ def find(groups: Sequence[np.ndarray], kind: str, zone: str, gaps: str) -> Clock
         return clock
     # Where rows without an event were left out, most distances may be several steps.
     step = float(steps[np.searchsorted(steps, 0, side="right")] if gaps == "zero" else steps[(len(steps) - 1) // 2])
-    return Clock(kind, step, clock.unit, clock.last, zone)
+    return replace(clock, step=step)
 
 
 def places(times: np.ndarray, clock: Clock, where: str, gaps: str) -> np.ndarray:
@@ -182,7 +206,7 @@ def distances(times: np.ndarray, clock: Clock) -> np.ndarray:
         return np.diff(times.astype("datetime64[M]").astype(np.int64)).astype(np.float64)
     if clock.unit == "weekdays":
         days = times.astype("datetime64[D]")
-        return np.busday_count(days[:-1], days[1:]).astype(np.float64)
+        return np.busday_count(days[:-1], days[1:], clock.week, clock.holidays).astype(np.float64)
     return np.diff(times.astype(np.int64) if clock.dated else times).astype(np.float64)
 
 
@@ -204,11 +228,52 @@ def _months(groups: Sequence[np.ndarray], clock: Clock) -> Clock | None:
 
 
 def _weekdays(groups: Sequence[np.ndarray], clock: Clock) -> Clock | None:
-    """Return the clock of days without weekends, as those of an exchange."""
-    times = np.concatenate(groups)
-    days = times.astype("datetime64[D]")
-    weekday = (days.astype(np.int64) + _EPOCH_WEEKDAY) % 7
-    if clock.kind != "date" or len(times) < _ENOUGH or (weekday > _FRIDAY).any():
+    """Return the clock of days that are never on some days of the week, as those of an exchange or a shop."""
+    if clock.kind != "date":
         return None
-    usual = [np.median(np.diff(each.astype("datetime64[D]")).astype(int)) for each in groups if len(each) > 1]
-    return Clock(clock.kind, 1, "weekdays", zone=clock.zone) if usual and max(usual) == 1 else None
+    days = np.concatenate(groups).astype("datetime64[D]")
+    there = np.bincount((days.astype(np.int64) + _EPOCH_WEEKDAY) % 7, minlength=7) > 0
+    week = "".join("01"[int(each)] for each in there)
+    weeks = int((days.max() - days.min()).astype(np.int64)) / 7 if len(days) else 0
+    enough = len(days) >= _ENOUGH and (weeks >= _WEEKS or not there[_SATURDAY:].any())
+    if not enough or not 1 < there.sum() < 7:
+        return None
+    week = week if there[_SATURDAY:].any() or weeks >= _WEEKS and there.sum() < 5 else MONDAY_TO_FRIDAY
+    found = replace(clock, unit="weekdays", step=1.0, week=week)
+    usual = [np.median(distances(each, found)) for each in groups if len(each) > 1]
+    return found if usual and max(usual) == 1 else None
+
+
+def without_holidays(groups: Sequence[np.ndarray], clock: Clock, country: str | None) -> tuple[Clock, str]:
+    """Take weekdays on which no group has values for holidays, if they are few.
+
+    Args:
+        groups: the sorted times of each group that have values.
+        clock: of them.
+        country: whose holidays may be known.
+
+    Returns:
+        The clock without such days, and without later holidays of the country if no row is on one; and a remark.
+    """
+    if clock.unit != "weekdays" or not sum(map(len, groups)):
+        return clock, ""
+    days = np.unique(np.concatenate(groups).astype("datetime64[D]"))
+    span = np.arange(days[0], days[-1] + 1)
+    steps = span[np.is_busday(span, clock.week)]
+    missing = np.setdiff1d(steps, days)
+    if len(missing) > _LACKING * len(steps):
+        return clock, ""
+    known = steps[:0] if country is None else np.intersect1d(holiday.between(country, days[0], days[-1]), steps)
+    on, others, said = np.intersect1d(known, days), np.setdiff1d(missing, known), []
+    if len(missing):
+        clock = replace(clock, off=tuple(map(str, missing)))
+        other = (
+            f"; {len(others):,} of them are none of {country}, the first {others[0]}" if country and len(others) else ""
+        )
+        said.append(f"{count(len(missing), 'weekday')} without values taken for holidays, the first {missing[0]}{other} (--gaps "
+                    f"fill repeats the values before{'' if country else ', --country leaves out later ones'})")  # fmt: skip
+    if len(on):
+        said.append(f"rows are on holidays of {country}, the first on {on[0]}, so that later ones have steps, too")
+    elif len(known) and country is not None:
+        clock = replace(clock, country=country)
+    return clock, "; ".join(said)

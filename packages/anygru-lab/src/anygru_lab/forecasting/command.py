@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _columns(table, "target", "to forecast (default: all numbers)")
     _columns(table, "known", "known ahead, as prices: rows of the future have them, and no value to forecast")
     _columns(table, "past", "known only once a step is over, as the weather")
-    table.add_argument("--country", metavar="CODE", help="its holidays count, as DE, US or DE-BY (package holidays)")
+    table.add_argument(
+        "--country", metavar="CODE", help="its holidays count, as DE, US, DE-BY or NYSE (package holidays)"
+    )
     table.add_argument(
         "--gaps",
         choices=("error", "fill", "zero", "ignore"),
@@ -226,6 +228,7 @@ def _columns_of(args: argparse.Namespace) -> "Columns":
         args.decimal_comma,
         args.zone,
         args.last,
+        args.country,
     )
 
 

@@ -157,7 +157,8 @@ def _head(path: str, file: BinaryIO) -> Head:
 
 def _usual(file: BinaryIO, separators: Sequence[bytes]) -> int:
     """How many fields the next lines usually have."""
-    begin, rows = file.tell(), []
+    begin = file.tell()
+    rows: list[list[str]] = []
     while len(rows) < LOOKED_AT and file.tell() < begin + _SAMPLE and (line := file.readline(_PIECE)):
         rows.append(_fields(line, separators))
     file.seek(begin)

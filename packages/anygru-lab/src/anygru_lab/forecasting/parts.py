@@ -57,6 +57,7 @@ class Columns:
     zone: str | None = None
     last: int | None = None
     """Rows of each series that are read; None: all, up to what `recent` says."""
+    country: str | None = None
     wide: str | None = None
     """What the columns of a table in wide form are, see `wide`; None: it is in long form."""
     words: dict[str, list[str]] = field(default_factory=dict)

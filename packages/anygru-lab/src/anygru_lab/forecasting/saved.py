@@ -93,7 +93,7 @@ def _made(facts: dict[str, Any], weights: dict[str, torch.Tensor]) -> tuple[Mode
         {name: np.array(factor) for name, factor in facts["factors"].items()},
         facts["steps"],
     )
-    return model, columns, Clock(**facts["clock"])
+    return model, columns, Clock(**_tuples(facts["clock"]))
 
 
 def _tuples(facts: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ ROUNDING = 1e-12  # of the span of the values; what is left of a straight line i
 LONGEST = 1000  # steps of a season that is looked for without the help of the times
 
 _SECONDS = {"hour": 3600, "day": 86_400, "week": 604_800, "year": 31_536_000}
+_WEEKS_OF_A_YEAR = 365.2425 / 7
 _WEEKS = [(13, "quarter"), (26, "half year"), (52, "year")]
 
 
@@ -42,7 +43,8 @@ def candidates(clock: Clock) -> list[tuple[int, str]]:
     if not clock.dated or not clock.step:
         return []
     if clock.unit == "weekdays":
-        return [(5, "week"), (261, "year")]
+        days = clock.week.count("1")
+        return [(days, "week"), (round(days * _WEEKS_OF_A_YEAR), "year")]
     if clock.unit == "months":
         step = round(clock.step)
         return [(12 // step, "year")] if step < 12 and 12 % step == 0 else []

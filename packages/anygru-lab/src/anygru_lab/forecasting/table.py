@@ -111,6 +111,11 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     for (name, _), each in zip(groups, ordered, strict=True):
         parts.once(frame, columns, moments, each, name, where)
     clock = clocks.find(ordered, moments.kind, moments.zone, columns.gaps)
+    if columns.gaps in ("error", "ignore"):
+        there = np.isfinite(values).any(1)
+        valued = [moments.values[rows[there[rows]]] for _, rows in groups]
+        clock, holidays = clocks.without_holidays(valued, clock, columns.country)
+        remarks += [holidays] if holidays else []
     if columns.gaps == "ignore" and clocks.sparse(ordered, clock):
         # Equal steps would give the forecast times that the table never has, as hours at night.
         texts = np.array(clock.texts(moments.values), dtype=object)
@@ -199,6 +204,7 @@ class _Reader:
 
     def series(self, name: str, rows: np.ndarray) -> Series:
         where = f"{name!r} in {self.where}" if name else self.where
+        rows = rows[self.clock.without_off(self.moments[rows])] if self.clock.off else rows
         values = self.values[rows]
         if self.columns.gaps == "ignore":
             rows, values = self._with_values(rows, values)
