@@ -10,7 +10,7 @@ from anygru import extend
 from anygru.extend import UsageError
 
 
-def between(country: str, first: np.datetime64, last: np.datetime64) -> np.ndarray:
+def between(country: str, first: np.datetime64 | np.ndarray, last: np.datetime64 | np.ndarray) -> np.ndarray:
     """Return the holidays of a country in the years of two days, sorted."""
     years = range(
         *(int(day.astype("datetime64[Y]").astype(np.int64)) + 1970 + n for n, day in enumerate((first, last)))
