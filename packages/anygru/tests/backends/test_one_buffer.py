@@ -38,10 +38,28 @@ def test_gradients_reach_the_weights() -> None:
     assert [grad.unique().tolist() for grad in grads] == [[1.0], [2.0], [3.0], [4.0]]
 
 
-def test_where_cudnn_wants_gaps_the_weights_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (112, PLACES))
-    weights = [torch.randn(shape) for shape in SHAPES]
-    assert all(one is other for one, other in zip(one_buffer.views(weights, 1, False), weights, strict=True))
+def test_where_cudnn_wants_gaps_there_are_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = (16 + 48, 16, 0, 16 + 48 + 36)
+    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (116, places))
+    weights = [torch.randn(shape, requires_grad=True) for shape in SHAPES]
+    found, size = one_buffer.joined(weights, 1, False)
+    assert size == 116
+    assert tuple(each.storage_offset() for each in found) == places
+    buffer = found[0].detach().as_strided((size,), (1,), 0)
+    assert torch.equal(buffer[12:16], torch.zeros(4))
+    assert torch.equal(buffer[112:], torch.zeros(4))
+    grads = torch.autograd.grad(sum(number * each.sum() for number, each in enumerate(found, 1)), weights)
+    assert [grad.unique().tolist() for grad in grads] == [[1.0], [2.0], [3.0], [4.0]]
+    again, _ = one_buffer.joined(found, 1, False)
+    assert all(one is other for one, other in zip(again, found, strict=True))
+
+
+def test_a_buffer_that_ends_too_early_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = one_buffer.views([torch.randn(shape) for shape in SHAPES], 1, False)
+    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (116, PLACES))
+    again, size = one_buffer.joined(found, 1, False)
+    assert size == 116
+    assert again[0].untyped_storage().nbytes() == 4 * 116
 
 
 def test_on_the_cpu_a_layer_of_torchs_is_torchs() -> None:

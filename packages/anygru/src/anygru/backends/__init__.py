@@ -84,9 +84,10 @@ def _warn_of_missing_kernels() -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def direct(kind: str, name: str | None = None) -> Callable[..., Any] | None:
-    """The `direct` or `direct_cell` of the fastest backend, or of the named one, if it has one: see README.md."""
-    return getattr(load(NAMES[0] if name is None else name), kind, None)
+def direct(kind: str, name: str | None = None, cuda: bool = False) -> Callable[..., Any] | None:
+    """The `direct` or `direct_cell` of the device's fastest backend, or of the named one, if it has one: see README.md."""
+    fastest = "cudnn" if cuda else "cpu"
+    return getattr(load(fastest if name is None else name), kind, None)
 
 
 def reasons(problem: Problem) -> dict[str, str | None]:

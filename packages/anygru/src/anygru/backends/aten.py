@@ -67,38 +67,44 @@ def direct_of_halves(
     tensors = (input, *weights) if h_0 is None else (input, *weights, h_0)
     if options.backend is not None or options.clipping is not None or not cpu_calls.are_plain(tensors):
         return None
-    sizes = tuple([one.shape for one in tensors])
-    problem, for_rule = _fitting(options.formula, options[OF_LAYOUT], input.dtype, sizes, len(weights))
-    if problem is None or not products.are_faster_in_torch(input.dtype, *for_rule, True):
+    shapes = tuple([one.shape for one in tensors])
+    problem = fitting("cpu", True, options.formula, options[OF_LAYOUT], input.dtype, shapes, len(weights))
+    if problem is None or not products.are_faster_in_torch(input.dtype, *products.sizes(input, None, weights), True):
         return None
     if h_0 is None:
-        h_0 = input.new_zeros((problem.layout.states(), sizes[0][1], sizes[2][1]))
+        h_0 = input.new_zeros((problem.layout.states(), shapes[0][1], shapes[2][1]))
     return _run(problem, Call(input, h_0, weights, None))
 
 
 @lru_cache(maxsize=1024)
-def _fitting(
-    formula: Formula, facts: tuple[Any, ...], dtype: torch.dtype, sizes: tuple[torch.Size, ...], count: int
-) -> tuple[Problem | None, tuple[float, float, float]]:
-    """For a training call with an input, `count` weights and perhaps h_0 of these sizes: its problem, and what the rule counts.
+def fitting(
+    device_type: str,
+    needs_grad: bool,
+    formula: Formula,
+    facts: tuple[Any, ...],
+    dtype: torch.dtype,
+    shapes: tuple[torch.Size, ...],
+    count: int,
+) -> Problem | None:
+    """The problem of a dense call; None where the shapes do not fit, or torch's own GRU refuses.
 
-    No problem where the sizes do not fit, or torch's own GRU refuses.
+    Args:
+        facts: the fields of `Layout` after num_layers.
+        shapes: of the input [T, B, I], of `count` weights and perhaps of h_0.
     """
-    nothing = None, (0.0, 0.0, 0.0)
-    problem = plain_problem(formula, facts, count, dtype)
-    input, *weights = [torch.empty(size, dtype=dtype, device="meta") for size in sizes[: count + 1]]
+    problem = plain_problem(formula, facts, count, dtype)._replace(device_type=device_type, needs_grad=needs_grad)
+    input, *weights = [torch.empty(shape, dtype=dtype, device="meta") for shape in shapes[: count + 1]]
     layout = problem.layout
     if count != max(layout.num_layers, 1) * layout.per_layer() or input.dim() != 3 or 0 in input.shape:
-        return nothing
+        return None
     try:
         Weights(weights, layout).check(input.shape[-1], dtype, input.device)
     except ArgumentError:
-        return nothing
+        return None
     hidden = weights[1].shape[-1] * layout.groups
-    if any(size != (layout.states(), input.shape[1], hidden) for size in sizes[count + 1 :]):
-        return nothing
-    takes = layout.groups == 1 and refuse_formula(problem) is None
-    return (problem, products.sizes(input, None, weights)) if takes else nothing
+    if any(shape != (layout.states(), input.shape[1], hidden) for shape in shapes[count + 1 :]):
+        return None
+    return problem if layout.groups == 1 and refuse_formula(problem) is None else None
 
 
 def _run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:

@@ -36,15 +36,15 @@ def without_kernels() -> str | None:
     )
 
 
-_PLAIN = (Tensor, torch.nn.Parameter)
+PLAIN = (Tensor, torch.nn.Parameter)
 # A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
 _table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
-reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
+reads_tensors = native is not None and native.set_tensor_types(_table, *PLAIN)
 
 
 def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
     """A contiguous tensor as an argument of the native module: the tensor if readable, otherwise (address, size in bytes)."""
-    if reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
+    if reads_tensors and type(tensor) in PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
         return tensor
     if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
         raise RuntimeError(
@@ -88,7 +88,7 @@ def plain(tensor: Tensor) -> Tensor:
 
 def copied(tensors: Sequence[Tensor]) -> list[Tensor] | None:
     """The tensors, copied where the native module does not read them as they are; None if no copy would help."""
-    if any(type(one) not in _PLAIN or not one.is_cpu or one.layout is not torch.strided for one in tensors):
+    if any(type(one) not in PLAIN or not one.is_cpu or one.layout is not torch.strided for one in tensors):
         return None
     copies = [one if why_copied(one) is None else plain(one.detach()) for one in tensors]
     return copies if any(copy is not one for copy, one in zip(copies, tensors, strict=True)) else None
@@ -98,7 +98,7 @@ def are_plain(tensors: Sequence[Tensor]) -> bool:
     """Whether they are dense tensors on the CPU of one dtype, and none of a subclass."""
     dtype = tensors[0].dtype
     return not any(
-        type(one) not in _PLAIN or one.dtype is not dtype or not one.is_cpu or one.layout is not torch.strided
+        type(one) not in PLAIN or one.dtype is not dtype or not one.is_cpu or one.layout is not torch.strided
         for one in tensors
     )
 
@@ -163,7 +163,7 @@ def dense(
     threads = torch.get_num_threads()
     if modifiers is NONE:
         return native.dense(input, h_0, weights, kind, threads, keep)
-    if not input.is_cpu or kind.groups > 1 or any(type(one) not in _PLAIN for one in modifiers.present()):
+    if not input.is_cpu or kind.groups > 1 or any(type(one) not in PLAIN for one in modifiers.present()):
         return None
     modifiers = plain_modifiers(modifiers)  # alive until the kernel is done
     return native.dense(input, h_0, weights, kind, threads, keep, describe(modifiers, input.dtype))

@@ -9,36 +9,53 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
 def views(
     weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
 ) -> list[Tensor]:
+    """`joined` without the buffer."""
+    return joined(weights, num_layers, bidirectional, bias, kind)[0]
+
+
+def joined(
+    weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
+) -> tuple[list[Tensor], int]:
     """The same weights in one buffer, through which gradients reach them; those that lie in one already are given back.
 
     Args:
         weights: on one CUDA device and of one dtype, in torch's order: w_ih, w_hh and perhaps b_ih, b_hh of each direction.
         kind: "gru", "lstm", "rnn_tanh" or "rnn_relu".
+
+    Returns:
+        The weights, and how many numbers their buffer has, from the start of their storage on; 0: they lie in none.
     """
     weights, first = list(weights), weights[0]
-    if not torch.backends.cudnn.is_acceptable(first) or torch.version.hip:
-        return weights  # torch's own kernels take them as they lie
+    if torch.version.hip or not torch.backends.cudnn.is_acceptable(first):
+        return weights, 0  # torch's own kernels take them as they lie
     shapes = tuple([weight.shape for weight in weights])
     size, places = _places(shapes, num_layers, bidirectional, bias, kind, first.dtype, first.device)
-    origin = first.untyped_storage().data_ptr()
-    if all(
+    storage = first.untyped_storage()
+    origin, room = storage.data_ptr(), storage.nbytes() // first.element_size()
+    if room >= size and all(
         weight.storage_offset() == place and weight.untyped_storage().data_ptr() == origin
         for weight, place in zip(weights, places, strict=True)
     ):
-        return weights
+        return weights, size
     order = sorted(range(len(weights)), key=places.__getitem__)
-    buffer = torch.cat([weights[number].reshape(-1) for number in order])
-    if buffer.numel() != size:  # cuDNN wants gaps, which torch leaves
-        return weights
-    for number, part in zip(order, buffer.split([shapes[number].numel() for number in order]), strict=True):
-        weights[number] = part.view(shapes[number])
-    return weights
+    first_place, *ends = *(places[number] for number in order), size
+    if first_place:
+        return weights, 0
+    rows = [weights[number].reshape(-1) for number in order]
+    rooms = [end - places[number] for number, end in zip(order, ends, strict=True)]  # cuDNN may want gaps
+    filled = [
+        F.pad(row, (0, room - len(row))) if room > len(row) else row for row, room in zip(rows, rooms, strict=True)
+    ]
+    for number, part in zip(order, torch.cat(filled).split(rooms), strict=True):
+        weights[number] = part[: shapes[number].numel()].view(shapes[number])
+    return weights, size
 
 
 @lru_cache(maxsize=256)

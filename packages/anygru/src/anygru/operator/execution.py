@@ -141,7 +141,7 @@ def direct(
         compute = getattr(weights, name)
         given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
         return named(compute, *given) if is_profiled() else compute(*given)
-    compute = backends.direct(name, options.backend)
+    compute = backends.direct(name, options.backend, input.is_cuda)
     if compute is None or _is_transformed() or is_recorded():
         return None
     if modifiers is NONE:

@@ -243,9 +243,12 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
 
 def _is_faster_there(steps: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None) -> bool:
     """Whether torch's own kernel is faster for a call that is ours: as `operator` would choose it, without the way there."""
-    if not steps.is_cpu or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
         return False
     needs_grad = torch.is_grad_enabled() and any(one.requires_grad for one in (steps, h_0, *weights))
+    if not steps.is_cpu:  # both call cuDNN; ours has second derivatives, and joins weights that lie apart faster
+        addresses = {weight.untyped_storage().data_ptr() for weight in weights}
+        return not needs_grad and len(addresses) == 1
     if not torch.is_autocast_enabled("cpu"):
         return faster_products(steps, weights, batch_sizes, needs_grad) is not None
     return autocast_products(h_0.dtype, steps, weights, batch_sizes, needs_grad) is not None

@@ -1,0 +1,101 @@
+"""Layers and cells on a GPU beside torch's own: Markdown rows for `results/MACHINE/gpu.md`.
+
+    python benchmarks/gpu.py
+
+Milliseconds a call in float32 without tf32, by CUDA events from an idle GPU on, so that what a call costs in Python counts: the
+implementations take turns in one process, three times; medians. Each call is compared with torch's before it is timed.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import anygru
+
+LAYERS = ((1, 32, 256), (100, 1, 128), (100, 32, 128), (100, 32, 512), (50, 64, 1024), (20, 512, 512))
+"""Steps T, sequences B, and H, which is the input size, too."""
+CELLS = ((32, 256), (512, 512))
+"""B and H of single steps."""
+SECONDS = 0.12
+"""Of one turn."""
+
+
+def timed(call: Callable[[], Any]) -> float:
+    """The median milliseconds of a call."""
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
+    while len(times) < 5 or time.perf_counter() < end:
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        first.record()
+        call()
+        last.record()
+        last.synchronize()
+        times.append(first.elapsed_time(last))
+    return statistics.median(times)
+
+
+def row(name: str, kinds: dict[str, torch.nn.Module], *inputs: torch.Tensor, train: bool) -> str:
+    """One line of the table: everybody's time, and torch's divided by that of each of ours."""
+    calls, expected = {}, None
+    for kind, module in kinds.items():
+        calls[kind] = (
+            trained(module, inputs) if train else torch.no_grad()(lambda module=module: first_of(module(*inputs)))
+        )
+        found = calls[kind]()
+        found = found if isinstance(found, tuple) else (found,)
+        expected = expected or found
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
+    turns = [{kind: timed(call) for kind, call in calls.items()} for _ in range(3)]
+    times = {kind: statistics.median(turn[kind] for turn in turns) for kind in kinds}
+    theirs, *ours = times.values()
+    figures = [f"{value:.3f}" for value in times.values()] + [f"{theirs / value:.2f}" for value in ours]
+    return f"| {name}{', training' if train else ''} | " + " | ".join(figures) + " |"
+
+
+def first_of(found: Any) -> torch.Tensor:
+    result: torch.Tensor = found[0] if isinstance(found, tuple) else found
+    return result
+
+
+def trained(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Callable[[], tuple[torch.Tensor, ...]]:
+    """Forward and backward with gradients for the input and the weights."""
+    given = [inputs[0].clone().requires_grad_(), *inputs[1:]]
+    wanted = [given[0], *module.parameters()]
+
+    def call() -> tuple[torch.Tensor, ...]:
+        output = first_of(module(*given))
+        return torch.autograd.grad(output, wanted, torch.ones_like(output))
+
+    return call
+
+
+def alike(theirs: torch.nn.Module, ours: torch.nn.Module, accelerated: torch.nn.Module) -> dict[str, torch.nn.Module]:
+    for module in (ours, accelerated):
+        module.load_state_dict(theirs.state_dict())
+    anygru.accelerate(accelerated)
+    return {"torch": theirs, "anygru": ours, "accelerated": accelerated}
+
+
+def main() -> None:
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    print(f"# GRUs on {torch.cuda.get_device_name()}\n\n- torch: {torch.__version__}\n")
+    print("| call | torch.nn | anygru | accelerated | torch / anygru | torch / accelerated |")
+    print("| --- |" + " ---: |" * 5)
+    for train in (False, True):
+        for steps, batch, size in LAYERS:
+            kinds = alike(*(kind(size, size).cuda() for kind in (torch.nn.GRU, anygru.GRU, torch.nn.GRU)))
+            input = torch.randn(steps, batch, size, device="cuda")
+            print(row(f"T={steps} B={batch} H={size}", kinds, input, train=train), flush=True)
+        for batch, size in CELLS:
+            kinds = alike(*(kind(size, size).cuda() for kind in (torch.nn.GRUCell, anygru.GRUCell, torch.nn.GRUCell)))
+            input, h = (torch.randn(batch, size, device="cuda") for _ in range(2))
+            print(row(f"cell B={batch} H={size}", kinds, input, h, train=train), flush=True)
+
+
+if __name__ == "__main__":
+    main()
