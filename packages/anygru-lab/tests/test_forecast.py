@@ -333,6 +333,31 @@ def test_times_of_a_forecast_have_the_zone_of_the_frame(step):
     assert str(fitted.predict()["t"].dt.tz) == "Europe/Berlin"
 
 
+def test_frames_of_pandas_with_several_indices_and_series_are_taken():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.date_range("2024-01-01", periods=60, freq="D")
+    found = forecaster(steps=1, horizon=2).fit(pandas.Series(wave(60), index=days, name="sold")).predict()
+    assert found["index"].iloc[0] == pandas.Timestamp("2024-03-01")
+    index = pandas.MultiIndex.from_product([[1, 10], ["x", "y"], days], names=["shop", "item", "day"])
+    given = pandas.DataFrame({"sold": np.tile(wave(60), 4)}, index=index)
+    found = forecaster(steps=1, horizon=2, by=["shop", "item"], time="day").fit(given).predict()
+    assert found.columns[:3].tolist() == ["shop", "item", "day"]
+    assert found[["shop", "item"]].drop_duplicates().values.tolist() == [[1, "x"], [1, "y"], [10, "x"], [10, "y"]]
+    assert found["shop"].dtype == given.reset_index()["shop"].dtype
+    with pytest.raises(UsageError, match="has several columns 'x'"):
+        forecaster().fit(pandas.DataFrame(np.ones((9, 3)), columns=["t", "x", "x"]))
+    with pytest.raises(UsageError, match="the frame has one column, 'x'; a table has times and values"):
+        forecaster().fit(pandas.DataFrame({"x": wave(60)}))
+
+
+def test_a_forecaster_is_an_estimator_of_scikit_learn():
+    made = forecaster(season=(7, 30), known=["promo"])
+    again = type(made)(**made.get_params()).set_params(horizon=3)
+    assert (again.season, again.known, again.horizon, made.horizon) == ((7, 30), ["promo"], 3, None)
+    with pytest.raises(UsageError, match="has no argument 'horizn'; it has horizon, known"):
+        made.set_params(horizn=3)
+
+
 def test_several_series_and_channels_are_rows():
     polars = pytest.importorskip("polars")
     both = polars.concat([frame(y=-wave(150), shop=["a"] * 150), frame(y=-wave(150), shop=["b"] * 150)])
@@ -359,7 +384,7 @@ def test_texts_of_a_frame_are_read_as_those_of_a_file():
 
 
 def test_one_call_does_it():
-    found = anygru_lab.forecast(frame(60), horizon=2)
+    found = anygru_lab.forecast(frame(60), horizon=2, season=7)
     assert found.height == 2
 
 
@@ -369,6 +394,8 @@ def test_one_call_does_it():
         ({"use": "worst"}, "use must be one of average, best, gru, got 'worst'"),
         ({"horizon": 0}, "horizon must be a whole number from 1, got 0"),
         ({"known": "price"}, "known and past are lists of columns"),
+        ({"season": "7"}, "season must be whole numbers from 1, as 24 or .*, got '7'"),
+        ({"season": 0}, "season must be whole numbers from 1, as 24 or .*, got 0"),
         ({"minutes": 0}, "minutes must be above 0"),
     ],
 )

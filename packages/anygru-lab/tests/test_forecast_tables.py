@@ -112,6 +112,11 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
         ("1949-Jan", datetime.datetime(1949, 1, 1)),
         ("FY23 Q2", datetime.datetime(2023, 4, 1)),
         ("Q2 FY2023", datetime.datetime(2023, 4, 1)),
+        ("FQ2 2023", datetime.datetime(2023, 4, 1)),
+        ("FQ2-23", datetime.datetime(2023, 4, 1)),
+        ("2Q FY23", datetime.datetime(2023, 4, 1)),
+        ("2023/24-Q2", datetime.datetime(2023, 4, 1)),
+        ("Q2 2023/2024", datetime.datetime(2023, 4, 1)),
         ("2023H2", datetime.datetime(2023, 7, 1)),
         ("2023-S1", datetime.datetime(2023, 1, 1)),
         ("2023年1月31日", datetime.datetime(2023, 1, 31)),
@@ -128,6 +133,8 @@ def test_dates_as_people_write_them(text, expected):
     found = moments(text)
     assert found.values[0].astype(datetime.datetime) == expected
     assert found.kind == ("date" if expected.time() == datetime.time() else "time")
+    fiscal = f"fiscal quarters read as those of the calendar, {text} = 2023-04-01"
+    assert found.remark == (fiscal if "Q" in text and re.search(r"F|/\d\d(?!\d\d$)|23/2024", text) else "")
 
 
 @pytest.mark.parametrize(
@@ -770,7 +777,7 @@ def test_frames_of_pandas_become_those_of_polars():
     assert found["shop"].to_list() == ["a", None, "b"]
     back = files.like(frame, found)
     assert type(back) is pandas.DataFrame
-    with pytest.raises(UsageError, match="frame must be a DataFrame of polars or pandas, got list"):
+    with pytest.raises(UsageError, match="frame must be a DataFrame of polars or pandas, with its times, got list"):
         files.of_any_frame([1])
 
 

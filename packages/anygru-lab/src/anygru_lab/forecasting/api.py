@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,21 +28,9 @@ class NotFitted(AnygruError):
     """A forecaster has not been fitted to a frame yet."""
 
 
-def forecast(
-    frame: Any,
-    horizon: int | None = None,
-    *,
-    known: Sequence[str] = (),
-    past: Sequence[str] = (),
-    by: str | None = None,
-    time: str | None = None,
-    target: str | Sequence[str] = (),
-    country: str | None = None,
-) -> Any:
-    """Forecast a frame: `Forecaster(...).fit(frame).predict()`, whose arguments are explained there."""
-    return Forecaster(
-        horizon=horizon, known=known, past=past, by=by, time=time, target=target, country=country
-    ).fit(frame).predict()  # fmt: skip
+def forecast(frame: Any, horizon: int | None = None, **options: Any) -> Any:
+    """Forecast a frame: `Forecaster(horizon=horizon, ...).fit(frame).predict()`; the options are explained there."""
+    return Forecaster(horizon=horizon, **options).fit(frame).predict()
 
 
 @dataclass
@@ -52,8 +40,8 @@ class Forecaster:
     horizon: steps to forecast; None: a season, or as far as the known columns reach.
     known: columns whose future is in the frame, in rows that have no value to forecast.
     past: columns that are known only after a step.
-    by: the column that tells series apart.
-    time: the column of times; None: the first, or the only one with dates.
+    by: the column that tells series apart, or several.
+    time: the column of times, or several, as date and hour; None: the first, or the only one with dates.
     target: columns to forecast; none: all numbers that have no other part.
     country: adds its holidays, as the package `holidays` names countries: "DE", "US", "DE-BY".
     season: steps of a season, or several; None: found from the times and the values.
@@ -73,8 +61,8 @@ class Forecaster:
     horizon: int | None = None
     known: Sequence[str] = ()
     past: Sequence[str] = ()
-    by: str | None = None
-    time: str | None = None
+    by: str | Sequence[str] | None = None
+    time: str | Sequence[str] | None = None
     target: str | Sequence[str] = ()
     country: str | None = None
     season: int | Sequence[int] | None = None
@@ -157,6 +145,18 @@ class Forecaster:
         found._state = _State(model, problem, {}, [], None)
         return found
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments, as scikit-learn asks for them."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
+    def set_params(self, **params: Any) -> "Forecaster":
+        """Change arguments, as scikit-learn does."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise UsageError(f"Forecaster has no argument {name!r}; it has {', '.join(self.get_params())}")
+            setattr(self, name, value)
+        return self
+
     def _fitted(self) -> "_State":
         if self._state is None:
             raise NotFitted("this Forecaster is not fitted; call fit(frame) first")
@@ -167,11 +167,15 @@ class Forecaster:
             raise UsageError("known and past are lists of columns, and got a str")
         target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
         known, past = tuple(self.known), tuple(self.past)
-        return Columns(self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first,
+        time, by = (None if each is None else ",".join([each] if isinstance(each, str) else each)
+                    for each in (self.time, self.by))  # fmt: skip
+        return Columns(time, by, target, known, past, self.gaps, self.time_format, self.day_first,
                        self.decimal_comma, self.zone, self.last, self.country)  # fmt: skip
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)
+        if not all(isinstance(each, int | np.integer) and each > 0 for each in season or ()):
+            raise UsageError(f"season must be whole numbers from 1, as 24 or (24, 168), got {self.season!r}")
         choices = {"use": pipeline.USES, "rivals": pipeline.RIVALS, "gaps": ("error", "fill", "zero", "ignore")}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
@@ -203,9 +207,10 @@ def _parts(problem: Problem, future: dict[str, np.ndarray]) -> list[results.Part
 def _like(frame: Any, problem: Problem, future: dict[str, np.ndarray]) -> Any:
     """Return a forecast as a frame of the same kind, with times of the same type."""
     polars = files.needed("polars", "a forecast of a frame")
-    result = _frame(problem, next(iter(future.values())))
+    given = files.of_any_frame(frame)
+    result = _with_ids(_frame(problem, next(iter(future.values()))), problem.table.columns.by, given, polars)
     name = problem.table.columns.time or "time"
-    wanted = files.of_any_frame(frame).schema.get(name)
+    wanted = given.schema.get(name)
     if name in result.columns and isinstance(wanted, polars.Datetime) and result.schema[name].is_temporal():
         column = result[name].cast(polars.Datetime(wanted.time_unit, getattr(result.schema[name], "time_zone", None)))
         if wanted.time_zone is not None:
@@ -213,6 +218,19 @@ def _like(frame: Any, problem: Problem, future: dict[str, np.ndarray]) -> Any:
             column = aware.dt.convert_time_zone(wanted.time_zone)
         result = result.with_columns(column.alias(name))
     return files.like(frame, result)
+
+
+def _with_ids(result: Any, by: str | None, given: Any, polars: Any) -> Any:
+    """The result with the columns that tell series apart as the given frame has them: their types, and each its own."""
+    names = [] if by is None else [by] if by in given.columns else by.split(",")
+    if not names or not set(names) <= set(given.columns):
+        return result
+    texts = polars.concat_str(
+        [polars.col(name).cast(polars.String).fill_null("(none)") for name in names], separator=", "
+    )
+    ids = given.select(polars.struct(names).alias("ids"), texts.alias(by)).unique(by)
+    found = result.join(ids, on=by, how="left", maintain_order="left")
+    return found.select(polars.col("ids").struct.unnest(), polars.exclude(by, "ids"))
 
 
 def _frame(problem: Problem, future: np.ndarray) -> Any:

@@ -73,15 +73,28 @@ def _opened(path: str) -> BinaryIO:
 
 
 def of_any_frame(frame: Any) -> "polars.DataFrame":
-    """Return a frame of polars or pandas as one of polars; an index of pandas with a name or with times is a column."""
+    """Return a frame of polars or pandas as one of polars; an index of pandas with names or with times is columns.
+
+    A series of pandas with such an index is a frame, too.
+    """
     polars = needed("polars", "a forecast of a frame")
     if isinstance(frame, polars.DataFrame):
         return frame
     if isinstance(frame, polars.LazyFrame):
         return frame.collect()
-    if type(frame).__module__.split(".")[0] != "pandas" or not hasattr(frame, "columns"):
-        raise UsageError(f"frame must be a DataFrame of polars or pandas, got {type(frame).__name__}")
-    if frame.index.name is not None or frame.index.dtype.kind == "M" or "period" in str(frame.index.dtype):
+    if type(frame).__module__.split(".")[0] != "pandas" or not hasattr(frame, "index") or not hasattr(frame, "dtypes"):
+        raise UsageError(f"frame must be a DataFrame of polars or pandas, with its times, got {type(frame).__name__}")
+    if not hasattr(frame, "columns"):
+        frame = frame.to_frame("value" if frame.name is None else frame.name)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise UsageError(f"the frame has several columns {twice[0]!r}; give each a name of its own")
+    if (
+        frame.index.nlevels > 1
+        or frame.index.name is not None
+        or frame.index.dtype.kind == "M"
+        or "period" in str(frame.index.dtype)
+    ):
         frame = frame.reset_index()
     return polars.DataFrame([_column(str(name), frame[name]) for name in frame.columns])
 

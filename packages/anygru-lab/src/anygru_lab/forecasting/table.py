@@ -77,6 +77,8 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     """
     if not frame.height:
         raise UsageError(f"{where} has no rows")
+    if frame.width < 2:
+        raise UsageError(f"{where} has one column, {frame.columns[0]!r}; a table has times and values")
     comma = columns.decimal_comma if columns.decimal_comma is not None else decimal_comma
     columns, named = parts.of_library(frame, columns)
     frame, columns, said = wide.of_times(parts.joined(frame, columns.by), columns, where, comma)

@@ -19,6 +19,7 @@ _COUNTED_PARTS = r"\d{4}[-/ ]?[QMWHS]\d|\b[QHS][1-4][-/ '’]+\d"
 LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b|{_COUNTED_PARTS}", re.ASCII)
 _EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"),
            (1.0e17, 1e-3, "nanoseconds"))  # fmt: skip
+_OF_FISCAL_YEARS = re.compile(r"(?i)FY|FQ|\d{4}/\d{2,4}.*Q|Q.*\d{4}/\d{2}")
 MANY = 1000  # texts, of which the first tell the format
 _MIDNIGHT = r"([ T])24(:00(?::00)?)$"  # of the day before
 _YEARS = 1700, 2101  # with fractions
@@ -234,7 +235,11 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
     if len(readings) > 1:
         raise UsageError(_several(readings, column, where))
     if readings:
-        return _moments(*zones.applied(next(iter(readings.values())), zone, column, where))
+        found = _moments(*zones.applied(next(iter(readings.values())), zone, column, where))
+        if not _OF_FISCAL_YEARS.search(column[0]):
+            return found
+        day = found.values[0].astype("datetime64[D]")
+        return found._replace(remark=f"fiscal quarters read as those of the calendar, {column[0]} = {day}")
     looks = [each for each in column.head(100).to_list() if LIKE_A_DATE.search(each)]
     if looks or tried:
         raise UsageError(_no_format(column, text, tried, where))
