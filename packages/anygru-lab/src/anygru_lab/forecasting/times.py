@@ -235,11 +235,11 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
     if len(readings) > 1:
         raise UsageError(_several(readings, column, where))
     if readings:
-        found = _moments(*zones.applied(next(iter(readings.values())), zone, column, where))
+        read = _moments(*zones.applied(next(iter(readings.values())), zone, column, where))
         if not _OF_FISCAL_YEARS.search(column[0]):
-            return found
-        day = found.values[0].astype("datetime64[D]")
-        return found._replace(remark=f"fiscal quarters read as those of the calendar, {column[0]} = {day}")
+            return read
+        day = read.values[0].astype("datetime64[D]")
+        return read._replace(remark=f"fiscal quarters read as those of the calendar, {column[0]} = {day}")
     looks = [each for each in column.head(100).to_list() if LIKE_A_DATE.search(each)]
     if looks or tried:
         raise UsageError(_no_format(column, text, tried, where))
