@@ -167,15 +167,16 @@ def read_again(path, columns):
     return table.of_frame(found.frame, columns, repr(str(path)), found.decimal_comma)
 
 
-def test_a_model_of_a_wide_table_reads_such_tables(tmp_path):
-    path = written(
-        tmp_path / "t.csv", "Country,Code," + names("{}", start=1990), lambda n, v: ",".join([f"S{n}", "x", *v])
-    )
-    first = read(path)
-    longer = written(tmp_path / "u.csv", "Country,Code," + names("{}", 20, 1990), lambda n, v: ",".join([f"S{n}", "x", *v]),
-                     steps=20)  # fmt: skip
+@pytest.mark.parametrize("head", ["Country,Code," + names("{}", 20, 1990), "V1,V2," + names("V{}", 20, 3)])
+def test_a_model_of_a_wide_table_reads_such_tables(tmp_path, head):
+    def row(n, values):
+        return ",".join([f"S{n}", "x", *values])
+
+    first = read(written(tmp_path / "t.csv", ",".join(head.split(",")[:14]), row))
+    longer = written(tmp_path / "u.csv", head, row, steps=20)
     again = read_again(longer, first.columns)
     assert [(each.name, len(each)) for each in again.series] == [("S0", 20), ("S1", 20), ("S2", 20)]
+    assert len(read(longer, by=first.columns.by).series) == 3
 
 
 @pytest.mark.parametrize(("by", "time", "target"), [("unique_id", "ds", "y"), ("item_id", "timestamp", "target")])

@@ -42,7 +42,7 @@ def of_times(
     kind, run = _run(frame, others, columns, where)
     rest = [name for name in others if name not in run]
     fixed = _fixed(frame, rest, kind)
-    if kind == "steps" and (columns.time is not None or not rest or _has_times(frame, rest)):
+    if kind == "steps" and (columns.time is not None or _has_times(frame, rest, columns.by is not None)):
         return frame, columns, []
     if not run or (kind == "hours" and fixed is None):
         return frame, columns, []
@@ -66,7 +66,7 @@ def of_times(
     used = replace(columns, time=time, by=",".join(by) or None, target=(value,), wide=TIMES)
     names = list(run)
     said = f"the columns {names[0]!r} to {names[-1]!r} are read as {'steps' if kind == 'steps' else 'times'}"
-    said += f" (--time {rest[0]} reads rows as steps)" if kind == "steps" else ""
+    said += f" (--time {(*rest, *by)[0]} reads rows as steps)" if kind == "steps" else ""
     left = [name for name in rest if name not in index and frame[name].dtype.is_numeric()]
     said += f"; left out: {parts.listed(left)}" if left else ""
     return parts.joined(found, used.by), used, [said]
@@ -106,9 +106,10 @@ def _run(frame: "polars.DataFrame", names: Sequence[str], columns: Columns, wher
     dates = {name: text for name, text in clean.items() if times.LIKE_A_DATE.search(text)}
     if len(dates) >= LEAST and _are_times(list(dates.values()), columns, where):
         return "dates", dates
-    first = frame[names[0]] if names else None  # in M4's tables V1 has the names of the series
-    if first is not None and numerals.read(first.head(parts.MANY)).values is None:
-        clean.pop(first.name)
+    for name in names[:_LOOKED_AT]:  # in M4's tables V1 has the names of the series
+        if numerals.read(frame[name].head(parts.MANY)).values is not None:
+            break
+        clean.pop(name)
     return _numbered(clean)
 
 
@@ -171,8 +172,10 @@ def _dated(column: "polars.Series") -> bool:
     return times.like_dates(column) and not parts.constant(column)
 
 
-def _has_times(frame: "polars.DataFrame", rest: Sequence[str]) -> bool:
-    """Whether a column beside numbered ones tells times, so that these are channels."""
+def _has_times(frame: "polars.DataFrame", rest: Sequence[str], named: bool) -> bool:
+    """Whether a column beside numbered ones tells times, so that these are channels, or none names the rows."""
+    if not rest:
+        return not named
     if any(_dated(frame[name]) or parts.named_as_times(name) for name in rest):
         return True
     first = frame[rest[0]]
