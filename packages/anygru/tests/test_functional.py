@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 from helpers import Case, close
 
+import anygru
 from anygru.errors import ArgumentError, ArgumentTypeError, BackendError
+from anygru.facts.weights import Weights
 from anygru.functional import gru, gru_cell
 
 CASE = Case(T=5, B=3, I=4, H=6)
@@ -321,6 +323,31 @@ BAD = {
         ArgumentTypeError,
         "weights[0] must be torch.float32 on cpu as input is, got torch.float64 on cpu",
     ),
+    "dtypes of weights": (
+        lambda x, h, w: Weights.of([*w[:3], w[3].detach().double()]),
+        ArgumentTypeError,
+        "weights[3] must be torch.float32 on cpu as weights[0] is, got torch.float64 on cpu",
+    ),
+    "a layer for its weights": (
+        lambda x, h, w: anygru.GRU.around(torch.nn.GRU(4, 6)),
+        ArgumentTypeError,
+        "weights must be Weights.of(tensors, bidirectional, bias), got GRU",
+    ),
+    "a layer for its tensors": (
+        lambda x, h, w: Weights.of(torch.nn.GRU(4, 6)),
+        ArgumentTypeError,
+        "weights must be a list or tuple of tensors, got GRU",
+    ),
+    "state of a cell": (
+        lambda x, h, w: gru_cell(x[0], h[0, :2], *w),
+        ArgumentError,
+        "h must be [B, H] = [3, 6], got [2, 6]",
+    ),
+    "dtype of a cell's state": (
+        lambda x, h, w: gru_cell(x[0, 0], h[0, 0].double(), *w),
+        ArgumentTypeError,
+        "h must be torch.float32 on cpu as input is, got torch.float64 on cpu",
+    ),
     "input size": (
         lambda x, h, w: gru(x[..., :3], h, w),
         ArgumentError,
@@ -340,7 +367,7 @@ BAD = {
     "weight_hh": (
         lambda x, h, w: gru(x, h, [w[0], w[1][:, :5], *w[2:]]),
         ArgumentError,
-        "weights[0] (weight_ih of layer 0) must be [3*H, I] = [15, 4], got [18, 4]",
+        "weights[1] (weight_hh of layer 0) must be [3*H, H], got [18, 5]",
     ),
     "bias": (
         lambda x, h, w: gru(x, h, [*w[:3], w[3][:5]]),

@@ -207,6 +207,15 @@ def test_the_formula_follows_the_attribute() -> None:
         layer.reset = "never"
 
 
+@pytest.mark.parametrize(("name", "wrong"), [("reset", "never"), ("dropout", 2), ("backend", "gpu"), ("norm", "batch")])
+def test_an_option_that_is_refused_changes_nothing(name: str, wrong: object) -> None:
+    layer = anygru.GRU(4, 6, 2)
+    before, options = getattr(layer, name), layer.options
+    with pytest.raises(ValueError, match=name):
+        setattr(layer, name, wrong)
+    assert (getattr(layer, name), layer.options) == (before, options)
+
+
 def test_empty_batches_and_sequences() -> None:
     layer = anygru.GRU(4, 6, num_layers=2)
     output, h_n = layer(torch.zeros(0, 3, 4), torch.ones(2, 3, 6))

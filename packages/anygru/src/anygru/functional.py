@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import torch
 from torch import Tensor
-from torch.nn import ParameterList
 from torch.nn.utils.rnn import PackedSequence
 
 from .errors import ArgumentError, ArgumentTypeError
@@ -15,6 +14,7 @@ from .facts.arguments import (
     check_dropout,
     check_groups,
     check_norm,
+    check_state,
     check_state_type,
     choose_formula,
     make_noise,
@@ -25,9 +25,10 @@ from .facts.modifiers import NONE, Modifiers
 from .facts.problem import Between, Options
 from .facts.sequences import Batch, Lengths
 from .facts.torch_private import tracing_state
+from .facts.weights import check_tensors
 from .operator import tracing
 from .operator.casting import AnyWeights, autocast_enabled
-from .operator.execution import direct, run, sizes_of
+from .operator.execution import direct, run, sizes_of, unrecorded
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -165,7 +166,9 @@ def gru(
         BackendError (a RuntimeError): the named backend cannot take the call; the message has its reason.
     """
     formula = choose_formula(reset, gate_activation, activation)
-    _check_tensors(h_0, "h_0", weights)
+    check_tensors(weights)
+    if h_0 is not None:
+        check_state_type(h_0, "h_0")
     if reverse and bidirectional:
         raise ArgumentError("reverse goes with one direction, got it with bidirectional=True")
     if dropout != 0.0 and not callable(dropout):
@@ -326,7 +329,9 @@ def gru_cell(
     if (b_ih is None) != (b_hh is None):
         raise ArgumentError("b_ih and b_hh must both be given or both be None")
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
-    _check_tensors(h, "h", weights)
+    check_tensors(weights)
+    if h is not None:
+        check_state_type(h, "h")
     options = Options(
         choose_formula(reset, gate_activation, activation),
         backend=backend,
@@ -349,11 +354,17 @@ def compute_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: 
     found = direct_cell(input, h, weights, options)
     if found is not None:
         return found
-    if input.dim() == 2:
-        state = None if h is None else h.unsqueeze(0)
-        return run(input.unsqueeze(0), state, weights, input.shape[0], None, options)[1].squeeze(0)
-    state = None if h is None else h[None, None]
-    return run(input[None, None], state, weights, 1, None, options)[1][0, 0]
+    batched = input.dim() == 2
+    if h is not None:
+        unrecorded(_check_state_of_cell, h, input, sizes_of(weights, options)[1])
+    rows, state = (input, h) if batched else (input[None], None if h is None else h[None])
+    after = run(rows[None], None if state is None else state[None], weights, rows.shape[0], None, options)[1][0]
+    return after if batched else after[0]
+
+
+def _check_state_of_cell(h: Tensor, input: Tensor, hidden_size: int) -> None:
+    form = "[B, H]" if h.dim() == 2 else "[H]"
+    check_state(h, "h", form, ((*input.shape[:-1], hidden_size), (1, hidden_size)), input)
 
 
 def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor | None:
@@ -362,16 +373,6 @@ def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: O
         return None
     found: Tensor | None = direct("direct_cell", input, h, weights, options)
     return found
-
-
-def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -> None:
-    if state is not None and not isinstance(state, Tensor):
-        check_state_type(state, name)
-    if not isinstance(weights, (list, tuple, ParameterList)):
-        raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")
-    for index, weight in enumerate(weights):
-        if not isinstance(weight, Tensor):
-            raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
 
 
 def _dense(

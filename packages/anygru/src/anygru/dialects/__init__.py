@@ -6,6 +6,7 @@ the command. `docs/dialects.md` tells how a dialect is built and how a name of t
 
 from typing import Any
 
+from ..errors import ArgumentTypeError
 from .finder import install as install
 from .finder import roots as roots
 from .stand_ins import NotCoveredError as NotCoveredError
@@ -25,13 +26,13 @@ def from_dialect(layer: Any) -> Any:
     Args:
         layer: a GRU layer or cell of any dialect: `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU`, `chainer.links.NStepGRU` ...
 
-    Training either trains both. Raises TypeError for anything that is no dialect's GRU; a layer whose parameters cannot
+    Training either trains both. Raises ArgumentTypeError for anything that is no dialect's GRU; a layer whose parameters cannot
     be shared raises the error of its dialect, which says why.
     """
     convert = getattr(layer, "__to_anygru__", None) or getattr(layer, "_anygru_layer", None)
     if convert is None:
-        raise TypeError(
-            f"from_dialect: layer must be a GRU layer or cell of a dialect ({', '.join(roots()) or 'none is installed'}), got "
+        raise ArgumentTypeError(
+            f"layer must be a GRU layer or cell of a dialect ({', '.join(roots()) or 'none is installed'}), got "
             f"{type(layer).__module__}.{type(layer).__qualname__}; anygru.accelerate() takes models with torch.nn.GRU"
         )
     return convert()

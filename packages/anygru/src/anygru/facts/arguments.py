@@ -1,5 +1,7 @@
 """Checks of the arguments that layers and functions share."""
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from ..errors import ArgumentError, ArgumentTypeError
@@ -13,6 +15,20 @@ def check_state_type(state: object, argument: str) -> None:
     """Raises ArgumentTypeError if it is no tensor."""
     if not isinstance(state, Tensor):
         raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
+
+
+def check_state(state: Tensor, argument: str, form: str, shapes: Sequence[tuple[int, ...]], input: Tensor) -> None:
+    """Raises if a state has none of these shapes, of which the message names the first, or another dtype or device than input.
+
+    Args:
+        form: the first shape in letters.
+    """
+    if tuple(state.shape) not in shapes:
+        raise ArgumentError(f"{argument} must be {form} = {list(shapes[0])}, got {list(state.shape)}")
+    if state.dtype is not input.dtype or state.device != input.device:
+        raise ArgumentTypeError(
+            f"{argument} must be {input.dtype} on {input.device} as input is, got {state.dtype} on {state.device}"
+        )
 
 
 def check_dropout(dropout: float, name: str = "dropout") -> float:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import ParameterList
 
 from ..errors import ArgumentError, ArgumentTypeError
 
@@ -137,7 +138,9 @@ class Weights(NamedTuple):
 
         Raises:
             ArgumentError: the number does not divide by the tensors of a layer, or a shape does not fit the others.
+            ArgumentTypeError: no list of tensors, or of different dtypes or devices.
         """
+        check_tensors(tensors)
         layout = count_layers(tensors, bidirectional, bias, reverse, norm, groups, splits_input)
         if tensors[0].dim() != _dimensions(layout):
             raise ArgumentError(
@@ -183,9 +186,10 @@ class Weights(NamedTuple):
     def check(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
         """Raises if a tensor does not fit an input of so many features, its dtype and device, or the other tensors."""
         tensors, layout = self
-        if tensors[1].dim() != _dimensions(layout) or tensors[1].shape[-1] == 0:
+        own = tensors[1].shape  # H is read from it, so that a wrong one would have all others blamed
+        if len(own) != _dimensions(layout) or own[-1] == 0 or own[-2] != 3 * own[-1]:
             raise ArgumentError(
-                f"weights[1] (weight_hh of layer 0) must be {_symbols(layout)['weight_hh']}, got {list(tensors[1].shape)}"
+                f"weights[1] (weight_hh of layer 0) must be {_symbols(layout)['weight_hh']}, got {list(own)}"
             )
         if features % layout.groups and layout.splits_input:
             self._blame_input(features, dtype, device)
@@ -196,8 +200,9 @@ class Weights(NamedTuple):
                 raise self._shape_error(index, shape)
             if tensor.dtype is not dtype or tensor.device != device:
                 self._blame_input(features, dtype, device)
+                like = "weights[0]" if index else "input"
                 raise ArgumentTypeError(
-                    f"weights[{index}] must be {dtype} on {device} as input is, got {tensor.dtype} on {tensor.device}"
+                    f"weights[{index}] must be {dtype} on {device} as {like} is, got {tensor.dtype} on {tensor.device}"
                 )
 
     def _blame_input(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -238,6 +243,15 @@ def _symbols(layout: Layout) -> dict[str, str]:
         return {"weight_ih": "[3*H, I]", "weight_hh": "[3*H, H]"}
     features = "I/G" if layout.splits_input else "I"
     return {"weight_ih": f"[G, 3*H/G, {features}]", "weight_hh": "[G, 3*H/G, H/G]"}
+
+
+def check_tensors(weights: Sequence[Tensor]) -> None:
+    """Raises ArgumentTypeError if it is no list of tensors."""
+    if not isinstance(weights, (list, tuple, ParameterList)):
+        raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")
+    for index, weight in enumerate(weights):
+        if not isinstance(weight, Tensor):
+            raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
 
 
 def count_layers(

@@ -13,7 +13,17 @@ from ..facts.weights import KINDS, Layout, Weights
 from ..functional import compute_cell
 from ..operator.typed_calls import CellCall
 from .frozen_calls import FrozenGRUCell
-from .recurrent import KEPT, Recurrent, as_leaf, check_parts, check_size, of_layout, settle_weights, to_freeze
+from .recurrent import (
+    KEPT,
+    Recurrent,
+    as_leaf,
+    as_weights,
+    check_parts,
+    check_size,
+    of_layout,
+    settle_weights,
+    to_freeze,
+)
 
 
 class GRUCell(Recurrent):
@@ -73,7 +83,7 @@ class GRUCell(Recurrent):
         backend: str | None = None,
     ) -> "GRUCell":
         """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
-        tensors, layout = weights
+        tensors, layout = as_weights(weights)
         if layout.states() != 1:
             raise ArgumentError(
                 f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions()}"

@@ -313,7 +313,7 @@ class Frozen(nn.Module):
         own = prefix[:-1] or type(self).__name__
         entries = self._make_entries(self.stored())
         if self.reset == "after" and prefix + FORMULA_ENTRY in state_dict:
-            errors.append(f"{own} has reset='after', the weights are for reset='before'")
+            errors.append(f"{own} has reset='after', the weights are for reset='before': build the layer with that")
             return
         given = {name: state_dict.get(prefix + name, tensor) for name, tensor in entries.items()}
         missing += [prefix + name for name in entries if prefix + name not in state_dict]

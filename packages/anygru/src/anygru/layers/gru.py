@@ -27,7 +27,17 @@ from .cell import GRUCell as GRUCell
 from .frozen_calls import FrozenGRU as FrozenGRU
 from .frozen_calls import FrozenGRUCell as FrozenGRUCell
 from .frozen_calls import sizes_repr
-from .recurrent import KEPT, Recurrent, as_leaf, check_parts, check_size, of_layout, settle_weights, to_freeze
+from .recurrent import (
+    KEPT,
+    Recurrent,
+    as_leaf,
+    as_weights,
+    check_parts,
+    check_size,
+    of_layout,
+    settle_weights,
+    to_freeze,
+)
 from .rnn_names import RNNNames
 from .stream import Stream
 
@@ -145,7 +155,7 @@ class GRU(RNNNames, Recurrent):
             >>> ours.weight_hh_l1 is theirs.weight_hh_l1
             True
         """
-        tensors, layout = weights
+        tensors, layout = as_weights(weights)
         if layout.reverse:
             raise ArgumentError("weights must not be of a reversed direction, which a layer does not have")
         layer = cls(

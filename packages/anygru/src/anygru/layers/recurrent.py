@@ -11,37 +11,24 @@ from torch.fx import Proxy
 from torch.nn.parameter import UninitializedParameter
 
 from .. import backends
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_clipping, check_dropout, check_groups, check_norm, make_noise
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, activation_name, make_formula
 from ..facts.problem import Options
 from ..facts.quantization import WeightFormat, check_format, rounded
-from ..facts.weights import MATRICES, Layout
+from ..facts.weights import MATRICES, Layout, Weights
 from ..operator.casting import DTYPES
 
-_IN_OPTIONS = frozenset(
-    (
-        *("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training"),
-        *(
-            "batch_first",
-            "batch_first_states",
-            "norm",
-            "zoneout",
-            "recurrent_dropout",
-            "recurrent_dropout_on",
-            "weight_dropout",
-        ),
-        *("groups", "input_groups", "gradient_clipping", "freezes_to"),
-    )
-)
-
-
+KEPT = ("reset", "gate_activation", "activation", "backend")
+"""Options that a copy without groups keeps."""
 _SHOWN = (
     *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"),
     *("groups", "input_groups", "gradient_clipping", "freezes_to", "batch_first_states"),
 )
 """Options that `repr` tells where they are not the default."""
+_IN_OPTIONS = frozenset((*KEPT, *_SHOWN, "bidirectional", "bias", "dropout", "training", "batch_first"))
+"""Attributes that `options` depends on."""
 
 
 def check_size(argument: str, value: object, least: int = 1) -> int:
@@ -86,8 +73,17 @@ def settle_weights(module: nn.Module) -> None:
             hook(module, ())
 
 
-KEPT = ("reset", "gate_activation", "activation", "backend")
-"""Options that a copy without groups keeps."""
+def as_weights(weights: Weights) -> Weights:
+    """The argument of `around`.
+
+    Raises:
+        ArgumentTypeError: something else, such as a layer or a list of tensors.
+    """
+    if not isinstance(weights, Weights):
+        raise ArgumentTypeError(
+            f"weights must be Weights.of(tensors, bidirectional, bias), got {type(weights).__name__}"
+        )
+    return weights
 
 
 def of_layout(layout: Layout) -> dict[str, Any]:
@@ -156,7 +152,7 @@ class Recurrent(nn.Module):
         if backend is not None:
             backends.check_name(backend)
         if dtype is not None and dtype not in DTYPES:
-            raise ArgumentTypeError(f"dtype must be float32, float64, bfloat16 or float16, got {dtype}")
+            raise ArgumentTypeError(f"dtype must be float32, float64, bfloat16 or float16, got {dtype!r}")
         formula = make_formula(reset, gate_activation, activation)
         self.reset = formula.reset
         self.gate_activation = formula.gate_activation
@@ -171,9 +167,16 @@ class Recurrent(nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "qconfig":  # set by torch.ao.quantization on every module of a model
             self._answer_quantization(value)
+        if name not in _IN_OPTIONS or "_options" not in self.__dict__:
+            super().__setattr__(name, value)
+            return
+        before = getattr(self, name)
         super().__setattr__(name, value)
-        if name in _IN_OPTIONS and "_options" in self.__dict__:
+        try:
             self._settle_options()
+        except AnygruError:  # the layer stays as it was
+            super().__setattr__(name, before)
+            raise
 
     def _settle_options(self) -> None:
         self._options = self._make_options()
@@ -186,7 +189,9 @@ class Recurrent(nn.Module):
     def _make_options(self) -> Options:
         """The options of a call. They are made when an attribute changes, since making them at every call would be slow."""
         formula = make_formula(self.reset, self.gate_activation, self.activation)
-        dropout = self.dropout if self.training else 0.0
+        if self.backend is not None:
+            backends.check_name(self.backend)
+        dropout = check_dropout(self.dropout)
         check_dropout(self.weight_dropout, "weight_dropout")
         if self.freezes_to is not None:
             check_format(self.freezes_to)
@@ -194,7 +199,7 @@ class Recurrent(nn.Module):
         noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
         return Options(
             formula,
-            dropout,
+            dropout if self.training else 0.0,
             self.backend,
             bidirectional=self.bidirectional,
             bias=self.bias,
@@ -282,7 +287,8 @@ class Recurrent(nn.Module):
         entry = prefix + FORMULA_ENTRY
         marked = local_metadata.get(FORMULA_MARK, {}).get("reset") == "before"
         if self.reset == "after" and (marked or entry in state_dict):
-            errors.append(f"{prefix[:-1] or type(self).__name__} has reset='after', the weights are for reset='before'")
+            own = prefix[:-1] or type(self).__name__
+            errors.append(f"{own} has reset='after', the weights are for reset='before': build the layer with that")
         for name in self._parameters:
             given = state_dict.get(prefix + name)
             if isinstance(given, Tensor) and given.dtype is torch.int8:  # would be copied without its scale

@@ -12,6 +12,7 @@ from .. import backends
 from ..backends import aten, products
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
+from ..facts.arguments import check_state
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
@@ -61,7 +62,7 @@ def run(
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
         if found is not None:
             return found
-    layout, hidden_size, is_for_all = _unrecorded(_check, input, h_0, weights, batch, options)
+    layout, hidden_size, is_for_all = unrecorded(_check, input, h_0, weights, batch, options)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states(), batch, hidden_size))
     elif is_for_all:
@@ -95,7 +96,7 @@ def _run_cast(
     input, h_0, weights = autocast(input, h_0, weights)
     modifiers = modifiers if modifiers is NONE else modifiers.like(input)
     batch, batch_sizes, options = rest
-    faster = _unrecorded(_autocast_products, input, h_0, weights, batch_sizes)
+    faster = unrecorded(_autocast_products, input, h_0, weights, batch_sizes)
     options = options._replace(products=faster, autocast=autocast_dtype(input))
     with torch.autocast(input.device.type, enabled=False):
         return run(input, h_0, weights, batch, batch_sizes, options, modifiers, order=order)
@@ -191,7 +192,7 @@ def is_recorded() -> bool:
     return _recorder() is not None
 
 
-def _unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
+def unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
     """The result of work that torch.jit.trace does not record, so that comparisons of sizes cause no warnings about constants."""
     recorder = _recorder()
     if recorder is None:
@@ -222,13 +223,8 @@ def _check(
         Weights(weights, layout).check(input.shape[-1], dtype, input.device)
     if h_0 is None:
         return layout, hidden_size, False
-    states = layout.states()
-    if tuple(h_0.shape) not in ((states, batch, hidden_size), (states, 1, hidden_size)):
-        raise ArgumentError(f"h_0 must be [L*D, B, H] = {[states, batch, hidden_size]}, got {list(h_0.shape)}")
-    if h_0.dtype is not input.dtype or h_0.device != input.device:
-        raise ArgumentTypeError(
-            f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
-        )
+    shapes = tuple((layout.states(), each, hidden_size) for each in (batch, 1))
+    check_state(h_0, "h_0", "[L*D, B, H]", shapes, input)
     return layout, hidden_size, bool(h_0.shape[1] != batch)
 
 
@@ -354,7 +350,7 @@ def _each_direction(
 def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
         return tracing.run(call, layout, options.formula, options.backend, options.clipping)
-    problem = _unrecorded(_problem, call, layout, options)
+    problem = unrecorded(_problem, call, layout, options)
     if _recorder() is not None:
         problem = problem._replace(recorded=True)
         _refuse_to_record(problem)

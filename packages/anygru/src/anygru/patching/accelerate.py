@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from ..backends import cpu_calls
+from ..errors import ArgumentTypeError
 from ..layers.frozen import Frozen
 from ..layers.recurrent import Recurrent
 from . import keras as keras_layers
@@ -79,7 +80,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
         undoes the change at the end; such blocks may be nested.
 
     Raises:
-        TypeError: `model` is not a torch.nn.Module, or is Keras's.
+        ArgumentTypeError: `model` is not a torch.nn.Module, or is Keras's.
         AnygruError: another library has replaced torch.nn.GRU.forward, so there is no kernel call to exchange.
 
     Example:
@@ -117,7 +118,7 @@ def restore(model: nn.Module | None = None) -> Report:
         A report of the modules that compute through torch again.
 
     Raises:
-        TypeError: `model` is not a torch.nn.Module.
+        ArgumentTypeError: `model` is not a torch.nn.Module.
     """
     if model is None:
         _end_everywhere()
@@ -151,13 +152,13 @@ def _refuse_keras(model: object) -> None:
     way = "call anygru.accelerate() without a model, before or after the model is built"
     if not isinstance(model, nn.Module):
         way = "it runs on JAX or TensorFlow, where Keras stays as it is; on torch, call anygru.accelerate() without a model"
-    raise TypeError(f"model is a Keras {type(model).__name__}: {way}")
+    raise ArgumentTypeError(f"model is a Keras {type(model).__name__}: {way}")
 
 
 def recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """The modules that are a GRU, look like one or are recurrent in torch's sense, each once, under all its names."""
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+        raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(module, []).append(name or "(model)")

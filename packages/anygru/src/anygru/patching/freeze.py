@@ -31,7 +31,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
         Report: the frozen modules, and why others were left.
 
     Raises:
-        TypeError: `model` is not a torch.nn.Module.
+        ArgumentTypeError: `model` is not a torch.nn.Module.
         ArgumentError: no such format.
 
     Example:
@@ -60,7 +60,7 @@ def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
         Report: the prepared modules, and why others were left.
 
     Raises:
-        TypeError: `model` is not a torch.nn.Module.
+        ArgumentTypeError: `model` is not a torch.nn.Module.
         ArgumentError: no such format.
 
     Example:
@@ -114,7 +114,7 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
     if not isinstance(module, _KNOWN):
         return f"{type(module).__module__}.{kind} is no GRU or GRUCell of torch or anygru"
     if is_model:
-        return "it is the model itself, and cannot be exchanged in place: use the result of anygru.GRU's freeze()"
+        return "it is the model itself, with no place to exchange it in: freeze a module that holds it, or use its own freeze()"
     if "forward" in module.__dict__:
         return f"its own `forward` hides {kind}.forward"
     if not any(type(module).forward is known.forward for known in _KNOWN):
