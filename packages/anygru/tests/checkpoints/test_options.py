@@ -16,6 +16,7 @@ from anygru.checkpoints import load_checkpoint, save_checkpoint
 from anygru.checkpoints.writing.convert import convert
 from anygru.errors import CheckpointError
 from anygru.facts.formula import ACTIVATIONS
+from anygru.functional import gru
 
 MARKS = [
     {"activation": "mish"},
@@ -89,6 +90,18 @@ def test_a_layer_that_reads_backwards_stays_one(tmp_path: Path) -> None:
     assert torch.equal(load_checkpoint(tmp_path / "y.safetensors").gru()(x)[0], layer(x)[0])
     with pytest.raises(CheckpointError, match=r"its direction \(backwards\) have no place in a file of mxnet"):
         convert(tmp_path / "x.pt", tmp_path / "y.params")
+
+
+def test_a_layer_that_reads_backwards_is_refused_where_it_would_read_forwards() -> None:
+    layer = anygru.onnx.ReverseGRU(3, 4, zoneout=0.25).eval()
+    x = torch.randn(5, 2, 3)
+    assert torch.equal(layer(x)[0], gru(x, None, layer.flat_weights, reverse=True, zoneout=0.25)[0])
+    with pytest.raises(ValueError, match="a frozen layer does not read backwards"):
+        layer.freeze()
+    with pytest.raises(ValueError, match="a stream needs a layer that reads forwards"):
+        layer.stream()
+    with pytest.raises(ValueError, match="bidirectional must be False"):
+        anygru.onnx.ReverseGRU(3, 4, bidirectional=True)
 
 
 def test_a_frozen_layer_keeps_its_activations(tmp_path: Path) -> None:

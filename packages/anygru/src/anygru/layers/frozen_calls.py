@@ -264,6 +264,8 @@ def sizes_repr(layer: Any) -> str:
 
 def check_plain(layer: Any) -> None:
     """Raises ArgumentError if no frozen layer computes as this one does."""
+    if layer.options.reverse:
+        raise ArgumentError("a frozen layer does not read backwards; use the layer under torch.no_grad()")
     if layer.norm is not None or layer.zoneout:
         raise ArgumentError("a frozen layer has no layer norm and no zoneout; use the layer under torch.no_grad()")
 

@@ -49,6 +49,8 @@ class Stream:
             raise ArgumentTypeError(f"batch_size must be an int or None, got {type(batch_size).__name__}")
         if layer.bidirectional:
             raise ArgumentError("a stream needs a layer with one direction, got bidirectional=True")
+        if layer.options.reverse:
+            raise ArgumentError("a stream needs a layer that reads forwards, got one that reads backwards")
         if layer.input_size == 0:
             raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
         if batch_size is not None and batch_size < 0:
