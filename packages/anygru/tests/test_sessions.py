@@ -224,13 +224,18 @@ def test_wrong_steps_change_no_state():
         ([a, elsewhere], torch.randn(2, 6), SessionError, "another pool"),
         ([a, None], torch.randn(2, 6), SessionError, "got NoneType"),
         ([a, b], torch.randn(2, 5), ArgumentError, r"x must be \[2, 6\], got \[2, 5\]"),
-        ([a, b], torch.randn(3, 6), ArgumentError, "of 2 sequences"),
+        ([a, b], torch.randn(3, 6), ArgumentError, r"x must be \[2, 6\], got \[3, 6\]"),
+        (a, torch.randn(1, 6), ArgumentTypeError, "sessions must be a list of sessions, got one"),
         ([a, b], torch.randn(2, 6).double(), ArgumentTypeError, "got torch.float64"),
         ([a, b], [[0.0] * 6] * 2, ArgumentTypeError, "x must be a tensor"),
         ([], torch.randn(0, 6), ArgumentError, "at least one session"),
     ]:
         with pytest.raises(error, match=words):
             pool.step(sessions, x)
+    with pytest.raises(ArgumentTypeError, match=r"resets must be bool \[1\], got list"):
+        pool.step([a], torch.randn(1, 6), resets=[True])
+    with pytest.raises(ArgumentError, match=r"x must be \[6\], got \[5\]"):
+        a.step(torch.randn(5))
     assert (a.state_bytes(), b.state_bytes()) == before
     assert pool.step([a, b], torch.randn(2, 6)).shape == (2, 4), "no session stayed busy"
 
@@ -348,7 +353,7 @@ def test_a_step_that_cannot_be_computed_fails_alone():
         with pytest.raises(SessionError, match="not computed yet"):
             await a.submit(torch.randn(6))
         b.close()
-        with pytest.raises(ArgumentError, match=r"got \[1, 5\]"):
+        with pytest.raises(ArgumentError, match=r"x must be \[6\], got \[5\]"):
             await a.submit(torch.randn(5))
         return await asyncio.gather(first, second, return_exceptions=True)
 

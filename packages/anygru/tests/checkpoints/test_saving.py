@@ -128,7 +128,7 @@ def test_bidirectional_names_a_gru_that_can_be(tmp_path: Path) -> None:
         load_checkpoint(path, bidirectional=["three"])
     with pytest.raises(CheckpointError, match="bidirectional: the GRU 'one' has one direction"):
         load_checkpoint(path, bidirectional=["one"])
-    for wrong in ("two", [2]):
+    for wrong in ("two", [2], None):
         with pytest.raises(TypeError, match="bidirectional must be a collection of names, got"):
             load_checkpoint(path, bidirectional=wrong)
 

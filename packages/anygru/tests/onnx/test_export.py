@@ -297,7 +297,7 @@ def test_what_the_operator_lacks_is_refused_at_once(make, call, words):
 def test_what_the_operator_lacks_is_exported_step_by_step(make, call, words):
     input = torch.randn(5, 2, 3)
     layer = make(backend="reference").eval()
-    program = anygru.onnx.export(layer, (input,), kwargs=call)
+    program = anygru.onnx.export(layer, input, kwargs=call)  # the only input needs no tuple
     assert_same(run(program, input, *call.values()), layer(input, **call))
 
 

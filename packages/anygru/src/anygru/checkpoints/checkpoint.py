@@ -136,7 +136,8 @@ def load_checkpoint(
         layer = checkpoint.gru("encoder")
     """
     path = checked_path(path)
-    if isinstance(bidirectional, str) or not all(isinstance(name, str) for name in bidirectional):
+    is_collection = isinstance(bidirectional, Collection) and not isinstance(bidirectional, str)
+    if not is_collection or not all(isinstance(name, str) for name in bidirectional):
         raise ArgumentTypeError(f"bidirectional must be a collection of names, got {bidirectional!r:.60}")
     budget = Budget(path, limit)
     name = format or recognise(path)

@@ -37,9 +37,7 @@ class Machine:
         self.model = self._copy(model, "model").eval()
         grus = [memory for memory in self.memories if isinstance(memory, GRUMemory)]
         if not grus:
-            raise ArgumentError(
-                f"model must contain a GRU of torch or anygru, got a {type(model).__name__} without one"
-            )
+            raise ArgumentError(f"model must contain a GRU of torch or anygru, got {type(model).__name__} without one")
         self.size = 0
         for memory in self.memories:
             memory.offset = self.size

@@ -61,8 +61,7 @@ class Session:
         output = self._pool._advance_one(self, x)
         if output is not None:
             return output
-        if not isinstance(x, Tensor):
-            raise ArgumentTypeError(f"x must be a tensor, got {type(x).__name__}")
+        check_step(self._pool._machine, x, None)
         return self._pool.step([self], x.unsqueeze(0))[0]
 
     async def submit(self, x: Tensor) -> Tensor:
@@ -201,9 +200,9 @@ class SessionPool:
             SessionError: a session is closed, is given twice, belongs to another pool, or is stepped by another thread.
             ArgumentError, ArgumentTypeError: x or resets do not fit. No state changes in any of these cases.
         """
-        check_step(self._machine, x, len(sessions))
-        if resets is not None and (resets.dtype is not torch.bool or tuple(resets.shape) != (len(sessions),)):
-            raise ArgumentError(f"resets must be bool [{len(sessions)}], got {resets.dtype} {list(resets.shape)}")
+        if isinstance(sessions, Session):
+            raise ArgumentTypeError("sessions must be a list of sessions, got one: call its own step")
+        check_step(self._machine, x, len(sessions), resets)
         if not sessions:
             raise ArgumentError("sessions must name at least one session")
         with self._using(sessions) as rows:
@@ -281,7 +280,7 @@ class SessionPool:
         loop = asyncio.get_running_loop()
         like = self._machine.like
         if type(x) is not Tensor or (x.shape, x.dtype, x.device) != (self._machine.step_shape, like.dtype, like.device):
-            check_step(self._machine, x.unsqueeze(0) if isinstance(x, Tensor) else x, 1)
+            check_step(self._machine, x, None)
         if session.is_closed or session._pool is not self:
             raise SessionError("the session is closed" if session.is_closed else "the session is of another pool")
         if session in self._waiting:

@@ -28,9 +28,7 @@ class Stepper:
         Raises:
             ArgumentError, ArgumentTypeError: x or resets do not fit; no state changes.
         """
-        check_step(self._machine, x, self.batch_size)
-        if resets is not None and (resets.dtype is not torch.bool or tuple(resets.shape) != (self.batch_size,)):
-            raise ArgumentError(f"resets must be bool [{self.batch_size}], got {resets.dtype} {list(resets.shape)}")
+        check_step(self._machine, x, self.batch_size, resets)
         return self._machine.step(StateRows(self._states, None, resets), x)
 
     def reset(self, sequences: int | Sequence[int] | None = None) -> None:
@@ -85,19 +83,21 @@ def stepper(
     return Stepper(Machine(model, example, batch_first), check_size("batch_size", batch_size))
 
 
-def check_step(machine: Machine, x: Tensor, rows: int) -> None:
-    """Raise if x is not one step of so many sequences.
+def check_step(machine: Machine, x: Tensor, rows: int | None, resets: Tensor | None = None) -> None:
+    """Raise if x is not one step [rows, ...], or [...] of one sequence (None), or resets are not bool [rows].
 
     Raises:
-        ArgumentError: another number of sequences.
+        ArgumentError: another shape.
         ArgumentTypeError: no tensor, or one of another dtype or device.
     """
-    like = machine.like
+    like, expected = machine.like, (*(() if rows is None else (rows,)), *machine.step_shape)
+    if resets is not None and not isinstance(resets, Tensor):
+        raise ArgumentTypeError(f"resets must be bool [{rows}], got {type(resets).__name__}")
+    if resets is not None and (resets.dtype is not torch.bool or tuple(resets.shape) != (rows,)):
+        raise ArgumentError(f"resets must be bool [{rows}], got {resets.dtype} {list(resets.shape)}")
     if not isinstance(x, Tensor):
         raise ArgumentTypeError(f"x must be a tensor, got {type(x).__name__}")
     if x.is_floating_point() and (x.dtype is not like.dtype or x.device != like.device):
         raise ArgumentTypeError(f"x must be {like.dtype} on {like.device}, got {x.dtype} on {x.device}")
-    if x.dim() < 1 or len(x) != rows:
-        raise ArgumentError(f"x must be one step of {rows} sequences, [{rows}, ...], got {list(x.shape)}")
-    if tuple(x.shape[1:]) != machine.step_shape:
-        raise ArgumentError(f"x must be [{', '.join(map(str, (rows, *machine.step_shape)))}], got {list(x.shape)}")
+    if tuple(x.shape) != expected:
+        raise ArgumentError(f"x must be {list(expected)}, got {list(x.shape)}")

@@ -29,7 +29,7 @@ from .packing import PaddedBatch, padded
 
 def export(
     model: Any,
-    args: tuple[Any, ...],
+    args: tuple[Any, ...] | Tensor,
     path: str | os.PathLike[str] | None = None,
     *,
     kwargs: Mapping[str, Any] | None = None,
@@ -48,7 +48,7 @@ def export(
     Args:
         model: any module that torch.onnx.export(dynamo=True) takes, or a model of a dialect with `__to_torch__`, such as a
             Chain of Chainer.
-        args: example inputs; sizes named in `dynamic_shapes` stay open.
+        args: example inputs, or the only one, a tensor; sizes named in `dynamic_shapes` stay open.
         path: where to write the file; None writes nothing.
         kwargs: example keyword inputs.
         dynamic_shapes, input_names, output_names: as of torch.onnx.export.
@@ -68,7 +68,7 @@ def export(
     """
     if not torch_private.at_least(2, 6):
         raise BackendError(f"anygru.onnx.export needs torch 2.6 or later, this is {torch.__version__}")
-    model, args = as_module(model, tuple(args))
+    model, args = as_module(model, (args,) if isinstance(args, Tensor) else tuple(args))
     table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}
     _check_layers(model)

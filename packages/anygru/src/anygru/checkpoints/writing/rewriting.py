@@ -15,7 +15,7 @@ from ...facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..checkpoint import Checkpoint
 from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
-from ..formats import READ_ONLY, Format, format_module
+from ..formats import READ_ONLY, Format, format_module, is_folder
 from ..layout import CheckpointLayout, split_prefix, translate_path
 from ..reading.content import Content, EntryMark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
@@ -48,7 +48,7 @@ def rewrite(
     writer = _Writer(checkpoint, module, report, choices)
     tree = writer.tree()
     if choices is None:
-        refuse(report.left_out, os.fspath(target))
+        refuse(report.left_out)
     source = checkpoint.content
     metadata = {key: text for key, text in source.metadata.items() if key != KEY}  # of other tensors than these
     if choices is not None and choices.provenance:
@@ -61,17 +61,17 @@ def rewrite(
     return report
 
 
-def refuse(problems: Mapping[str, str], where: str) -> None:
-    """Raise an error that lists what cannot be written, if there is something."""
+def refuse(problems: Mapping[str, str]) -> None:
+    """Raise an error that lists the values that cannot be written, if there are any; `naming` adds the file."""
     listed = [f"{name} ({why})" for name, why in problems.items()]
     more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
     if problems:
-        raise CheckpointError(f"{where}: cannot be written: {'; '.join(listed[:5])}{more}")
+        raise CheckpointError(f"cannot be written: {'; '.join(listed[:5])}{more}")
 
 
 def check_place(target: str | os.PathLike[str], format: str) -> None:
     """Refuse a path to which this format cannot be written, before any work is done."""
-    wants_folder = format_module(format).SUFFIXES == ("",)
+    wants_folder = is_folder(format)
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
@@ -134,7 +134,7 @@ class _Writer:
             tree = [self._rebuild(leaf, (index,)) for index, leaf in enumerate(source)]
         else:
             tree = self._rebuild({flat_name(path): leaf for path, leaf in walk(source)}, ())
-        refuse(self._problems, "the target")
+        refuse(self._problems)
         self._names.check_used()
         return tree
 
@@ -211,9 +211,9 @@ class _Writer:
 
     def _put(self, target: dict[Any, Any], key: object, value: object, path: Path) -> None:
         if isinstance(key, str) and not key.isascii() and not _is_text(key):
-            raise CheckpointError(f"the target: the name {flat_name((*path, key))!r} is no valid Unicode")
+            raise CheckpointError(f"cannot be written: the name {flat_name((*path, key))!r} is no valid Unicode")
         if key in target:
-            raise CheckpointError(f"the target: two values would get the name {flat_name((*path, key))!r}")
+            raise CheckpointError(f"cannot be written: two values would get the name {flat_name((*path, key))!r}")
         target[key] = value
 
     def _fit(self, name: str, leaf: object) -> Any:
