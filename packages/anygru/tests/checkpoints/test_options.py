@@ -100,6 +100,10 @@ def test_a_layer_that_reads_backwards_is_refused_where_it_would_read_forwards() 
         layer.freeze()
     with pytest.raises(ValueError, match="a stream needs a layer that reads forwards"):
         layer.stream()
+    with pytest.raises(ValueError, match="model: a file in C has no layer that reads backwards only"):
+        anygru.export_c(anygru.onnx.ReverseGRU(3, 4), "x.h", check=False)
+    with pytest.raises(ValueError, match="layer must have one direction"):
+        anygru.onnx.export_step(layer)
     with pytest.raises(ValueError, match="bidirectional must be False"):
         anygru.onnx.ReverseGRU(3, 4, bidirectional=True)
 

@@ -11,9 +11,10 @@ from torch.nn.parameter import is_lazy
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ..facts.formula import activation_name
 from ..facts.quantization import Stored, WeightFormat, check_format
-from ..facts.weights import KINDS, Layout, Weights
+from ..facts.weights import KINDS
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
+from ..layers.of_torch import as_ours
 from ..layers.recurrent import is_reparametrization, settle_weights
 from .operations import Activation, Direction, Linear, Norm, Operation, Recurrence, Sum, check_numbers, recurrences
 from .residual import Residual
@@ -126,10 +127,10 @@ def _number(value: float, name: str) -> float:
 
 
 def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
-    layer: Any = module
     name = path or "model"
-    if isinstance(module, (nn.GRU, nn.GRUCell)):
-        layer = _ours(module)
+    layer: Any = module if isinstance(module, Frozen) else as_ours(module)
+    if layer.options.reverse:
+        raise ArgumentError(f"{name}: a file in C has no layer that reads backwards only")
     for argument in ("gate_activation", "activation"):
         if not isinstance(getattr(layer, argument), str):
             chosen = activation_name(getattr(layer, argument))
@@ -140,7 +141,7 @@ def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Ope
         )
     zoneout = 0.0 if isinstance(layer, Frozen) else _number(layer.zoneout, f"{name}: zoneout")
     stored, used = _stored(layer, name, weights)
-    layout = layer.layout if isinstance(layer, Frozen) else _layout(layer)
+    layout = layer.layout if isinstance(layer, Frozen) else layer._layout
     layers = []
     for number in range(layout.num_layers):
         own = []
@@ -159,12 +160,6 @@ def _on_cpu(stored: Stored) -> Stored:
     return Stored(stored.values.detach().cpu(), scale)
 
 
-def _layout(layer: Any) -> Layout:
-    if isinstance(layer, GRUCell):
-        return Layout(1, False, layer.bias, norm=layer.norm is not None)
-    return Layout(layer.num_layers, layer.bidirectional, layer.bias, norm=layer.norm is not None)
-
-
 def _stored(layer: Any, name: str, weights: WeightFormat | None) -> tuple[list[Stored], WeightFormat]:
     """The flat weights of a layer in the format that was asked for, and its name."""
     if isinstance(layer, Frozen):
@@ -175,23 +170,12 @@ def _stored(layer: Any, name: str, weights: WeightFormat | None) -> tuple[list[S
             )
         return layer.stored(), layer.weights
     if weights in (None, "float32"):
-        names = layer._weight_names
-        return [Stored(_vector(tensor, name)) for tensor in layer._current(names)], "float32"  # type: ignore[arg-type]
+        return [Stored(_vector(tensor, name)) for tensor in layer.flat_weights], "float32"  # type: ignore[arg-type]
     try:
         frozen = layer.freeze(weights)
     except AnygruError as error:
         raise type(error)(f"{name}: {error}") from error
     return frozen.stored(), weights
-
-
-def _ours(module: nn.Module) -> GRU | GRUCell:
-    """A layer of anygru around the weights of one of torch."""
-    layer: Any = module
-    if isinstance(module, nn.GRUCell):
-        tensors = [getattr(layer, kind) for kind in KINDS[:4] if getattr(layer, kind, None) is not None]
-        return GRUCell.around(Weights.of(tensors, False, layer.bias))
-    tensors = [getattr(layer, name) for name in layer._flat_weights_names]
-    return GRU.around(Weights.of(tensors, layer.bidirectional, layer.bias), batch_first=layer.batch_first)
 
 
 def _linear(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:

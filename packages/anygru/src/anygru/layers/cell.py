@@ -60,7 +60,7 @@ class GRUCell(Recurrent):
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.bias = bool(bias)
         check_parts(groups, self.hidden_size, input_groups, self.input_size)
-        layout = Layout(1, False, self.bias, False, norm is not None, groups, input_groups > 1)
+        layout = self._layout
         self._weight_names = layout.kinds()
         shapes = dict(zip(layout.kinds(), layout.shapes(self.input_size, self.hidden_size), strict=True))
         for kind in KINDS if layout.norm else KINDS[:4]:
@@ -71,6 +71,10 @@ class GRUCell(Recurrent):
 
     if TYPE_CHECKING:
         __call__: CellCall
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(1, False, self.bias, False, self.norm is not None, self.groups, self.input_groups > 1)
 
     @classmethod
     def around(
@@ -120,9 +124,8 @@ class GRUCell(Recurrent):
     def ungrouped(self) -> "GRUCell":
         """A cell without groups that computes the same; see `GRU.ungrouped`."""
         settle_weights(self)
-        layout = Layout(1, False, self.bias, False, self.norm is not None, self.groups, self.input_groups > 1)
-        flat = [weight.detach().clone() for weight in self._current(self._weight_names)]
-        cell = GRUCell.around(Weights(flat, layout).ungrouped(), **{name: getattr(self, name) for name in KEPT})
+        flat = [weight.detach().clone() for weight in self.flat_weights]
+        cell = GRUCell.around(Weights(flat, self._layout).ungrouped(), **{name: getattr(self, name) for name in KEPT})
         return cell.requires_grad_().train(self.training)
 
     def extra_repr(self) -> str:

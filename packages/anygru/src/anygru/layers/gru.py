@@ -196,11 +196,6 @@ class GRU(RNNNames, Recurrent):
         return Layout(self.num_layers, self.bidirectional, self.bias, False, *facts)
 
     @property
-    def flat_weights(self) -> list[Tensor]:
-        """The present weights, as `functional.gru` takes them."""
-        return self._current(self._weight_names)
-
-    @property
     def weights(self) -> Weights:
         """The weights with their layout."""
         return Weights(self.flat_weights, self._layout)

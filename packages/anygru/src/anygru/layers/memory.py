@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
-from ..facts.weights import Weights
-from .gru import GRU, FrozenGRU
-from .recurrent import settle_weights
+from .gru import FrozenGRU
+from .of_torch import as_ours
+from .stream import Stream
 
 
 class StateRows(NamedTuple):
@@ -91,8 +91,10 @@ class GRUMemory(Memory):
         super().__init__()
         self.name = name
         self.batch_first = bool(layer.batch_first)
-        ours = as_ours(layer, name)
-        self._stream = ours.stream(batch_size=1)
+        if layer.bidirectional:
+            raise ArgumentError(f"{name}: a bidirectional GRU reads the future and cannot be stepped")
+        ours: Any = layer if isinstance(layer, FrozenGRU) else as_ours(layer)
+        self._stream: Stream = ours.stream(batch_size=1)
         self.hidden_size, self.num_layers = ours.hidden_size, ours.num_layers
         self.size = ours.num_layers * ours.hidden_size
         self.offset = 0
@@ -200,18 +202,3 @@ class ConvMemory(Memory):
         seen = torch.cat((past, input), 2)
         rows.write(self.offset, self.size, seen[:, :, 1:].reshape(len(input), self.size))
         return nn.Conv1d.forward(conv, seen)
-
-
-def as_ours(layer: nn.Module, name: str) -> GRU | FrozenGRU:
-    """An `anygru` layer with the weights of a torch.nn.GRU; one of anygru itself.
-
-    Raises:
-        ArgumentError: the layer is bidirectional: the other direction would have to know the future.
-    """
-    if layer.bidirectional:
-        raise ArgumentError(f"{name}: a bidirectional GRU reads the future and cannot be stepped")
-    if isinstance(layer, (GRU, FrozenGRU)):
-        return layer
-    settle_weights(layer)
-    flat: Any = layer._flat_weights
-    return GRU.around(Weights.of([weight.detach() for weight in flat], False, bool(layer.bias)))

@@ -139,6 +139,7 @@ class Recurrent(nn.Module):
     """The format of a frozen layer for which this one is trained: calls read its weights as that format can hold them. See
     `anygru.freeze_aware`."""
     _options: Options
+    _weight_names: tuple[str, ...]
 
     def __init__(
         self,
@@ -247,6 +248,11 @@ class Recurrent(nn.Module):
             return found
         form, size = self.freezes_to, len(MATRICES[0])
         return [rounded(w, form) if name[:size] in MATRICES else w for name, w in zip(names, found, strict=True)]
+
+    @property
+    def flat_weights(self) -> list[Tensor]:
+        """The present weights, as `functional.gru` takes them."""
+        return self._current(self._weight_names)
 
     def _exact(self, names: Sequence[str]) -> list[Any]:
         """Weights by name; finds parameters without nn.Module's slow attribute lookup."""

@@ -9,14 +9,14 @@ from torch.nn.parameter import is_lazy
 from .. import backends
 from ..backends import products
 from ..errors import ArgumentError, ArgumentTypeError
-from ..facts.formula import Formula
-from ..facts.problem import Options, Problem
+from ..facts.problem import Problem
 from ..facts.sequences import Batch, Lengths, enter
-from ..facts.weights import KINDS
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRUCell, GRUCell
-from ..operator.casting import autocast_dtype, autocast_enabled
+from ..layers.of_torch import as_ours
+from ..operator.casting import AnyWeights, autocast_dtype, autocast_enabled
 from ..operator.execution import describe
+from ..operator.frozen_weights import FrozenWeights
 
 
 @dataclass(frozen=True)
@@ -87,47 +87,28 @@ def explain(
     if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell, Frozen)):
         raise ArgumentTypeError(f"layer must be a GRU or GRUCell of anygru or torch, got {type(layer).__name__}")
     modified = ("decay",) * (resets or decay or reset_states) + ("offset",) * reset_states
-    if isinstance(layer, Frozen):
-        return _explain_frozen(layer, input, lengths, modified)
-    if isinstance(layer, (GRUCell, nn.GRUCell)):
-        tensors = [getattr(layer, name, None) for name in KINDS]
-        weights: Sequence[Tensor] = [tensor for tensor in tensors if tensor is not None]
-        bidirectional = False
-    else:
-        weights = layer.flat_weights if isinstance(layer, GRU) else [w for w in layer._flat_weights if w is not None]
-        bidirectional = layer.bidirectional
-    if is_lazy(weights[0]):
+    ours = layer if isinstance(layer, Frozen) else as_ours(layer)
+    weights: AnyWeights = ours.frozen_weights if isinstance(ours, Frozen) else ours.flat_weights
+    if not isinstance(weights, FrozenWeights) and is_lazy(weights[0]):
         raise ArgumentError("layer has seen no input yet, so its input_size is not known")
-    options = Options(Formula(), bidirectional=bidirectional, bias=bool(layer.bias))
-    if isinstance(layer, (GRU, GRUCell)):
-        options = layer.options._replace(dropout=0.0)
-    name = options.backend
     rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options, modified)
-    chosen = backends.choose(problem, name)
+    problem = describe(rows, weights, batch_sizes, ours.options._replace(dropout=0.0), modified)
+    chosen = backends.choose(problem, ours.backend)
+    backend, reasons = chosen.__name__.rpartition(".")[2], backends.reasons(problem)
+    if isinstance(weights, FrozenWeights):
+        how = f"{ours.weights} weights"
+        if weights.is_packed_for(chosen):
+            how += ", packed once"
+        elif ours.weights != "float32":
+            how += ", dequantized at each call"
+        return Explanation(backend, reasons, problem, ours.backend, how)
     told = getattr(chosen, "copies", None)
-    read = (
-        input if isinstance(input, Tensor) and batch_sizes is None else rows
-    )  # with the strides that the caller knows
+    # With the strides that the caller knows.
+    read = input if isinstance(input, Tensor) and batch_sizes is None else rows
     copies = told(read, weights) if told is not None and rows.device.type == "cpu" else ()
-    backend = chosen.__name__.rpartition(".")[2]
     autocast = autocast_dtype(rows) if autocast_enabled(rows) else None
     precision = products.explain(problem, autocast) if backend == "cpu" else ""
-    return Explanation(backend, backends.reasons(problem), problem, name, copies=copies, products=precision)
-
-
-def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, modified: tuple[str, ...]) -> Explanation:
-    weights = layer.frozen_weights
-    options = layer.options._replace(dropout=0.0)
-    rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options, modified)
-    chosen = backends.choose(problem, layer.backend)
-    words = f"{layer.weights} weights"
-    if weights.is_packed_for(chosen):
-        words += ", packed once"
-    elif layer.weights != "float32":
-        words += ", dequantized at each call"
-    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, layer.backend, words)
+    return Explanation(backend, reasons, problem, ours.backend, copies=copies, products=precision)
 
 
 def _rows(layer: nn.Module, input: Batch, lengths: Lengths | None) -> tuple[Tensor, Tensor | None]:

@@ -1,17 +1,16 @@
 """`freeze` exchanges every GRU inside a model for a frozen one; `freeze_aware` prepares the training for it."""
 
 from collections.abc import Callable
-from typing import Any
 
 from torch import nn
 
 from ..errors import AnygruError
 from ..facts.quantization import WeightFormat, check_format
-from ..facts.weights import KINDS, Weights
 from ..layers.frozen import Frozen
 from ..layers.frozen_calls import check_plain
 from ..layers.gru import GRU, GRUCell
-from ..layers.recurrent import is_reparametrization, settle_weights
+from ..layers.of_torch import as_ours
+from ..layers.recurrent import is_reparametrization
 from .accelerate import Report, describe, recurrent_modules
 
 _KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
@@ -41,7 +40,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
           0: FrozenGRU(3, 5, batch_first=True, weights='int8')
     """
     check_format(weights)
-    return _exchange(model, "frozen", lambda module: _as_ours(module).freeze(weights))
+    return _exchange(model, "frozen", lambda module: as_ours(module).freeze(weights))
 
 
 def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
@@ -72,7 +71,7 @@ def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
     check_format(weights)
 
     def prepared(module: nn.Module) -> nn.Module:
-        layer = _as_ours(module)
+        layer = as_ours(module)
         if layer is module:
             check_plain(layer)
         else:
@@ -122,18 +121,3 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
     if any(not is_reparametrization(hook) for hook in module._forward_pre_hooks.values()) or module._forward_hooks:
         return "it has hooks, which expect the layer itself"
     return None
-
-
-def _as_ours(module: nn.Module) -> GRU | GRUCell:
-    """A layer of anygru, or one around the parameters of torch's."""
-    if isinstance(module, (GRU, GRUCell)):
-        return module
-    settle_weights(module)
-    layer: Any = module
-    cell = isinstance(module, nn.GRUCell)
-    names = KINDS if cell else layer._flat_weights_names
-    tensors = [tensor for tensor in (getattr(layer, name, None) for name in names) if tensor is not None]
-    if cell:
-        return GRUCell.around(Weights.of(tensors, False, layer.bias))
-    settled = Weights.of(tensors, layer.bidirectional, layer.bias)
-    return GRU.around(settled, batch_first=layer.batch_first, dropout=layer.dropout)
