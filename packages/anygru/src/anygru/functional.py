@@ -212,23 +212,14 @@ def compute(
         output, h_n, *rest = compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
         return output, h_n.transpose(0, 1) if h_n.dim() == 3 else h_n, *rest
     given = None if resets is None and decay is None and reset_states is None else (resets, decay, reset_states)
-    if lengths is None and isinstance(input, Tensor) and not input.is_nested:
+    if isinstance(input, Tensor) and not input.is_nested and (lengths is None or _is_packed_by_node(input, options)):
         modifiers = NONE if given is None else _join_dense(given, input, weights, options)
-        return _dense(input, h_0, weights, options, modifiers)
+        return _dense(input, h_0, weights, options, modifiers, lengths)
     if tracing_state() is not None and not isinstance(input, PackedSequence):
         raise ArgumentError(
             "torch.jit.trace and the legacy ONNX exporter would record the lengths of this batch as constants; record a dense "
             "tensor or a PackedSequence, or use torch.export"
         )
-    if (
-        lengths is not None
-        and isinstance(input, Tensor)
-        and input.dim() == 3
-        and torch.compiler.is_compiling()
-        and tracing.is_one_node(options.formula, options.backend)
-    ):
-        modifiers = NONE if given is None else _join_dense(given, input, weights, options)
-        return _traced_padded(input, h_0, weights, lengths, options, modifiers)
     rows = sequences.enter(input, lengths, options.batch_first)
     modifiers = NONE
     if given is not None:
@@ -261,18 +252,10 @@ def _states_first(states: Batch) -> Batch:
     return states
 
 
-def _traced_padded(
-    input: Tensor,
-    h_0: Tensor | None,
-    weights: AnyWeights,
-    lengths: Lengths,
-    options: Options,
-    modifiers: Modifiers,
-) -> tuple[Tensor, ...]:
-    """A padded batch in a graph: one node, which packs it when the graph runs."""
-    first = options.batch_first
-    steps = input.transpose(0, 1) if first else input
-    return _turned(first, *run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, modifiers))
+def _is_packed_by_node(input: Tensor, options: Options) -> bool:
+    """Whether a padded batch is in a graph, where it is one node, which packs it when the graph runs."""
+    padded = input.dim() == 3 and torch.compiler.is_compiling()
+    return padded and tracing.is_one_node(options.formula, options.backend)
 
 
 def _turned(batch_first: bool, output: Tensor, h_n: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
@@ -322,9 +305,16 @@ def gru_cell(
     input_groups: int = 1,
     gradient_clipping: float | None = None,
 ) -> Tensor:
-    """One step of a GRU: the state after input [B, I] (or [I]) from state h [B, H] (or [H]; None: zeros).
+    """One step of a GRU: the state [B, H] after input [B, I] from state h [B, H]. Without the B, of one sequence.
 
-    Weights and options as for `gru`; both biases or none. Raises what `gru` raises.
+    Args:
+        h: None: zeros.
+        w_ih, w_hh: [3H, I] and [3H, H]; rows in the order reset, update, candidate.
+        b_ih, b_hh: [3H] each, both or none.
+        reset, gate_activation, activation, backend, groups, input_groups, gradient_clipping: as for `gru`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError, BackendError: as `gru` does.
     """
     if (b_ih is None) != (b_hh is None):
         raise ArgumentError("b_ih and b_hh must both be given or both be None")
@@ -380,9 +370,10 @@ def _dense(
     h_0: Tensor | None,
     weights: AnyWeights,
     options: Options,
-    modifiers: Modifiers = NONE,
+    modifiers: Modifiers,
+    lengths: Lengths | None,
 ) -> tuple[Tensor, ...]:
-    """Sequences of one length, in one tensor."""
+    """Sequences in one tensor: of one length, or a padded batch in a graph."""
     dimensions = input.dim()
     if dimensions == 2:
         if h_0 is not None:
@@ -395,5 +386,6 @@ def _dense(
         raise ArgumentError(f"input must have 2 or 3 dimensions, got {list(input.shape)}")
     first = options.batch_first
     steps = input.transpose(0, 1) if first else input
-    found = run(steps, h_0, weights, steps.shape[1], None, options, modifiers)
+    sizes = None if lengths is None else torch.as_tensor(lengths)
+    found = run(steps, h_0, weights, steps.shape[1], sizes, options, modifiers)
     return _turned(first, *found) if first or options.states else found
