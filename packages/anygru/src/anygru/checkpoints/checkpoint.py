@@ -72,8 +72,8 @@ class Checkpoint:
             path: its name in the file; None if there is only one.
 
         Returns:
-            A `anygru.GRU` or `anygru.GRUCell` with the right formula, in evaluation mode's defaults (no dropout); of a frozen
-            layer's weights an `anygru.FrozenGRU` or `anygru.FrozenGRUCell`.
+            An `anygru.GRU` or `anygru.GRUCell` with the right formula and no dropout; of a frozen layer's weights an
+            `anygru.FrozenGRU` or `anygru.FrozenGRUCell`.
 
         Raises:
             CheckpointError: there is no such GRU, or there are several.
@@ -84,7 +84,7 @@ class Checkpoint:
             return make_layer(self.find(path), self.stored)
 
     def find(self, path: str | None = None) -> FoundGRU:
-        """Give the GRU of that name, or the only one."""
+        """Give the GRU of that name, or the only one; CheckpointError if there is none, or several."""
         hits = [gru for gru in self.gru_layers if path is None or gru.path == path]
         if len(hits) == 1:
             return hits[0]

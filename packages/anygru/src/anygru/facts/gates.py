@@ -22,7 +22,7 @@ def split(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def stack(parts: Sequence[Tensor]) -> Tensor:
-    """One stacked weight [3H, ...] from the weights of r, z and n, each [H, ...]."""
+    """One stacked weight [3H, ...] from the weights of r, z and n, each [H, ...]; ArgumentError if their shapes differ."""
     if len(parts) != 3 or len({part.shape for part in parts}) != 1:
         raise ArgumentError(
             f"parts must be three tensors of one shape (r, z, n), got {[tuple(part.shape) for part in parts]}"
@@ -68,6 +68,9 @@ def from_concatenated(
         candidate_weight: [I+H, H], applied as `cat(x, r * h) @ candidate_weight` (reset="before").
         input_size: I, where the rows of x end.
         order: "rz" or "zr".
+
+    Raises:
+        ArgumentError: the shapes do not fit each other, or there is no such order.
     """
     hidden_size = candidate_weight.shape[1]
     if gate_weight.shape != (input_size + hidden_size, 2 * hidden_size) or len(candidate_weight) != len(gate_weight):

@@ -167,12 +167,12 @@ compiles_named_tuples = at_least(2, 13)
 decay or return_states breaks."""
 
 
-_check_version()
-
-
 def timeout_of(group: Any) -> float:
     """The seconds that a collective of a process group waits; two minutes where torch does not tell."""
     try:
         return float(group._get_backend(torch.device("cpu")).options._timeout.total_seconds())
     except (AttributeError, RuntimeError):  # the second from a group without a backend for the CPU
         return 120.0
+
+
+_check_version()

@@ -136,6 +136,10 @@ class Weights(NamedTuple):
     ) -> "Weights":
         """Flat tensors, whose number tells how many layers there are.
 
+        Args:
+            tensors: in torch's order, see the top of this module.
+            bidirectional, bias, reverse, norm, groups, splits_input: as of `Layout`.
+
         Raises:
             ArgumentError: the number does not divide by the tensors of a layer, or a shape does not fit the others.
             ArgumentTypeError: no list of tensors, or of different dtypes or devices.

@@ -14,12 +14,12 @@ from ..functional import compute_cell
 from ..operator.typed_calls import CellCall
 from .frozen_calls import FrozenGRUCell
 from .recurrent import (
-    KEPT,
     Recurrent,
     as_leaf,
     as_weights,
     check_parts,
     check_size,
+    of_formula,
     of_layout,
     settle_weights,
     to_freeze,
@@ -29,7 +29,19 @@ from .recurrent import (
 class GRUCell(Recurrent):
     """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
 
-    Args: as `GRU`; recurrent dropout is on the candidate only, since a mask of the state would stay for a whole sequence.
+    Args:
+        input_size, hidden_size, bias, device, dtype: as torch.nn.GRUCell.
+        reset, gate_activation, activation, backend, norm, zoneout, groups, input_groups, gradient_clipping: as for `GRU`.
+        recurrent_dropout: probability of zeroing a unit of the candidate, in training. A mask of the state, which `GRU` has,
+            would have to stay for a whole sequence.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the argument.
+
+    Example:
+        >>> cell = anygru.GRUCell(10, 20)
+        >>> tuple(cell(torch.randn(3, 10), torch.randn(3, 20)).shape)
+        (3, 20)
     """
 
     recurrent_dropout_on = "candidate"
@@ -86,7 +98,12 @@ class GRUCell(Recurrent):
         activation: Activation = "tanh",
         backend: str | None = None,
     ) -> "GRUCell":
-        """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
+        """A cell that shares the given weights; see `GRU.around`.
+
+        Raises:
+            ArgumentError: the weights have more than one layer or direction.
+            ArgumentTypeError: they are no `Weights`.
+        """
         tensors, layout = as_weights(weights)
         if layout.states() != 1:
             raise ArgumentError(
@@ -108,7 +125,11 @@ class GRUCell(Recurrent):
         return cell
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
-        """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
+        """The state [B, H] after input [B, I] from h [B, H]; None: zeros. Without the B, of one sequence.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: naming the argument.
+        """
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, h)
             if node is not None:
@@ -125,7 +146,7 @@ class GRUCell(Recurrent):
         """A cell without groups that computes the same; see `GRU.ungrouped`."""
         settle_weights(self)
         flat = [weight.detach().clone() for weight in self.flat_weights]
-        cell = GRUCell.around(Weights(flat, self._layout).ungrouped(), **{name: getattr(self, name) for name in KEPT})
+        cell = GRUCell.around(Weights(flat, self._layout).ungrouped(), **of_formula(self))
         return cell.requires_grad_().train(self.training)
 
     def extra_repr(self) -> str:

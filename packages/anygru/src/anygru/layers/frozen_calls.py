@@ -20,7 +20,7 @@ from ..functional import compute, compute_cell
 from ..operator.frozen_weights import FrozenWeights
 from ..operator.typed_calls import CellCall, SequenceCall, typed
 from .frozen import Frozen
-from .recurrent import as_leaf, check_parts, check_size
+from .recurrent import as_leaf, check_parts, check_size, of_formula
 from .rnn_names import RNNNames
 from .stream import Stream
 
@@ -67,7 +67,7 @@ class FrozenGRU(RNNNames, Frozen):
             layer.bidirectional,
             device="meta",
             weights=weights,
-            **_formula_of(layer),
+            **of_formula(layer),
             **_groups_of(layer),
             batch_first_states=layer.batch_first_states,
         )
@@ -161,8 +161,7 @@ class FrozenGRU(RNNNames, Frozen):
         """A GRU that can be trained, with the weights as they are now, in float32."""
         weights = Weights(self.frozen_weights.dequantized(), self.layout)
         copies = Weights([tensor.clone().requires_grad_() for tensor in weights.tensors], self.layout)
-        options = _formula_of(self)
-        layer = self.trainable.around(copies, batch_first=self.batch_first, dropout=self.dropout, **options)
+        layer = self.trainable.around(copies, batch_first=self.batch_first, dropout=self.dropout, **of_formula(self))
         layer.batch_first_states = self.batch_first_states
         return layer
 
@@ -173,7 +172,10 @@ class FrozenGRU(RNNNames, Frozen):
 class FrozenGRUCell(Frozen):
     """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
 
-    Args: as `GRUCell`, and `weights` as `FrozenGRU`.
+    Args:
+        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        input_size, hidden_size, bias, device: as for `GRUCell`.
+        reset, gate_activation, activation, backend, groups, input_groups: as for `GRUCell`.
     """
 
     trainable: ClassVar[Any]
@@ -184,7 +186,7 @@ class FrozenGRUCell(Frozen):
         """A frozen copy of a `GRUCell` with these weights, by their names."""
         check_plain(cell)
         stored = _stored(cell, tensors, weights)
-        options = _formula_of(cell) | _groups_of(cell)
+        options = of_formula(cell) | _groups_of(cell)
         frozen = cls(cell.input_size, cell.hidden_size, cell.bias, device="meta", weights=weights, **options)
         frozen.replace_weights(stored)
         del stored
@@ -227,10 +229,7 @@ class FrozenGRUCell(Frozen):
     def thaw(self) -> Any:
         """A GRUCell that can be trained, with the weights as they are now, in float32."""
         copies = [tensor.clone().requires_grad_() for tensor in self.frozen_weights.dequantized()]
-        return self.trainable.around(
-            Weights(copies, self.layout),
-            **_formula_of(self),
-        )
+        return self.trainable.around(Weights(copies, self.layout), **of_formula(self))
 
     def extra_repr(self) -> str:
         words = f"{self.input_size}, {self.hidden_size}"
@@ -247,10 +246,6 @@ def _give_memory_back(frozen: Frozen) -> None:
 
 def _groups_of(layer: Any) -> dict[str, Any]:
     return {"groups": layer.groups, "input_groups": layer.input_groups}
-
-
-def _formula_of(layer: Any) -> dict[str, Any]:
-    return {name: getattr(layer, name) for name in ("reset", "gate_activation", "activation", "backend")}
 
 
 def sizes_repr(layer: Any) -> str:

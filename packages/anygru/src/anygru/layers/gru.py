@@ -28,12 +28,12 @@ from .frozen_calls import FrozenGRU as FrozenGRU
 from .frozen_calls import FrozenGRUCell as FrozenGRUCell
 from .frozen_calls import sizes_repr
 from .recurrent import (
-    KEPT,
     Recurrent,
     as_leaf,
     as_weights,
     check_parts,
     check_size,
+    of_formula,
     of_layout,
     settle_weights,
     to_freeze,
@@ -66,7 +66,7 @@ class GRU(RNNNames, Recurrent):
         batch_first_states: h_0 and h_n of a batch are [B, L*D, H], whatever batch_first says of the input.
 
     Raises:
-        ValueError, TypeError: naming the argument.
+        ArgumentError, ArgumentTypeError (a ValueError and a TypeError): naming the argument.
 
     Example:
         >>> layer = anygru.GRU(10, 20)
@@ -147,7 +147,7 @@ class GRU(RNNNames, Recurrent):
             batch_first, dropout, reset, gate_activation, activation, backend: as for `GRU`.
 
         Raises:
-            ValueError, TypeError: naming the argument.
+            ArgumentError, ArgumentTypeError: naming the argument.
 
         Example:
             >>> theirs = torch.nn.GRU(3, 4, 2)
@@ -262,6 +262,9 @@ class GRU(RNNNames, Recurrent):
         Returns:
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence; [B, L*D, H] with batch_first_states), and the
             states if asked for.
+
+        Raises:
+            ArgumentError, ArgumentTypeError, BackendError: what `functional.gru` raises.
         """
         if not isinstance(input, Tensor):
             node: tuple[Any, ...] | None = as_leaf(
@@ -311,8 +314,7 @@ class GRU(RNNNames, Recurrent):
         """
         settle_weights(self)
         weights = Weights([weight.detach().clone() for weight in self.flat_weights], self._layout).ungrouped()
-        options = {name: getattr(self, name) for name in KEPT}
-        layer = GRU.around(weights, batch_first=self.batch_first, dropout=self.dropout, **options)
+        layer = GRU.around(weights, batch_first=self.batch_first, dropout=self.dropout, **of_formula(self))
         layer.batch_first_states = self.batch_first_states
         return layer.requires_grad_().train(self.training)
 

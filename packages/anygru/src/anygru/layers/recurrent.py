@@ -20,14 +20,13 @@ from ..facts.quantization import WeightFormat, check_format, rounded
 from ..facts.weights import MATRICES, Layout, Weights
 from ..operator.casting import DTYPES
 
-KEPT = ("reset", "gate_activation", "activation", "backend")
-"""Options that a copy without groups keeps."""
+_FORMULA = ("reset", "gate_activation", "activation", "backend")
 _SHOWN = (
     *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"),
     *("groups", "input_groups", "gradient_clipping", "freezes_to", "batch_first_states"),
 )
 """Options that `repr` tells where they are not the default."""
-_IN_OPTIONS = frozenset((*KEPT, *_SHOWN, "bidirectional", "bias", "dropout", "training", "batch_first"))
+_IN_OPTIONS = frozenset((*_FORMULA, *_SHOWN, "bidirectional", "bias", "dropout", "training", "batch_first"))
 """Attributes that `options` depends on."""
 
 
@@ -84,6 +83,11 @@ def as_weights(weights: Weights) -> Weights:
             f"weights must be Weights.of(tensors, bidirectional, bias), got {type(weights).__name__}"
         )
     return weights
+
+
+def of_formula(layer: Any) -> dict[str, Any]:
+    """The arguments of a layer that computes as this one does, which may be frozen."""
+    return {name: getattr(layer, name) for name in _FORMULA}
 
 
 def of_layout(layout: Layout) -> dict[str, Any]:

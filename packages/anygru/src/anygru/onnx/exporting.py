@@ -141,6 +141,10 @@ def export_step(
     The model takes `input` [B, I] and `state` [L, B, H] and returns `output` [B, H] and `new_state` [L, B, H]; B is open. Dropout
     is off. Feed zeros as the first state and each `new_state` as the next `state`.
 
+    Args:
+        layer: one direction, any number of layers.
+        path: where to write the file; None writes nothing.
+
     Raises:
         ArgumentError: the layer is bidirectional, so it has no single steps.
         ArgumentTypeError: `layer` is no anygru.GRU or FrozenGRU.

@@ -114,6 +114,9 @@ def spawn(
         start_method: "spawn", "fork" or "forkserver".
 
     A process that dies takes the others down within seconds; see `Workers.join`.
+
+    Raises:
+        ArgumentError: `nprocs` is less than 1.
     """
     if nprocs < 1:
         raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")

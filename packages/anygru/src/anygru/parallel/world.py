@@ -50,7 +50,11 @@ def launched() -> bool:
 
 
 def world() -> World:
-    """Return the world that the launcher's variables describe, or a world of one; connects nothing."""
+    """Return the world that the launcher's variables describe, or a world of one; connects nothing.
+
+    Raises:
+        ArgumentError: a variable is no number, or the rank is none of the world's.
+    """
     if not launched():
         return World()
     rank, size = _number("RANK"), _number("WORLD_SIZE")
@@ -90,7 +94,11 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
 
 
 def timeout_said(otherwise: timedelta = DEFAULT_TIMEOUT) -> timedelta:
-    """Return how long a collective waits: what `anygru launch --timeout` said, or `otherwise`."""
+    """Return how long a collective waits: what `anygru launch --timeout` said, or `otherwise`.
+
+    Raises:
+        ArgumentError: the launcher's variable is no number of seconds.
+    """
     text = os.environ.get(TIMEOUT)
     if text is None:
         return otherwise
