@@ -211,7 +211,7 @@ class Adadelta(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """RMSprop; OneFlow's eps stands inside the square root, torch's outside (recorded in 0.9.0)."""
+    """RMSprop (Hinton, 2012), of a gradient's mean square or, if centered, its variance."""
 
     STATE = ("square_avg", "grad_avg")
 

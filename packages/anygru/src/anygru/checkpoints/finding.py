@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
-from .layout import PARTS, CheckpointLayout, matches, possible, split_prefix
+from .layout import PARTS, CheckpointLayout, matches, own_name, possible, split_prefix
 from .reading.content import EntryMark
 from .stored import StoredTensor
 
@@ -58,6 +58,11 @@ class FoundGRU:
     def cell(self) -> bool:
         """Whether it is a cell of one step."""
         return self.layout.cell
+
+    @property
+    def formula(self) -> dict[str, str]:
+        """Its reset and activations, as arguments of a layer."""
+        return {"reset": self.reset, "gate_activation": self.gate_activation, "activation": self.activation}
 
     @property
     def directions(self) -> int:
@@ -148,18 +153,13 @@ def _apply_mark(gru: FoundGRU, mark: EntryMark | None) -> FoundGRU:
     formula = {key: float(value) if key == "zoneout" else value for key, value in mark.formula.items()}
     if not mark.reverse and all(getattr(gru, key) == value for key, value in formula.items()):
         return gru
-    name = f"anygru.{'Frozen' if gru.frozen else ''}{'GRUCell' if gru.cell else 'GRU'}"
-    layout = replace(gru.layout, name=name, reset=told, marked=True)
+    layout = replace(gru.layout, name=own_name(gru.cell, bool(gru.frozen)), reset=told, marked=True)
     return replace(gru, layout=layout, reverse=mark.reverse, **formula)  # type: ignore[arg-type]
 
 
 _COMPUTED = ("{}_orig", "{}_g", "parametrizations.{}.original", "parametrizations.{}.original0")
 """The names that pruning, weight norm and parametrizations of torch and Paddle give a tensor in the place of its own."""
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
-
-
-def _frozen_name(layout: CheckpointLayout) -> str:
-    return "anygru.FrozenGRUCell" if layout.cell else "anygru.FrozenGRU"
 
 
 class _Candidate:
@@ -250,7 +250,7 @@ class _Candidate:
             notes.append(self._layout.remark)
         return FoundGRU(
             path=split_prefix(self._prefix),
-            layout=replace(self._layout, name=_frozen_name(self._layout)) if frozen else self._layout,
+            layout=replace(self._layout, name=own_name(self._layout.cell, True)) if frozen else self._layout,
             input_size=input_size,
             hidden_size=hidden_size,
             num_layers=layers,

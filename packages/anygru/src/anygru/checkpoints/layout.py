@@ -132,6 +132,11 @@ def _ending(layout: CheckpointLayout) -> re.Pattern[str]:
     return re.compile(f"(?:^|(?<=[{re.escape(layout.separators)}])){ending}\\Z")
 
 
+def own_name(cell: bool, frozen: bool) -> str:
+    """The name of a layer of anygru, such as "anygru.FrozenGRU"."""
+    return f"anygru.{'Frozen' if frozen else ''}GRU{'Cell' if cell else ''}"
+
+
 def join_name(path: str, name: str, separator: str) -> str:
     """Put a layer's own name in front of a tensor's."""
     return f"{path}{separator}{name}" if path else name

@@ -46,10 +46,8 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer"
     options: dict[str, Any] = {
         "bias": gru.bias,
         "dtype": getattr(torch, gru.dtype),
-        "reset": gru.reset,
-        "gate_activation": gru.gate_activation,
-        "activation": gru.activation,
         "zoneout": gru.zoneout,
+        **gru.formula,
     }
     layer: GRU | GRUCell
     if gru.cell:
@@ -68,7 +66,7 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer"
 def check_computable(gru: FoundGRU) -> None:
     """Raise for a GRU whose formula the core does not know, or that a frozen layer has not."""
     try:
-        make_formula(gru.reset, gru.gate_activation, gru.activation)
+        make_formula(**gru.formula)
         problem = gru.problem
         if gru.frozen and (gru.reverse or gru.zoneout):
             problem = (
@@ -85,8 +83,7 @@ def check_computable(gru: FoundGRU) -> None:
 def _make_frozen(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "FrozenGRU | FrozenGRUCell":
     from ..layers.gru import FrozenGRU, FrozenGRUCell
 
-    formula: dict[str, Any] = {key: getattr(gru, key) for key in ("reset", "gate_activation", "activation")}
-    options: dict[str, Any] = {"bias": gru.bias, "weights": gru.frozen, **formula}
+    options: dict[str, Any] = {"bias": gru.bias, "weights": gru.frozen, **gru.formula}
     layer: FrozenGRU | FrozenGRUCell
     if gru.cell:
         layer = FrozenGRUCell(gru.input_size, gru.hidden_size, **options)

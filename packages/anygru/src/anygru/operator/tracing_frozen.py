@@ -38,9 +38,8 @@ def run(
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
     input, h_0, _, batch_sizes, modifiers = call
-    # By their names: the compiler of torch 2.6 has no slice of a named tuple.
-    own = (layout.bidirectional, layout.bias, layout.reverse, layout.norm, layout.groups, layout.splits_input)
-    facts = (batch_sizes, *modifiers, *own, *formula, backend, None)
+    _, *of_layer = layout  # as in `tracing.run`
+    facts = (batch_sizes, *modifiers, *of_layer, *formula, backend, None)
     found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
     return found
 

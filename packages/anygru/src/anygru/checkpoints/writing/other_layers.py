@@ -17,7 +17,6 @@ _IN_OUT = {"paddle"}
 """The formats whose framework keeps the weight of a linear layer as [in, out]."""
 
 _ROLES = ("weight", "bias", "scale", "shift", "mean", "variance", "count")
-"""The names of a layer's parts by format, in the order of `_ROLES`; "" for one that it does not keep."""
 _TORCH = ("weight", "bias", "weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 _CHAINER = ("W", "b", "gamma", "beta", "avg_mean", "avg_var", "N")
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -29,11 +28,13 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "chainer": _CHAINER,
     "hdf5": _CHAINER,
 }
+"""The names of a layer's parts by format, in the order of `_ROLES`; "" for one that it does not keep."""
 _ROLE_OF = {
     name: role for names in reversed(_NAMES.values()) for role, name in reversed([*zip(_ROLES, names, strict=True)])
 }
-"""The role of each name, whatever framework it is from; the longest first, since "running_mean" ends in "_mean"."""
+"""The role of each name, whatever framework it is from."""
 _ENDINGS = sorted(filter(None, _ROLE_OF), key=len, reverse=True)
+"""The names, the longest first, since "running_mean" ends in "_mean"."""
 _SEPARATORS = "./:_"
 
 

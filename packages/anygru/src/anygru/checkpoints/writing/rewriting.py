@@ -16,7 +16,7 @@ from ..checkpoint import Checkpoint
 from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module, is_folder
-from ..layout import CheckpointLayout, split_prefix, translate_path
+from ..layout import CheckpointLayout, own_name, split_prefix, translate_path
 from ..reading.content import Content, EntryMark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
 from .atomic import check_regular
@@ -251,8 +251,7 @@ class _Writer:
         renamed_path = self._renamed_path(path, tensors, layout)
         full_path = flat_name((*home, renamed_path)) if renamed_path else prefix
         if layout.marked:
-            formula = {"reset": gru.reset, "gate_activation": gru.gate_activation, "activation": gru.activation}
-            formula |= {"zoneout": repr(gru.zoneout)} if gru.zoneout else {}
+            formula = gru.formula | ({"zoneout": repr(gru.zoneout)} if gru.zoneout else {})
             self.marks[full_path] = EntryMark(formula, gru.reverse)
             self._report.notes.append(
                 f"{full_path or 'the GRU'}: only {layout.name} computes it, torch has no such GRU"
@@ -282,7 +281,6 @@ class _Writer:
             raise CheckpointError(
                 f"--weights {wanted}: frozen layers are written to safetensors and torch files, not to {self._report.target}"
             )
-        name = "anygru.FrozenGRUCell" if layout.cell else "anygru.FrozenGRU"
         start = len(path) + 1 if path else 0
         if gru.frozen == wanted:  # as they are: rounding them again could change a last bit
             before = f"{gru.path}." if gru.path else ""
@@ -298,7 +296,7 @@ class _Writer:
         for mark, holds in marks.items():
             if holds:
                 renamed[f"{path}.{mark}" if path else mark] = StoredTensor.of(np.ones((), np.uint8))
-        return renamed, replace(layout, name=name)
+        return renamed, replace(layout, name=own_name(layout.cell, True))
 
     def _renamed_path(self, path: str, tensors: Mapping[str, StoredTensor], layout: CheckpointLayout) -> str:
         """The layer's own name after the mapping, which has to treat all its tensors alike."""
