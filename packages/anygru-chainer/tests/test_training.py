@@ -62,6 +62,19 @@ def test_reports_are_logged_printed_and_plotted(tmp_path):
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.filterwarnings("ignore:matplotlib is not installed")
+def test_without_matplotlib_nothing_is_plotted(tmp_path, monkeypatch):
+    monkeypatch.setattr("anygru_chainer.training.extensions.figures._is_installed", lambda: False)
+    with pytest.warns(UserWarning, match="matplotlib is not installed on your environment, so nothing will be plotted"):
+        report = extensions.PlotReport(["main/loss"], "epoch")
+    assert not report.available()
+    trainer, model = make_trainer(tmp_path)
+    trainer.extend(report)
+    trainer.extend(extensions.VariableStatisticsPlot(model))
+    trainer.run()
+    assert not list(tmp_path.glob("*.png"))
+
+
 @pytest.mark.parametrize(("shuffle", "compared"), [(False, 6), (True, 2)])
 def test_a_snapshot_resumes_the_same_curve(shuffle, compared, tmp_path):
     """With shuffling the order of the present epoch is saved; that of the next one is drawn anew."""

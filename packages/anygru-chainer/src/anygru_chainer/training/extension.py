@@ -16,7 +16,7 @@ __all__ = ["Extension", "PRIORITY_EDITOR", "PRIORITY_READER", "PRIORITY_WRITER",
 PRIORITY_WRITER = 300
 PRIORITY_EDITOR = 200
 PRIORITY_READER = 100
-_REMOVED = "invoke_before_training has been removed since Chainer v2.0.0. Use initializer= instead."
+REMOVED = "invoke_before_training has been removed since Chainer v2.0.0. Use initializer= instead."
 
 
 class Extension:
@@ -60,7 +60,7 @@ def make_extension(
     **kwargs: Any,
 ) -> Callable[[Any], Any]:
     """A decorator that gives a function of the trainer the attributes of an extension."""
-    argument.check_unexpected_kwargs(kwargs, invoke_before_training=_REMOVED)
+    argument.check_unexpected_kwargs(kwargs, invoke_before_training=REMOVED)
     argument.assert_kwargs_empty(kwargs)
 
     def decorate(function: Any) -> Any:

@@ -87,11 +87,7 @@ class Trainer:
             priority: order of the calls, higher first; by default its own.
             call_before_training: call it once before the first update.
         """
-        argument.check_unexpected_kwargs(
-            kwargs,
-            invoke_before_training="invoke_before_training has been removed since Chainer v2.0.0. Use initializer= "
-            "instead.",
-        )
+        argument.check_unexpected_kwargs(kwargs, invoke_before_training=extension_module.REMOVED)
         argument.assert_kwargs_empty(kwargs)
         if name is None:
             names = (getattr(extension, attribute, None) for attribute in ("name", "default_name", "__name__"))

@@ -14,7 +14,7 @@ from ...serializer import AbstractSerializer, Serializer
 from ...utils import argument
 from ..extension import Extension
 from ..triggers.triggers import TriggerSpec, get_trigger
-from .figures import new_figure, save_figure
+from .figures import available, new_figure, save_figure
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -165,6 +165,7 @@ class PlotReport(Extension):
         **kwargs: Any,
     ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "plot.png"))
+        available()
         self._y_keys = (y_keys,) if isinstance(y_keys, str) else tuple(y_keys)
         self._x_key = x_key
         self._trigger = get_trigger(trigger)
@@ -175,12 +176,11 @@ class PlotReport(Extension):
         self._data: dict[str, list[Any]] = {key: [] for key in self._y_keys}
         self._init_summary()
 
-    @staticmethod
-    def available() -> bool:
-        """Whether matplotlib is there: it is, since anygru depends on it."""
-        return True
+    available = staticmethod(available)
 
     def __call__(self, trainer: "Trainer") -> None:
+        if not available():
+            return
         observed = trainer.observation
         self._summary.add({key: observed[key] for key in self._y_keys if key in observed})
         if not (trainer.is_before_training or self._trigger(trainer)):

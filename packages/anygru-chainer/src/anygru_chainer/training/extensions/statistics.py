@@ -15,7 +15,7 @@ from ...utils import argument
 from ...variable import Variable
 from ..extension import PRIORITY_WRITER, Extension
 from ..triggers.triggers import TriggerSpec, get_trigger
-from .figures import new_figure, save_figure
+from .figures import available, new_figure, save_figure
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -177,12 +177,11 @@ class VariableStatisticsPlot(Extension):
         self._style: dict[str, Any] = {"figsize": figsize, "marker": marker, "grid": grid}
         self._samples = Reservoir(max_sample_size, (len(self._keys), len(self._moments) + len(self._sigmas)))
 
-    @staticmethod
-    def available() -> bool:
-        """Whether matplotlib is there: it is, since anygru depends on it."""
-        return True
+    available = staticmethod(available)
 
     def __call__(self, trainer: "Trainer") -> None:
+        if not available():
+            return
         row = numpy.zeros(self._samples.data.shape[1:], numpy.float32)
         for i, key in enumerate(self._keys):
             arrays = [getattr(variable, key, None) for variable in self._vars]
