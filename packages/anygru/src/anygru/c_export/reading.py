@@ -62,16 +62,16 @@ def _read(
         if not found:
             raise ArgumentError(f"{path or 'model'}: a Residual needs modules")
         return [Sum(path, tuple(found))]
-    read = next((read for kind, read in _READERS.items() if isinstance(module, kind)), None)
-    if read is not None and type(module).forward is not _forward_of(module):
-        raise ArgumentTypeError(f"{path or 'model'}: {type(module).__name__} has a `forward` of its own; {_REMEDY}")
-    if read is None:
+    kind = next((kind for kind in _READERS if isinstance(module, kind)), None)
+    if kind is None:
         came = f"{type(module).__module__}.{type(module).__name__}"
         raise ArgumentTypeError(
             f"{path or 'model'}: a file in C has no {came}; it takes GRUs, nn.Sequential, Residual, Linear, LayerNorm and "
             f"activations; {_REMEDY}"
         )
-    return read(module, path, weights)
+    if type(module).forward is not kind.forward:
+        raise ArgumentTypeError(f"{path or 'model'}: {type(module).__name__} has a `forward` of its own; {_REMEDY}")
+    return _READERS[kind](module, path, weights)
 
 
 def is_row(module: nn.Module) -> bool:
@@ -93,11 +93,6 @@ def _parts(module: Any, path: str, own: tuple[nn.Module, ...]) -> nn.Module:
 
 
 _REMEDY = "for a module of your own, define a method c_parts() that returns an equal nn.Sequential"
-
-
-def _forward_of(module: nn.Module) -> Any:
-    """The `forward` of the known class that a module is an instance of."""
-    return next(kind.forward for kind in _READERS if isinstance(module, kind))
 
 
 def _check_hooks(module: nn.Module, path: str) -> None:
