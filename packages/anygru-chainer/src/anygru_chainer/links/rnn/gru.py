@@ -82,7 +82,7 @@ class GRUBase(Chain):
         )
 
     def copy_to_anygru(self) -> layers.GRUCell:
-        """A `anygru.GRUCell` (reset="before") that computes the same from a given state, with copies of the parameters."""
+        """An `anygru.GRUCell` (reset="before") that computes the same from a given state, with copies of the parameters."""
         parts = [as_tensor(p.array) for part in self._parts() for p in (part.W, part.b)]
         # The core blends the other way round: its update rows are negated.
         stacked = [gates.negate_update(gates.stack(parts[start : start + 6 : 2])) for start in (0, 1, 6, 7)]

@@ -20,7 +20,7 @@ class NStepGRUBase(NStepRNNBase):
     kind = recurrent.GRU_KIND
 
     def __to_anygru__(self) -> layers.GRU:
-        """A `anygru.GRU` that shares the parameters: afterwards the arrays of w0 ... b5 are rows of the anygru layer's."""
+        """An `anygru.GRU` that shares the parameters: afterwards the arrays of w0 ... b5 are rows of the anygru layer's."""
         tensors = []
         for layer in self:
             for names in ("w0 w1 w2", "w3 w4 w5", "b0 b1 b2", "b3 b4 b5"):

@@ -133,7 +133,7 @@ def format_for(path: str | os.PathLike[str]) -> str:
             return name
     known = sorted(ending for name in NAMES for ending in format_module(name).SUFFIXES if ending)
     raise CheckpointError(
-        f"{os.fspath(path)}: no format is known by the ending {suffix!r} ({', '.join(known)}): name one"
+        f"{os.fspath(path)}: no format has the ending {suffix!r} ({', '.join(known)}): name a format (format=..., --to)"
     )
 
 
