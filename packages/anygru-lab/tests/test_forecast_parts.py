@@ -519,6 +519,16 @@ def test_rules_forecast_only_where_they_are_far_better_than_the_models():
         assert backtest.averaged(tested, places, ["rule"])[1] == (chosen,)
 
 
+def test_a_single_origin_does_not_choose_among_models():
+    """Whatever is best there, all models forecast; with a second origin, or a rule that is far better, some do."""
+    for count, many, error, chosen in ((1, 1, 0.9, ["other", "model"]), (2, 1, 0.9, ["other"]), (1, 2, 0.9, ["other"]),
+                                       (1, 1, 0.4, ["rule"])):  # fmt: skip
+        places = backtest.Places.of(made(*[waves(200)] * many, horizon=6, folds=count))
+        offs = {"model": 3.0, "other": 1.0, "rule": error}
+        tested = off_by(places, **{name: [off] * count * many for name, off in offs.items()})
+        assert list(backtest.averaged(tested, places, ["rule"])[1]) == chosen
+
+
 def test_a_doubted_method_must_be_clearly_better():
     places = backtest.Places.of(made(waves(200), horizon=6, folds=2))
     for error, chosen in ((0.9, "model"), (0.8, "network")):

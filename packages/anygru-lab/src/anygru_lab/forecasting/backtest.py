@@ -212,7 +212,8 @@ def averaged(
     The best is the one whose error is usually the least in relation to the others, see `_usual`. So an origin that no method
     could forecast from, as that before a break, counts as any other, and does not decide for the method that had luck there;
     but those with `FAR` times the least mean error are out. Of those within `NEAR` the folds must not tell that they are
-    worse: errors are compared in pairs, fold by fold.
+    worse: errors are compared in pairs, fold by fold. A single origin tells nothing: all models forecast then, unless a rule
+    is `FAR` better than they are.
 
     Args:
         tested: the methods.
@@ -226,13 +227,9 @@ def averaged(
     models = [each for each in tested if each.name not in rules]
     if models and min(usual[each.name] for each in models) <= min(usual.values()) + np.log(FAR):
         tested = models
-    for kind in ("error", "crps"):  # bands, too, may go astray alone
-        least = min(getattr(each.scores, kind) for each in tested)
-        tested = [each for each in tested if getattr(each.scores, kind) <= FAR * least] or tested
     ordered = sorted(tested, key=lambda each: usual[each.name])
-    first = ordered[0]
-    near = [each for each in ordered if usual[each.name] <= usual[first.name] + np.log(NEAR)]
-    chosen = [each for each in near if each is first or _alike(each, first, places)][:AVERAGED]
+    all_of_them = len(places.origins) == 1 and bool(rules) and tested is models
+    chosen = ordered if all_of_them else _about_as_good(ordered, usual, places)
     found = [each.near for each in chosen if each.near is not None]
     # Those that learned from these steps are left out: the bands of the others are about as good as those of all.
     found = [each for each in found if np.isfinite(each).all()] or found
@@ -240,6 +237,16 @@ def averaged(
     return of_quantiles(AVERAGE, middle([each.raw for each in chosen]), places, more), tuple(
         each.name for each in chosen
     )
+
+
+def _about_as_good(ordered: Sequence[Tested], usual: dict[str, float], places: Places) -> list[Tested]:
+    """The first of the methods, in the order of their usual error, and those that may be as good."""
+    for kind in ("error", "crps"):  # bands, too, may go astray alone
+        least = min(getattr(each.scores, kind) for each in ordered)
+        ordered = [each for each in ordered if getattr(each.scores, kind) <= FAR * least] or ordered
+    first = ordered[0]
+    near = [each for each in ordered if usual[each.name] <= usual[first.name] + np.log(NEAR)]
+    return [each for each in near if each is first or _alike(each, first, places)][:AVERAGED]
 
 
 def _usual(tested: Sequence[Tested]) -> dict[str, float]:
