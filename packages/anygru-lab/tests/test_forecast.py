@@ -258,7 +258,7 @@ def test_what_is_wrong_with_a_table_is_said_before_torch_is_loaded(tmp_path):
         (["--horizon", "0"], "--horizon must be from 1"),
         (["--out", ""], "--out is empty"),
         (["--seconds", "0"], "--seconds must be above 0"),
-        (["--minutes", "1", "--seconds", "9"], "--minutes and --seconds both limit the training"),
+        (["--minutes", "1", "--seconds", "9"], "--minutes and --seconds both limit the time"),
         (["--season", "x"], "--season must be whole numbers from 1"),
         (["--time", "day"], "--time, --by, --target, --known and --past name columns of a FILE"),
         (["--update"], "--update goes on with a model"),

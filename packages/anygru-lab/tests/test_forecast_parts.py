@@ -1,5 +1,6 @@
 """The parts of a forecast: seasons, the calendar, the network, rivals, calibration, and the scores of the back-test."""
 
+import argparse
 import itertools
 import time
 from dataclasses import replace
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+import anygru_lab
 from anygru.cli import UsageError
 from anygru_lab.forecasting import (
     backtest,
     calendar,
     clock,
+    command,
     conformal,
     generated,
     model,
@@ -657,3 +660,15 @@ def test_a_run_tells_what_it_does():
     pipeline.run(made(waves(120)).table, options, show=seen.append)
     assert [each.doing for each in seen if each.doing != "training"][:2] == ["back-test of naive", "back-test of drift"]
     assert [each.step for each in seen if each.doing == "training"] == [2]
+
+
+@pytest.mark.parametrize(("minutes", "training", "rival"), [(None, 60, 20), ("0.5", 15, 1.5), ("10", 300, 20)])
+def test_minutes_limit_all_that_a_run_does(minutes, training, rival):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    options = command._options(parser.parse_args(["--minutes", minutes] if minutes else []))
+    assert (options.plan.seconds, options.rival_seconds) == (training, rival)
+    of_python = anygru_lab.Forecaster(minutes=minutes and float(minutes))._options()
+    assert (of_python.plan.seconds, of_python.rival_seconds) == (training, rival)
+    given = command._options(parser.parse_args(["--minutes", "1", "--rival-seconds", "9"]))
+    assert (given.plan.seconds, given.rival_seconds) == (30, 9)

@@ -53,8 +53,8 @@ class Forecaster:
     last: rows of each series that are used, the newest; None: all, and of long tables the last (`recent.MOST_ROWS`).
     use: "average", "best" or "gru": the method that forecasts; see --use of the command.
     rivals: "auto", "slow" (AutoARIMA with a season, too) or "simple" (nothing of statsforecast).
-    steps: of training; None: until validation no longer improves, or `minutes` are over.
-    minutes: for training.
+    steps: of training; None: until validation no longer improves, or its time is over.
+    minutes: for all, half of it for training; None: a minute for training, and 20 seconds for each rival.
     hidden, seed: of the network.
     """
 
@@ -76,7 +76,7 @@ class Forecaster:
     use: str = "average"
     rivals: str = "auto"
     steps: int | None = None
-    minutes: float = 1.0
+    minutes: float | None = None
     hidden: int = 32
     seed: int = 0
     result_: Result | None = field(default=None, init=False, repr=False)
@@ -112,7 +112,7 @@ class Forecaster:
         """Go on training with a frame that has newer rows, and forecast what follows it."""
         state = self._fitted()
         table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
-        plan = Plan(steps=steps, seconds=60 * self.minutes, seed=self.seed)
+        plan = Plan(steps=steps, seconds=self._shares()[0], seed=self.seed)
         problem, future = pipeline.again(state.model, table, plan)
         self._state = _State(state.model, problem, future, _parts(problem, future), frame)
         return self
@@ -184,10 +184,14 @@ class Forecaster:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
                 raise UsageError(f"{name} must be a whole number from 1, got {value!r}")
-        if not 0 < self.minutes < 1e7:
+        seconds, rival_seconds = self._shares()
+        plan = Plan(self.steps, seconds, self.hidden, seed=self.seed)
+        return Options(season, self.horizon, self.folds, self.country, self.rivals, rival_seconds, self.use, plan)
+
+    def _shares(self) -> tuple[float, float]:
+        if self.minutes is not None and not 0 < self.minutes < 1e7:
             raise UsageError(f"minutes must be above 0, got {self.minutes}")
-        plan = Plan(self.steps, 60 * self.minutes, self.hidden, seed=self.seed)
-        return Options(season, self.horizon, self.folds, self.country, self.rivals, use=self.use, plan=plan)
+        return pipeline.shares(None if self.minutes is None else 60 * self.minutes, None)
 
 
 @dataclass(frozen=True)

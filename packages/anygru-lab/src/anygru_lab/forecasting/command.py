@@ -129,15 +129,16 @@ def _methods(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--rival-seconds",
         type=float,
-        default=20.0,
         metavar="X",
-        help="for the back-test of each (default: %(default)s)",
+        help="for the back-test of each (default: 20, or a part of --minutes)",
     )
 
 
 def _training(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--minutes", type=float, metavar="X", help="at most (default: 1)")
-    group.add_argument("--seconds", type=float, metavar="X", help="at most")
+    group.add_argument(
+        "--minutes", type=float, metavar="X", help="for all, half of it for the training (default: 1 for the training)"
+    )
+    group.add_argument("--seconds", type=float, metavar="X", help="the same in seconds")
     group.add_argument(
         "--steps", type=int, metavar="N", help="exactly so many (default: until validation gets no better)"
     )
@@ -181,7 +182,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--out is empty; it names the folder of the results")
     _seasons(args)
     if args.minutes is not None and args.seconds is not None:
-        raise UsageError("--minutes and --seconds both limit the training; give one of them")
+        raise UsageError("--minutes and --seconds both limit the time; give one of them")
     for name in ("minutes", "seconds", "rival_seconds"):
         value = getattr(args, name)
         if value is not None and not 0 < value < 1e9:
@@ -233,24 +234,30 @@ def _columns_of(args: argparse.Namespace) -> "Columns":
 
 
 def _options(args: argparse.Namespace) -> "Options":
-    from .pipeline import Options
+    from .pipeline import Options, shares
 
+    _, rival_seconds = shares(_seconds(args), args.rival_seconds)
     return Options(
         _seasons(args),
         args.horizon,
         args.folds,
         args.country,
         args.rivals,
-        args.rival_seconds,
+        rival_seconds,
         args.use or "average",
         _plan(args),
     )
 
 
+def _seconds(args: argparse.Namespace) -> float | None:
+    return args.seconds if args.minutes is None else 60 * args.minutes
+
+
 def _plan(args: argparse.Namespace) -> "Plan":
+    from .pipeline import shares
     from .training import Plan
 
-    seconds = args.seconds if args.seconds is not None else 60 * (1.0 if args.minutes is None else args.minutes)
+    seconds, _ = shares(_seconds(args), args.rival_seconds)
     return Plan(args.steps, seconds, args.hidden or 32, args.context, args.seed)
 
 

@@ -24,6 +24,20 @@ RIVALS = ("auto", "slow", "simple")
 BETWEEN = 1000  # forecasts of the GRU that calibrate its bands, beside those of the folds
 
 
+MOST_TRAINING, MOST_OF_A_RIVAL = 60.0, 20.0  # seconds
+TRAINING, OF_A_RIVAL = (
+    0.5,
+    0.05,
+)  # of the time for all; there are up to six rivals, and the last training takes its part
+
+
+def shares(seconds: float | None, rival_seconds: float | None) -> tuple[float, float]:
+    """Return the time for the training and for the back-test of each rival: parts of that for all, if it is limited."""
+    if seconds is None:
+        return MOST_TRAINING, MOST_OF_A_RIVAL if rival_seconds is None else rival_seconds
+    return TRAINING * seconds, min(MOST_OF_A_RIVAL, OF_A_RIVAL * seconds) if rival_seconds is None else rival_seconds
+
+
 @dataclass(frozen=True)
 class Options:
     """How to forecast; the names are those of the command's options."""
@@ -33,7 +47,7 @@ class Options:
     folds: int | None = None
     country: str | None = None
     rivals: str = "auto"
-    rival_seconds: float = 20.0
+    rival_seconds: float = MOST_OF_A_RIVAL
     use: str = "average"
     plan: Plan = field(default_factory=Plan)
 
