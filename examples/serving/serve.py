@@ -38,7 +38,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import anygru
 from anygru.extend import open_for_replace
 
-BAD_DATA, TOO_BIG, RESTART, TRY_LATER, IDLE = 1003, 1009, 1012, 1013, 4000
+BAD_DATA, RESTART, TRY_LATER, IDLE = 1003, 1012, 1013, 4000
 """Codes of closed connections: RFC 6455, section 7.4.1, and one of our own."""
 
 STEPS = prometheus_client.Counter("anygru_steps", "Steps computed")

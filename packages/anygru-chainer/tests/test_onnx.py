@@ -164,7 +164,7 @@ def test_convert_says_what_does_not_fit(tmp_path, capsys):
     chainer.serializers.save_npz(source, L.Linear(3, 4))
     for arguments, told in (
         ([f"{script}:plain"], "which inputs?"),
-        ([f"{script}:nothing"], "has no function nothing"),
+        ([f"{script}:nothing"], "has no function 'nothing'"),
         ([str(script)], "must be FILE:NAME"),
         ([f"{script}:build"], "does not fit the Sequential of the script"),
         ([f"{script}:plain", "--input", "a"], "--input must be SHAPE"),

@@ -84,7 +84,7 @@ def test_a_model_without_grus_stays_as_it_is(anygru, model):
 @pytest.mark.parametrize(
     ("target", "status", "words"),
     [
-        ("my_model.py:nothing", 1, "my_model.py has no callable 'nothing'"),
+        ("my_model.py:nothing", 1, "my_model.py has no function 'nothing'"),
         pytest.param(
             "my_model.py:wrong",
             1,

@@ -18,6 +18,7 @@ from .. import dialects
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import AnygruError, how_to_install, printable
 from . import Failure, UsageError, existing, removing_temporary_files
+from .running import NOT_VERIFIED, Run, as_tuple, greatest_difference, in_onnx_runtime
 from .terminal import count
 
 if TYPE_CHECKING:
@@ -117,7 +118,6 @@ def _dynamic(module: Any, open_sizes: dict[str, dict[int, str]]) -> Any:
     return (axes,)  # of the one parameter `*inputs`
 
 
-Run = Callable[[list["Tensor"]], tuple["Tensor", ...]]
 Made = tuple[bytes, str, Run | None]
 
 
@@ -151,45 +151,26 @@ def _exported(module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[
     torch.export.save(program, file)
     data = file.getvalue()
     again = torch.export.load(io.BytesIO(data)).module()
-    return data, "the written program", lambda inputs: _as_tuple(again(*inputs))
+    return data, "the written program", lambda inputs: as_tuple(again(*inputs))
 
 
 def _onnx(module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[int, str]]) -> Made:
-    import torch
-
     from ..onnx import export
 
     dynamic = _dynamic(module, open_sizes)
     names = {"input_names": module.input_names, "output_names": module.output_names}
     program = export(module, tuple(examples), dynamic_shapes=dynamic, **names)
     data = program.model_proto.SerializeToString()
-    try:
-        runtime = importlib.import_module("onnxruntime")
-    except ImportError:
-        return data, "", None
-    session = runtime.InferenceSession(data)
-    places = [each.name for each in session.get_inputs()]
-
-    def run(inputs: list["Tensor"]) -> tuple["Tensor", ...]:
-        feeds = dict(zip(places, [each.numpy() for each in inputs], strict=True))
-        return tuple(torch.from_numpy(found) for found in session.run(None, feeds))
-
-    return data, "ONNX Runtime", run
-
-
-def _as_tuple(results: Any) -> tuple["Tensor", ...]:
-    return results if isinstance(results, tuple) else (results,)
+    run = in_onnx_runtime(data)
+    return data, "" if run is None else "ONNX Runtime", run
 
 
 def _verdict(module: Any, inputs: list[list["Tensor"]], by: str, run: Run | None) -> str:
     import torch
 
     if run is None:
-        return "not verified, because onnxruntime is not installed"
-    apart = 0.0
+        return NOT_VERIFIED
     with torch.no_grad():
-        for each in inputs:
-            for expected, found in zip(_as_tuple(module(*each)), run(each), strict=True):
-                apart = max(apart, float((expected - found).abs().max()) if found.numel() else 0.0)
+        apart = max(greatest_difference(as_tuple(module(*each)), run(each)) for each in inputs)
     sizes = " of two sizes" if len(inputs) > 1 else ""
     return f"verified: {by} and anygru's run of MXNet's graph, on the same random inputs{sizes}, are {apart:.2g} apart"

@@ -5,10 +5,6 @@ model, alone or with a tuple of example inputs.
 """
 
 import argparse
-import importlib.util
-import os
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,6 +14,7 @@ from .. import dialects
 from ..checkpoints import load_checkpoint
 from ..onnx.exporting import as_module, export
 from . import UsageError, existing
+from .running import NOT_VERIFIED, as_tuple, function_of, greatest_difference, in_onnx_runtime
 from .terminal import STANDARD_INPUT
 
 _SEED = 0
@@ -55,30 +52,14 @@ def _build(script: str) -> tuple[Any, tuple[Any, ...] | None]:
     path, colon, name = script.rpartition(":")
     if not colon or not name.isidentifier():
         raise UsageError(f"--script must be FILE:NAME, a file and a function in it, got {script}")
-    built = _function(existing(path), name)()
+    dialects.install()  # which the script may import
+    built = function_of(existing(path), name)()
     if not isinstance(built, tuple):
         return built, None
     if len(built) != 2:
         raise UsageError(f"{script} must return a model, or a model and a tuple of inputs, got {len(built)} values")
     model, inputs = built
     return model, inputs if isinstance(inputs, tuple) else (inputs,)
-
-
-def _function(path: str, name: str) -> Callable[[], Any]:
-    """A function of a script, which may import the frameworks of the dialects."""
-    dialects.install()
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    module_name = os.path.splitext(os.path.basename(path))[0]
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    spec.loader.exec_module(module)
-    if not callable(getattr(module, name, None)):
-        raise UsageError(f"{path} has no function {name}")
-    function: Callable[[], Any] = getattr(module, name)
-    return function
 
 
 def _example(text: str) -> Any:
@@ -111,16 +92,9 @@ def _load(model: Any, source: str) -> None:
 
 def _verified(module: nn.Module, tensors: tuple[Tensor, ...], path: str) -> str:
     """How far the file's results are from the model's, by ONNX Runtime where that is installed."""
-    try:
-        import onnxruntime
-    except ImportError:
-        return "not verified, because onnxruntime is not installed"
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_inputs()]
-    found = session.run(None, {name: tensor.numpy() for name, tensor in zip(names, tensors, strict=True)})
+    run = in_onnx_runtime(path)
+    if run is None:
+        return NOT_VERIFIED
     with torch.no_grad():
-        results = module(*tensors)
-    pairs = zip(found, (results,) if isinstance(results, Tensor) else results, strict=True)
-    apart = [float((torch.from_numpy(one).double() - other.double()).abs().max()) for one, other in pairs if one.size]
-    worst = max(apart, default=0.0)
+        worst = greatest_difference(as_tuple(module(*tensors)), run(tensors))
     return f"verified: ONNX Runtime and the model, run on the same input, give results at most {worst:.2g} apart"

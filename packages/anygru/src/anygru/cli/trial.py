@@ -5,8 +5,6 @@ it times calls for each {"seconds"}. A script builds its model itself: it runs u
 """
 
 import contextlib
-import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -14,7 +12,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -22,6 +19,7 @@ import torch
 import anygru
 
 from . import watching
+from .running import function_of, in_onnx_runtime
 
 
 class TargetError(Exception):
@@ -32,22 +30,11 @@ def load(target: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
     """The module and its example inputs, from "file.py:name" or "package.module:name".
 
     Raises:
-        TargetError: there is no such callable, or it returns something else.
+        UsageError: there is no such function.
+        TargetError: it returns something else.
     """
     place, _, name = target.rpartition(":")
-    if place.endswith(".py"):
-        sys.path.insert(0, str(Path(place).resolve().parent))
-        spec = importlib.util.spec_from_file_location(Path(place).stem, place)
-        if spec is None or spec.loader is None:
-            raise TargetError(f"{place} cannot be imported")
-        module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    else:
-        sys.path.insert(0, os.getcwd())
-        module = importlib.import_module(place)
-    build = getattr(module, name, None)
-    if not callable(build):
-        raise TargetError(f"{place} has no callable {name!r}")
+    build = function_of(place, name)
     torch.manual_seed(0)
     made = build()
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], torch.nn.Module)):
@@ -82,24 +69,19 @@ def load_onnx(path: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, An
     return model, tuple(torch.randn(100, 1, size) for size in model.sizes), {}
 
 
-def in_onnx_runtime(model: torch.nn.Module, inputs: tuple[Any, ...], threads: int) -> Callable[[], Any]:
+def call_of_onnx_runtime(model: torch.nn.Module, inputs: tuple[Any, ...], threads: int) -> Callable[[], Any]:
     """A call of the same nodes in ONNX Runtime.
 
     Raises:
         TargetError: ONNX Runtime is not installed.
     """
-    try:
-        import onnxruntime
-    except ModuleNotFoundError:
-        raise TargetError("ONNX Runtime is not installed: pip install onnxruntime") from None
     with tempfile.TemporaryDirectory(prefix="anygru-") as folder:
         path = os.path.join(folder, "grus.onnx")
         anygru.onnx.export(model, inputs, path)
-        settings = onnxruntime.SessionOptions()
-        settings.intra_op_num_threads = threads
-        session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
-    feed = {given.name: x.numpy() for given, x in zip(session.get_inputs(), inputs, strict=True)}
-    return lambda: [torch.from_numpy(output) for output in session.run(None, feed)]
+        run = in_onnx_runtime(path, threads)
+    if run is None:
+        raise TargetError("ONNX Runtime is not installed: pip install onnxruntime")
+    return lambda: list(run(inputs))
 
 
 class _Holder(torch.nn.Module):
@@ -255,7 +237,7 @@ class Trial:
         model, report = prepare(model, request["variant"], request["train"])
         call = make_call(model, arguments, options, request["train"])
         if request.get("onnx") and request["variant"] == "as it is":
-            call = in_onnx_runtime(model, arguments, request["threads"])
+            call = call_of_onnx_runtime(model, arguments, request["threads"])
         torch.manual_seed(1)
         flat = tensors(call())
         output = torch.cat(flat) if flat else torch.zeros(0)

@@ -1,0 +1,78 @@
+"""Running what users bring: a function of their script, and an ONNX model in ONNX Runtime."""
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from . import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Run = Callable[[Sequence["Tensor"]], tuple["Tensor", ...]]
+"""From the inputs of a model to its outputs."""
+NOT_VERIFIED = "not verified, because onnxruntime is not installed"
+
+
+def function_of(place: str, name: str) -> Callable[[], Any]:
+    """A function of a file or of a module, which is imported: its code runs, its main program does not.
+
+    Raises:
+        UsageError: the file is no Python file, or there is no such function.
+    """
+    is_file = os.path.isfile(place)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(place)) if is_file else os.getcwd())
+    function = getattr(_module_of_file(place) if is_file else importlib.import_module(place), name, None)
+    if not callable(function):
+        raise UsageError(f"{place} has no function {name!r}")
+    found: Callable[[], Any] = function
+    return found
+
+
+def _module_of_file(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file")
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
+    """A run of an ONNX file, or of its bytes, in ONNX Runtime; None where that is not installed.
+
+    Args:
+        threads: of ONNX Runtime; 0: as many as it likes.
+    """
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    import torch
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+
+    def run(inputs: Sequence["Tensor"]) -> tuple["Tensor", ...]:
+        feeds = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True)}
+        return tuple(torch.from_numpy(found) for found in session.run(None, feeds))
+
+    return run
+
+
+def as_tuple(results: Any) -> tuple["Tensor", ...]:
+    """The outputs of a module that gives one tensor or several."""
+    return results if isinstance(results, tuple) else (results,)
+
+
+def greatest_difference(expected: Iterable["Tensor"], found: Iterable["Tensor"]) -> float:
+    """The largest difference of a number in the pairs."""
+    pairs = zip(expected, found, strict=True)
+    return max((float((one.double() - two.double()).abs().max()) for one, two in pairs if two.numel()), default=0.0)
