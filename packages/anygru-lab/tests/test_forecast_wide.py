@@ -119,6 +119,44 @@ def test_times_may_be_half_in_the_rows_and_half_in_the_names(tmp_path):
         assert found.series[0].values[23:25, 0].tolist() == [value(0, 23), value(1, 0)]
 
 
+def test_parts_of_times_may_be_counted_in_the_names(tmp_path):
+    path = tmp_path / "t.csv"
+
+    def table(head, rows, number):
+        lines = [",".join([row, *(str(value(n, k)) for k in range(number))]) for n, row in enumerate(rows)]
+        path.write_text(head + "\n" + "\n".join(lines) + "\n")
+        return read(path)
+
+    found = table("Year," + names("{}"), ["2020", "2021"], 12)
+    assert found.clock.texts(found.series[0].times[[0, -1]]) == ["2020-01-01", "2021-12-01"]
+    found = table("store,Year," + names("M{}"), ["2001,2020", "2001,2021", "2002,2020"], 12)
+    assert [(each.name, len(each)) for each in found.series] == [("2001", 24), ("2002", 12)]
+    found = table("Year," + names("W{}", 52), ["2021", "2022"], 52)
+    assert (found.clock.name(), len(found.series[0])) == ("7 days", 104)
+    rows = [f"2021,{month}" for month in (1, 2, 3)]
+    lines = [",".join([row, *(str(k) if k < (31, 28, 31)[n] else "" for k in range(31))]) for n, row in enumerate(rows)]
+    path.write_text("year,month," + names("{}", 31) + "\n" + "\n".join(lines) + "\n")
+    found = read(path)
+    assert (found.clock.name(), len(found.series[0])) == ("1 day", 90)
+    assert found.series[0].values[58:60, 0].tolist() == [27, 0]
+
+
+def test_rows_that_may_be_steps_or_series_are_refused(tmp_path):
+    rows = [[str(n + 1), *(str(value(n, k)) for k in range(12))] for n in range(20)]
+    path = tmp_path / "t.csv"
+
+    def table(head, **columns):
+        path.write_text(head + "\n" + "\n".join(map(",".join, rows)) + "\n")
+        return read(path, **columns)
+
+    with pytest.raises(UsageError, match="can be steps, .* or series: say which with --time shop or --by shop"):
+        table("shop," + names("x{}"))
+    assert len(table("shop," + names("x{}"), time="shop").channels) == 12
+    assert len(table("shop," + names("x{}"), by="shop").series) == 20
+    assert len(table("shop_id," + names("x{}")).series) == 20
+    assert len(table("week," + names("x{}")).channels) == 12
+
+
 def test_months_and_dates_that_the_rows_do_not_complete_are_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(",".join(["shop", *MONTHS]) + "\na" + ",1" * 12 + "\nb" + ",2" * 12 + "\n")

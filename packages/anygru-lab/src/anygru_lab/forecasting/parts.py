@@ -37,6 +37,7 @@ _PARTS = (
     "time",
 )
 """Names of columns that go on with a time."""
+_STEPS = ("", "t", "step", "index", "row", "n", "frame", "unnamed: 0", "column 1")
 _OF_LIBRARIES = (("unique_id", "ds", "y"), ("item_id", "timestamp", "target"))
 """Names that tell series, times and values apart: those of statsforecast (and Prophet), and of AutoGluon and GluonTS."""
 
@@ -96,8 +97,9 @@ def time_column(frame: "polars.DataFrame", columns: Columns, where: str) -> str:
     return dated[0] if len(dated) == 1 else first
 
 
-def named_as_times(name: str) -> bool:
-    return name.lower() in _TIMES
+def named_as_times(name: str, steps: bool = False) -> bool:
+    """Whether a column's name is one of times, or, with `steps`, of parts of times and of what counts them, too."""
+    return name.lower() in (*_TIMES, *((*_PARTS, *_STEPS) if steps else ()))
 
 
 def constant(column: "polars.Series") -> bool:

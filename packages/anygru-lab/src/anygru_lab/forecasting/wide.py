@@ -20,7 +20,14 @@ STEPS = 10  # columns that are only numbered, which may be channels
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _QUARTERS = ("q1", "q2", "q3", "q4")
 _YEARS = 1500, 2200
-_HOURS = ("", "h", "he", "hr", "hour")  # what may be before the number of an hour
+_NUMBERS = (
+    ("hours", ("", "h", "he", "hr", "hour"), (range(24), range(1, 25))),
+    ("months", ("", "m", "month"), (range(1, 13),)),
+    ("weeks", ("", "w", "wk", "kw", "week"), (range(1, 53), range(1, 54))),
+    ("days", ("", "d", "day"), (range(1, 32),)),
+)
+"""Parts of times that names count, what may be before their numbers, and the numbers."""
+_IDS = re.compile(r"(?i)(.*[_ ])?ids?|.*[a-z]ID")
 _NUMBERED = re.compile(r"(\D*)(\d+)(?:\D.*)?")  # d_1, X1990, 1990 [YR1990]
 _PARTS_OF_YEARS = ("month", "mon", "monat", "mois", "mes", *times.PARTS)
 _LOOKED_AT = 20  # columns that may tell series apart
@@ -39,30 +46,20 @@ def of_times(
     if columns.target:
         return frame, columns, []
     others = [name for name in frame.columns if name not in (columns.by, *columns.known, *columns.past)]
-    kind, run = _run(frame, others, columns, where)
-    rest = [name for name in others if name not in run]
-    fixed = _fixed(frame, rest, kind)
-    if kind == "steps" and (columns.time is not None or _has_times(frame, rest, columns.by is not None)):
+    kind, run, rest, fixed = _form(frame, others, columns, where)
+    if not kind:
         return frame, columns, []
-    if not run or (kind == "hours" and fixed is None):
-        return frame, columns, []
-    lacking = kind in ("months", "quarters", "clocks") and fixed is None
-    if lacking or (kind in ("dates", "years") and any(_dated(frame[name]) for name in rest)):
-        raise UsageError(
-            f"the columns of {where} are named by times ({parts.listed(list(run)[:3])}); write the table in long form: a row "
-            "for each time of each series, with --by"
-        )
     by = (columns.by,) if columns.by else _apart(frame, rest, fixed, where)
-    time, value = _free("time", frame), _free("value", frame)
-    index = list(dict.fromkeys([*by, *([fixed] if fixed else []), *columns.known, *columns.past]))
+    time, value = _free("week" if kind == "weeks" else "time", frame), _free("value", frame)
+    index = list(dict.fromkeys([*by, *fixed, *columns.known, *columns.past]))
     found = _unpivoted(frame, index, list(run), time, value)
     numbers = numerals.read(found[value], decimal_comma)
     if numbers.values is None:
         raise UsageError(f"the columns {parts.listed(list(run)[:3])} ... of {where} are times, and hold {numbers.wrong!r}, "
                          "which is no number")  # fmt: skip
     found = found.with_columns(numbers.values, found[time].replace_strict(run))
-    if fixed is not None:
-        time = ",".join((fixed, time) if kind != "years" else (time, fixed))
+    found = found.drop_nulls(value) if kind == "days" else found  # no month has a day for each name
+    time = ",".join((*fixed, time) if kind != "years" else (time, *fixed))
     used = replace(columns, time=time, by=",".join(by) or None, target=(value,), wide=TIMES)
     names = list(run)
     said = f"the columns {names[0]!r} to {names[-1]!r} are read as {'steps' if kind == 'steps' else 'times'}"
@@ -70,6 +67,28 @@ def of_times(
     left = [name for name in rest if name not in index and frame[name].dtype.is_numeric()]
     said += f"; left out: {parts.listed(left)}" if left else ""
     return parts.joined(found, used.by), used, [said]
+
+
+def _form(
+    frame: "polars.DataFrame", others: Sequence[str], columns: Columns, where: str
+) -> tuple[str, dict[str, str], list[str], tuple[str, ...]]:
+    """Return what the names of the columns tell, "" if no times; the times by column, other columns, and those with the other
+    part of each time."""
+    kind, run = _run(frame, others, columns, where)
+    rest = [name for name in others if name not in run]
+    fixed = _fixed(frame, rest, kind)
+    if fixed is None and all(map(str.isdecimal, run.values())):  # numbers that count no parts of times
+        kind, fixed = "steps", ()
+    if kind == "steps" and not (len(run) >= STEPS and 2 * len(run) > len(others)):
+        kind = ""
+    if kind == "steps" and (columns.time or _has_times(frame, rest, columns.by is not None, where)):
+        kind = ""
+    if fixed is None or (kind in ("dates", "years") and any(_dated(frame[name]) for name in rest)):
+        raise UsageError(
+            f"the columns of {where} are named by times ({parts.listed(list(run)[:3])}); write the table in long form: a row "
+            "for each time of each series, with --by"
+        )
+    return kind, run, rest, fixed
 
 
 def of_series(
@@ -137,20 +156,28 @@ def _numbered(clean: dict[str, str]) -> tuple[str, dict[str, str]]:
         return "", {}
     if _YEARS[0] <= numbers[0] and numbers[-1] <= _YEARS[1]:
         return "years", run
-    if prefix.strip(" _").lower() in _HOURS and numbers in (list(range(24)), list(range(1, 25))):
-        return "hours", run
-    return ("steps", run) if len(run) >= STEPS and 2 * len(run) > len(clean) else ("", {})
+    before = prefix.strip(" _").lower()
+    return next(
+        (kind for kind, words, ranges in _NUMBERS if before in words and numbers in map(list, ranges)), "steps"
+    ), run
 
 
-def _fixed(frame: "polars.DataFrame", rest: Sequence[str], kind: str) -> str | None:
-    """Return the column with the other part of each time: the year of months, the day of hours, the month of years."""
-    if kind in ("months", "quarters"):
-        return next((name for name in rest if _years(frame[name])), None)
-    if kind in ("hours", "clocks"):
-        return next((name for name in rest if _dated(frame[name])), None)
-    if kind == "years":
-        return next((name for name in rest if _months(frame[name])), None)
-    return None
+def _fixed(frame: "polars.DataFrame", rest: Sequence[str], kind: str) -> tuple[str, ...] | None:
+    """Return the columns with the other part of each time: the year of months, the day of hours, the month of years.
+
+    None if they are needed and lack.
+    """
+    years = [name for name in rest if _years(frame[name])]
+    years = [name for name in years if parts.named_as_times(name)] or years
+    months = [name for name in rest if name not in years and _months(frame[name])]
+    needed = {
+        **dict.fromkeys(("months", "quarters", "weeks"), [years]),
+        **dict.fromkeys(("hours", "clocks"), [[name for name in rest if _dated(frame[name])]]),
+        "days": [years, months],
+    }.get(kind)
+    if needed is None:
+        return tuple(months[:1]) if kind == "years" else ()
+    return tuple(found[0] for found in needed) if all(len(found) == 1 for found in needed) else None
 
 
 def _years(column: "polars.Series") -> bool:
@@ -172,22 +199,31 @@ def _dated(column: "polars.Series") -> bool:
     return times.like_dates(column) and not parts.constant(column)
 
 
-def _has_times(frame: "polars.DataFrame", rest: Sequence[str], named: bool) -> bool:
-    """Whether a column beside numbered ones tells times, so that these are channels, or none names the rows."""
+def _has_times(frame: "polars.DataFrame", rest: Sequence[str], named: bool, where: str) -> bool:
+    """Whether a column beside numbered ones tells times, so that these are channels, or none names the rows.
+
+    Raises:
+        UsageError: it may count the steps, or the series.
+    """
     if not rest:
         return not named
-    if any(_dated(frame[name]) or parts.named_as_times(name) for name in rest):
+    if any(_dated(frame[name]) or parts.named_as_times(name, steps=True) for name in rest):
         return True
     first = frame[rest[0]]
-    return first.dtype.is_numeric() and first.is_sorted()
+    if named or not first.dtype.is_numeric() or not first.is_sorted() or _IDS.fullmatch(first.name):
+        return False
+    if not times.whole(first) or _years(first):
+        return True
+    raise UsageError(f"the rows of {where} can be steps, of as many channels as there are columns, or series: say which with "
+                     f"--time {first.name} or --by {first.name}")  # fmt: skip
 
 
-def _apart(frame: "polars.DataFrame", rest: Sequence[str], fixed: str | None, where: str) -> tuple[str, ...]:
+def _apart(frame: "polars.DataFrame", rest: Sequence[str], fixed: Sequence[str], where: str) -> tuple[str, ...]:
     """Return the columns that tell the rows of one time apart, as few as can be."""
-    names = [name for name in rest if name != fixed and not frame[name].dtype.is_float()][:_LOOKED_AT]
+    names = [name for name in rest if name not in fixed and not frame[name].dtype.is_float()][:_LOOKED_AT]
     for size in range(4):
         for chosen in combinations(names, size):
-            given = [*chosen, *([fixed] if fixed else [])]
+            given = [*chosen, *fixed]
             if frame.height == 1 or (given and not frame.select(given).is_duplicated().any()):
                 return chosen
     raise UsageError(f"the columns of {where} are named by times, and no others tell its rows apart; add a column with the "
