@@ -333,3 +333,17 @@ def test_a_training_step_that_torch_takes_passes_few_functions(
         layer(input[..., :4])
     with pytest.raises(anygru.ArgumentError, match="h_0 must be"):
         layer(input, h_0[:, :2])
+
+
+@pytest.mark.parametrize("make", [nn.GRUCell, anygru.GRUCell])
+def test_autocast_takes_a_state_of_a_cell_in_any_dtype(make: type[nn.Module]) -> None:
+    """torch computes such a step; a state that an earlier step of another layer gave is often in half precision."""
+    cell = make(3, 4)
+    anygru.accelerate(cell)
+    input, h = torch.randn(2, 3), torch.randn(2, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = cell(input, h)
+        for dtype in (torch.bfloat16, torch.float16):
+            torch.testing.assert_close(cell(input, h.to(dtype)).float(), expected.float(), rtol=2e-2, atol=2e-2)
+        with pytest.raises((ValueError, RuntimeError), match=r"h must be \[B, H\]|hidden"):
+            cell(input, torch.randn(2, 5))

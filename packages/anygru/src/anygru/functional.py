@@ -354,7 +354,8 @@ def compute_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: 
 
 def _check_state_of_cell(h: Tensor, input: Tensor, hidden_size: int) -> None:
     form = "[B, H]" if h.dim() == 2 else "[H]"
-    check_state(h, "h", form, ((*input.shape[:-1], hidden_size), (1, hidden_size)), input)
+    shapes = ((*input.shape[:-1], hidden_size), (1, hidden_size))
+    check_state(h, "h", form, shapes, input, is_cast=autocast_enabled(input))
 
 
 def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor | None:

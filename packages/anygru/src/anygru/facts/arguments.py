@@ -17,15 +17,18 @@ def check_state_type(state: object, argument: str) -> None:
         raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
 
 
-def check_state(state: Tensor, argument: str, form: str, shapes: Sequence[tuple[int, ...]], input: Tensor) -> None:
+def check_state(
+    state: Tensor, argument: str, form: str, shapes: Sequence[tuple[int, ...]], input: Tensor, is_cast: bool = False
+) -> None:
     """Raises if a state has none of these shapes, of which the message names the first, or another dtype or device than input.
 
     Args:
         form: the first shape in letters.
+        is_cast: autocast will give both one dtype.
     """
     if tuple(state.shape) not in shapes:
         raise ArgumentError(f"{argument} must be {form} = {list(shapes[0])}, got {list(state.shape)}")
-    if state.dtype is not input.dtype or state.device != input.device:
+    if (state.dtype is not input.dtype and not is_cast) or state.device != input.device:
         raise ArgumentTypeError(
             f"{argument} must be {input.dtype} on {input.device} as input is, got {state.dtype} on {state.device}"
         )
