@@ -120,3 +120,24 @@ def _setting(name: str) -> tuple[Any, Any]:
 for _name in ("init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
     for _verb, _method in zip(("get_", "set_"), _setting(_name), strict=True):
         setattr(GradScaler, _verb + _name, _method)
+
+
+_MODEL_OPTIONS = {
+    "custom_black_list", "custom_black_varnames", "custom_white_list", "decr_every_n_nan_or_inf", "decr_ratio",
+    "incr_every_n_steps", "incr_ratio", "init_loss_scaling", "level", "use_dynamic_loss_scaling",
+}  # fmt: skip
+
+
+def asked_for(given: str | dict[str, Any] | None) -> bool:
+    """Whether mixed precision is asked for. Raises ValueError for levels and options that Paddle 2.6 does not know (read)."""
+    options = {"level": given or "O0"} if isinstance(given, str) or not given else given
+    level = options.get("level", "O1")
+    if level not in ("O0", "O1", "O2"):
+        raise ValueError("The level of amp_configs should be 'O0', 'O1' or 'O2'.")
+    unknown = options.keys() - _MODEL_OPTIONS
+    if unknown and level != "O0":
+        raise ValueError(
+            "Except for 'level', the keys of 'amp_configs' must be accepted by mixed precision APIs, but "
+            f"{tuple(sorted(unknown))} could not be recognized."
+        )
+    return bool(level != "O0")

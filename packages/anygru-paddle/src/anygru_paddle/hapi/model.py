@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from anygru.extend import not_covered
-
 from ..amp import mixed
 from ..base.dygraph.base import no_grad
 from ..distributed import parallel
@@ -20,6 +18,7 @@ from ..framework import io as files
 from ..io.dataloader.batch_sampler import DistributedBatchSampler
 from ..io.dataloader.dataset import Dataset
 from ..io.reader import DataLoader
+from ..jit import api as jit
 from ..metric.metrics import Metric
 from ..nn.layer.layers import Layer
 from ..optimizer.optimizer import Optimizer
@@ -71,6 +70,7 @@ class Model:
             inputs = [inputs[name] for name in names if name in inputs]
         self._inputs = _listed(inputs) if inputs is not None else [InputSpec([None], name=name) for name in names]
         self._labels = _listed(labels)
+        self._inputs_missing = inputs is None
         for each in (*self._inputs, *self._labels):
             if not isinstance(each, InputSpec):
                 raise TypeError(f"Model: inputs and labels must be InputSpec, got {type(each).__name__}")
@@ -108,7 +108,7 @@ class Model:
         for metric in self._metrics:
             if not isinstance(metric, Metric):
                 raise AssertionError(f"{type(metric).__name__} is not sub class of Metric")
-        self._mixed = _amp_options(amp_configs)
+        self._mixed = mixed.asked_for(amp_configs)
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
         """One step of training: the losses, and the metrics if there are any; without `update` gradients add up."""
@@ -118,7 +118,7 @@ class Model:
         self.mode = "train"
         targets = _tensors(labels)
         with mixed.auto_cast(self._mixed):
-            outputs = _listed(self._whole(*_tensors(inputs)))
+            outputs = _listed(self._whole(*self._given(inputs)))
         losses = _listed(self._loss(*outputs, *targets))
         total = math.add_n(losses)
         total.backward()
@@ -126,6 +126,15 @@ class Model:
             self._optimizer.minimize(total)
             self.network.clear_gradients()
         return self._measured(losses, outputs, targets)
+
+    def _given(self, inputs: Any) -> list[Tensor]:
+        """The inputs as tensors; the first ones stand for an `InputSpec` that the program did not give."""
+        tensors = _tensors(inputs)
+        if self._inputs_missing:
+            pairs = zip(self._inputs, tensors, strict=False)
+            self._inputs = [InputSpec(each.shape, each.dtype, spec.name) for spec, each in pairs]
+            self._inputs_missing = False
+        return tensors
 
     def _measured(self, losses: list[Tensor], outputs: list[Tensor], labels: list[Tensor]) -> Any:
         """The losses and each metric's value for this batch."""
@@ -140,7 +149,7 @@ class Model:
         self.network.eval()
         self.mode = "eval"
         targets = _tensors(labels)
-        outputs = _listed(self.network(*_tensors(inputs)))
+        outputs = _listed(self.network(*self._given(inputs)))
         losses = _listed(self._loss(*outputs, *targets)) if self._loss is not None else []
         if place().size > 1:
             outputs, targets = [_gathered(each) for each in outputs], [_gathered(each) for each in targets]
@@ -151,7 +160,7 @@ class Model:
         """The outputs of one batch, as arrays."""
         self.network.eval()
         self.mode = "test"
-        return _arrays(self.network(*_tensors(inputs)))
+        return _arrays(self.network(*self._given(inputs)))
 
     def _loader(self, data: Data, batch_size: int, num_workers: int, **options: bool) -> Data:
         """Batches of a dataset, this process's share of them; anything else yields its own."""
@@ -215,7 +224,7 @@ class Model:
             logs, _ = self._epoch(train, calls, "train")
             calls.call("on_epoch_end", epoch, logs)
             if evaluation is not None and epoch % eval_freq == 0:
-                self._evaluate(evaluation, calls, _steps(evaluation))
+                logs = self._evaluate(evaluation, calls, _steps(evaluation))
             if self.stop_training:
                 break
         calls.call("on_train_end", logs)
@@ -308,15 +317,16 @@ class Model:
         return names + [name for metric in self._metrics for name in _listed(metric.name())]
 
     def save(self, path: str, training: bool = True) -> None:
-        """Write the network to `path`.pdparams and the optimizer to `path`.pdopt.
+        """Write the network to `path`.pdparams and the optimizer to `path`.pdopt; without `training`, as `jit.save` does.
 
         Raises:
-            NotCoveredError: without `training`: Paddle writes a static graph then.
+            RuntimeError: without `training`, before the sizes of the inputs are known.
         """
         if not training:
-            raise not_covered(
-                "paddle.Model.save(training=False)", "torch.export.export on anygru.from_dialect(network)"
-            )
+            if self._inputs_missing:
+                raise RuntimeError("Saving inference model needs 'inputs' or running before saving.")
+            jit.save(self.network, path, input_spec=self._inputs)
+            return
         if place().rank:
             return
         files.save(self.network.state_dict(), path + ".pdparams")
@@ -362,27 +372,6 @@ class Model:
     def parameters(self, *args: Any, **kwargs: Any) -> list[Any]:
         """The network's parameters."""
         return self.network.parameters()
-
-
-_AMP_OPTIONS = {
-    "custom_black_list", "custom_black_varnames", "custom_white_list", "decr_every_n_nan_or_inf", "decr_ratio",
-    "incr_every_n_steps", "incr_ratio", "init_loss_scaling", "level", "use_dynamic_loss_scaling",
-}  # fmt: skip
-
-
-def _amp_options(given: str | dict[str, Any] | None) -> bool:
-    """Whether mixed precision is asked for. Raises ValueError for levels and options that Paddle 2.6 does not know (read)."""
-    options = {"level": given or "O0"} if isinstance(given, str) or not given else given
-    level = options.get("level", "O1")
-    if level not in ("O0", "O1", "O2"):
-        raise ValueError("The level of amp_configs should be 'O0', 'O1' or 'O2'.")
-    unknown = options.keys() - _AMP_OPTIONS
-    if unknown and level != "O0":
-        raise ValueError(
-            "Except for 'level', the keys of 'amp_configs' must be accepted by mixed precision APIs, but "
-            f"{tuple(sorted(unknown))} could not be recognized."
-        )
-    return bool(level != "O0")
 
 
 def _steps(loader: Iterable[Any]) -> int | None:

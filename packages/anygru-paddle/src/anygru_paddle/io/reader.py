@@ -1,6 +1,7 @@
 """`paddle.io.DataLoader`; its worker processes are torch's."""
 
 import itertools
+import random
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 from ..base.core import CPUPlace, set_expected_place
+from ..framework.random import seed
 from .dataloader.batch_sampler import BatchSampler
 from .dataloader.collate import as_arrays, as_tensors, default_collate_fn
 from .dataloader.dataset import IterableDataset
@@ -27,13 +29,20 @@ class _Sent:
 
 
 class _OnCPU:
-    """The first call in a worker: its tensors lie on the CPU, since a process that was forked cannot use CUDA."""
+    """The first call in a worker: its tensors lie on the CPU, since a process that was forked cannot use CUDA.
+
+    Its chance is that of 2.6.2 (read and recorded), whose seed the loader draws from NumPy's.
+    """
 
     def __init__(self, then: Callable[[int], None] | None) -> None:
-        self.then = then
+        self.then, self.seed = then, int(np.random.randint(0, sys.maxsize))
 
     def __call__(self, number: int) -> None:
         set_expected_place(CPUPlace())
+        random.seed(self.seed + number)
+        seed(self.seed + number)
+        entropy = [number, self.seed & 0xFFFFFFFF, self.seed >> 32]
+        np.random.seed(np.random.SeedSequence(entropy).generate_state(4))
         if self.then is not None:
             self.then(number)
 
@@ -48,7 +57,7 @@ class DataLoader:
     Args:
         dataset: by number or iterable.
         feed_list, places: kept for scripts; batches go to the current device.
-        return_list: must be True: fields come as a list.
+        return_list: kept for scripts; fields come as a list, as in 2.6.2's dynamic graph.
         batch_sampler: which samples make a batch, in place of batch_size, shuffle and drop_last.
         batch_size: samples a batch; None gives the samples themselves.
         shuffle: take samples by chance.
@@ -84,8 +93,6 @@ class DataLoader:
         worker_init_fn: Callable[[int], None] | None = None,
         persistent_workers: bool = False,
     ) -> None:
-        if not return_list:
-            raise NotImplementedError("DataLoader: return_list=False belongs to static graphs, which are not covered")
         if not isinstance(num_workers, int) or num_workers < 0:
             raise AssertionError("num_workers should be a non-negative value")
         if timeout < 0:
@@ -146,7 +153,6 @@ class DataLoader:
 
     def _from_workers(self) -> Any:
         if self._loader is None or not self._persistent_workers:
-            np.random.randint(0, sys.maxsize)  # 2.6.2 draws its workers' seed from NumPy's chance (recorded)
             options: dict[str, Any] = {}
             if self.batch_sampler is not None:
                 options["batch_sampler"] = self.batch_sampler

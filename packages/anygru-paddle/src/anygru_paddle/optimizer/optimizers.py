@@ -267,7 +267,7 @@ class Adam(Optimizer):
         firsts = {"beta1": 0.9, "beta2": 0.999}
         self._first_powers = {name: firsts[name] for name in firsts if isinstance(own[name], torch.Tensor)}
         lazy = group.get("lazy_mode", self._lazy_mode) and getattr(parameter, "sparse_gradient", False)
-        return {name: rounded(float(number)) for name, number in own.items()} | {"lazy": bool(lazy)}
+        return {name: rounded(float(number)) for name, number in own.items()} | ({"lazy": True} if lazy else {})
 
     def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
         return super()._start(name, parameter, {**options, **self._first_powers})
@@ -308,7 +308,7 @@ class AdamW(Adam):
         self._coeff, self._lr_ratio = float(weight_decay), lr_ratio
         self._apply_decay_param_fun = apply_decay_param_fun
         super().__init__(
-            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, False, name
+            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, False, multi_precision, False, name
         )
 
     # A group's weight_decay is the rate of its decay, and no regularizer that enters the gradients.
@@ -317,9 +317,9 @@ class AdamW(Adam):
             parameter.optimize_attr = {"learning_rate": group.get("learning_rate", 1.0)}
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        wanted = self._apply_decay_param_fun
-        decays = wanted is None or wanted(parameter.name)
-        return {**super()._options(parameter, group), "decay": single(group.get("weight_decay", self._coeff)) * decays}
+        decays = (self._apply_decay_param_fun or (lambda _: True))(parameter.name)
+        options = super()._options(parameter, {**group, "lazy_mode": False})  # Paddle ends the process
+        return {**options, "decay": single(group.get("weight_decay", self._coeff)) * decays}
 
     def _rate_factor(self, parameter: EagerParamBase, group: Group) -> float:
         factor = super()._rate_factor(parameter, group)
@@ -394,9 +394,7 @@ class Lamb(Optimizer):
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         options = self._own(group, beta1=self._beta1, beta2=self._beta2, epsilon=self._epsilon)
         options["epsilon"] = single(options["epsilon"])
-        excluded = group.get("exclude_from_weight_decay_fn", self._excluded)
-        decay = single(group.get("lamb_weight_decay", self._decay))
-        if excluded is not None and excluded(parameter):
-            decay = 0.0
+        excluded = group.get("exclude_from_weight_decay_fn", self._excluded) or (lambda _: False)
+        decay = 0.0 if excluded(parameter) else single(group.get("lamb_weight_decay", self._decay))
         # Paddle 2.6.2 does not scale the updates of parameters that do not decay (recorded).
         return {**options, "decay": decay if decay or self._always_adapt else None}

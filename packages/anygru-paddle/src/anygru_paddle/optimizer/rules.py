@@ -115,12 +115,10 @@ def adamax(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, ep
     _scale(power1, beta1)
 
 
-def adamw(
-    p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, lazy: bool, decay: float
-) -> None:
+def adamw(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, decay: float) -> None:
     """Adam after the parameter has shrunk by lr * decay (I. Loshchilov, F. Hutter, 2019)."""
     _scale(p, 1 - lr * decay)
-    adam(p, g, state, lr, beta1, beta2, epsilon, lazy)
+    adam(p, g, state, lr, beta1, beta2, epsilon)
 
 
 def lamb(

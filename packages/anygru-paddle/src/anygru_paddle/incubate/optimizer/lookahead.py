@@ -4,16 +4,17 @@ from typing import Any
 
 import torch
 
-from ...optimizer.optimizer import Optimizer
+from ...optimizer.optimizer import Optimizer, Pairs
 from ...tensor.operation import plain
 
 __all__ = ["LookAhead"]
 
 
-class LookAhead:
+class LookAhead(Optimizer):
     """Lets an optimizer step, and every `k` steps draws its parameters back: slow += alpha * (fast - slow), fast = slow.
 
-    The slow parameters begin with those after the first step (recorded, 2.6.2).
+    The slow parameters begin with those after the first step, and they alone are in the state_dict: the other optimizer has
+    its own (recorded, 2.6.2).
 
     Args:
         inner_optimizer: the optimizer that steps.
@@ -25,6 +26,8 @@ class LookAhead:
         AssertionError: for values outside of these.
     """
 
+    accumulators = {"slow": None}
+
     def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
         if inner_optimizer is None:
             raise AssertionError("inner optimizer can not be None")
@@ -32,34 +35,27 @@ class LookAhead:
             raise AssertionError("alpha should be larger or equal to 0.0, and less or equal than 1.0")
         if not isinstance(k, int) or k <= 0:
             raise AssertionError("k should be a positive integer")
+        super().__init__(alpha, inner_optimizer._parameter_list, name=name)
         self.inner_optimizer, self.alpha, self.k = inner_optimizer, alpha, k
         self._steps = 0
-        self._slow: dict[int, torch.Tensor] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["inner_optimizer"], name)  # by __dict__: copy asks for names before it is there
-
-    @torch.no_grad()
     def step(self) -> None:
         """One step of the inner optimizer, and every `k` steps one of the slow parameters."""
         self.inner_optimizer.step()
-        self._move()
+        self._apply(self._gradients())
 
-    def _move(self) -> None:
+    @torch.no_grad()
+    def _apply(self, params_grads: Pairs) -> None:
         self._steps += 1
-        for parameter in self.inner_optimizer._parameter_list:
-            if parameter.stop_gradient or parameter.grad is None:
-                continue
-            fast = plain(parameter.detach())
+        for parameter, _ in params_grads:
+            fast, (slow,) = plain(parameter.detach()), self._state(parameter, {})[1]
             if self._steps == 1:
-                self._slow[id(parameter)] = fast.clone()
+                slow.copy_(fast)
             if self._steps % self.k == 0:
-                slow = self._slow.setdefault(id(parameter), fast.clone())
                 fast.copy_(slow.lerp_(fast, self.alpha))
 
     def minimize(self, loss: Any, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
         """A step by the gradients that `loss.backward()` has left."""
         done = self.inner_optimizer.minimize(loss, *args, **kwargs)
-        with torch.no_grad():
-            self._move()
+        self._apply(done[1])
         return done

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.random import randperm
+
 __all__ = ["RandomSampler", "Sampler", "SequenceSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
 
 
@@ -115,7 +117,7 @@ class SubsetRandomSampler(Sampler):
         self.indices = indices
 
     def __iter__(self) -> Iterator[int]:
-        return (self.indices[place] for place in np.random.permutation(len(self.indices)))
+        return (self.indices[int(place)] for place in randperm(len(self.indices)))
 
     def __len__(self) -> int:
         return len(self.indices)
