@@ -66,6 +66,24 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
     assert read(tmp_path / "a.csv").channels == ("sold",)
 
 
+def test_parts_of_the_times_are_not_forecast(tmp_path):
+    days = [datetime.date(2023, 12, 20) + datetime.timedelta(n) for n in range(30)]
+    rows = [(day, day.year - 2011, day.month, day.isoweekday() % 7, 5 + n * n % 7) for n, day in enumerate(days)]
+    found = read(write(tmp_path / "t.csv", rows, "dteday,yr,mnth,weekday,cnt"))
+    assert found.channels == ("cnt",)
+    assert "not forecast, since they are parts of the times: 'yr', 'mnth', 'weekday'" in found.describe()
+    assert read(tmp_path / "t.csv", target=("mnth", "cnt")).channels == ("mnth", "cnt")
+
+
+def test_rows_before_the_first_value_are_left_out(tmp_path):
+    rows = [(f"2024-01-{n + 1:02}", "NA" if n < 3 else n * n) for n in range(20)]
+    found = read(write(tmp_path / "t.csv", rows, "day,sold"))
+    assert (len(found.series[0]), found.remarks) == (17, ("left out 3 rows before the first value",))
+    assert found.clock.texts(found.series[0].times[:1]) == ["2024-01-04"]
+    with pytest.raises(UsageError, match="lacks 1 value, the first in row 20"):
+        read(write(tmp_path / "t.csv", [*rows[:-1], ("2024-01-20", "")], "day,sold"))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -112,6 +130,8 @@ def test_the_index_that_pandas_writes_is_not_forecast(tmp_path):
         ("1949-Jan", datetime.datetime(1949, 1, 1)),
         ("FY23 Q2", datetime.datetime(2023, 4, 1)),
         ("Q2 FY2023", datetime.datetime(2023, 4, 1)),
+        ("2023-01-30/2023-02-05", datetime.datetime(2023, 1, 30)),
+        ("2023-01-30 - 2023-02-05", datetime.datetime(2023, 1, 30)),
         ("FQ2 2023", datetime.datetime(2023, 4, 1)),
         ("FQ2-23", datetime.datetime(2023, 4, 1)),
         ("2Q FY23", datetime.datetime(2023, 4, 1)),
@@ -393,6 +413,7 @@ def test_the_times_are_in_the_column_named_so_where_the_first_holds_words(tmp_pa
         (["1,110", "20"], [1110, 20]),
         (["NA", "2", "n/a", "", "-", "NaN", "Inf"], [None, 2, None, None, None, None, None]),
         (["(1,000)", "12 %", "1 000"], [-1000, 12, 1000]),
+        (["1,000.5-", "5-", "7"], [-1000.5, -5, 7]),
         (["€ 3", "4 EUR", "Rs. 5"], [3, 4, 5]),
         (["1,23,003", "₹ 12,00,000.50", "-5"], [123003, 1200000.5, -5]),
         (["1.234.567", "5"], [1234567, 5]),

@@ -1,6 +1,6 @@
 """Which columns of a table play which part: the times, what tells series apart, what is forecast."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
@@ -126,12 +126,31 @@ def _counts_rows(column: "polars.Series") -> bool:
     return bool((np.diff(column.to_numpy().astype(np.int64)) == 1).all())
 
 
+def _part_of(moments: times.Moments) -> "Callable[[polars.Series], bool]":
+    """Return what tells whether a column of whole numbers is a part of the times, or differs from it by one number."""
+    import polars
+
+    if moments.kind not in ("date", "time") or len(moments.values) < MANY:
+        return lambda column: False
+    at = polars.Series(moments.values).dt
+    told = (at.year(), at.month(), at.day(), at.hour(), at.weekday(), at.weekday() % 7, at.quarter(), at.week(),
+            at.ordinal_day())  # fmt: skip
+    varied = [each.cast(polars.Int64) for each in told if each.n_unique() > 1]
+
+    def is_part(column: "polars.Series") -> bool:
+        if not column.dtype.is_integer() or column.null_count():
+            return False
+        return any((column.cast(polars.Int64) - each).n_unique() == 1 for each in varied)
+
+    return is_part
+
+
 def listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
 
 
 def targets(
-    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool | None
+    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool | None, moments: times.Moments
 ) -> "tuple[polars.DataFrame, list[str], list[str]]":
     """Return the columns to forecast as numbers, the names of those that hold none, and remarks."""
     import polars
@@ -141,10 +160,11 @@ def targets(
     names = list(dict.fromkeys(columns.target))
     if not names:
         names = [name for name in frame.columns if name not in others]
-        counting = [name for name in names if _counts_rows(frame[name])]
-        if len(counting) < len(names):
-            names = [name for name in names if name not in counting]
-            remarks = [f"not forecast, since they count the rows: {listed(counting)}"] if counting else []
+        for found_by, why in ((_counts_rows, "count the rows"), (_part_of(moments), "are parts of the times")):
+            chosen = [name for name in names if found_by(frame[name])]
+            if chosen and len(chosen) < len(names):
+                names = [name for name in names if name not in chosen]
+                remarks.append(f"not forecast, since they {why}: {listed(chosen)}")
     if len(names) > MOST_CHANNELS:
         raise UsageError(
             f"{where} has {len(names):,} columns to forecast, and at most {MOST_CHANNELS} are forecast together; "

@@ -95,15 +95,16 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     missing = frame[columns.time].is_null().to_numpy()
     if missing.any():
         raise UsageError(
-            f"column {columns.time!r} of {where} lacks {_count_missing(missing)}; every row needs its time"
+            f"column {columns.time!r} of {where} lacks {_count_missing(missing)}; every row needs its time (a row of totals has "
+            "none: remove it)"
         )
-    numbers, left_out, remarks = parts.targets(frame, columns, where, comma)
-    channels = tuple(numbers.columns)
-    known, words = _covariates(frame, columns.known, columns, where, comma)
-    past, more = _covariates(frame, columns.past, columns, where, comma)
     moments = times.read(
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
+    numbers, left_out, remarks = parts.targets(frame, columns, where, comma, moments)
+    channels = tuple(numbers.columns)
+    known, words = _covariates(frame, columns.known, columns, where, comma)
+    past, more = _covariates(frame, columns.past, columns, where, comma)
     moments = zones.of_place(moments, frame, columns, where)
     remarks += named + said + more_said + cut + ([f"times are those of {columns.time!r}"] if moved else [])
     remarks += [moments.remark] if moments.remark else []
@@ -135,8 +136,8 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
                  tuple(known_names(more, columns.past)), tuple(remarks))  # fmt: skip
 
 
-def _count_missing(missing: np.ndarray) -> str:
-    return f"{count(int(missing.sum()), 'value')}, the first in row {int(missing.argmax()) + 1}"
+def _count_missing(missing: np.ndarray, before: int = 0) -> str:
+    return f"{count(int(missing.sum()), 'value')}, the first in row {int(missing.argmax()) + 1 + before}"
 
 
 def _covariates(
@@ -202,12 +203,16 @@ class _Reader:
     ) -> None:
         self.values, self.moments, self.known, self.past = values, moments, known, past
         self.clock, self.columns, self.channels, self.where = clock, columns, channels, where
-        self.rows = self.numbers = self.left_out = self.empty = 0
+        self.rows = self.numbers = self.left_out = self.early = self.empty = 0
 
     def series(self, name: str, rows: np.ndarray) -> Series:
         where = f"{name!r} in {self.where}" if name else self.where
         rows = rows[self.clock.without_off(self.moments[rows])] if self.clock.off else rows
         values = self.values[rows]
+        begin = 0
+        if self.columns.gaps == "error" and np.isfinite(values).any():
+            begin = int(np.isfinite(values).any(1).argmax())
+            rows, values, self.early = rows[begin:], values[begin:], self.early + begin
         if self.columns.gaps == "ignore":
             rows, values = self._with_values(rows, values)
         steps = len(rows)
@@ -229,7 +234,7 @@ class _Reader:
         if missing.any() and self.columns.gaps not in ("fill", "zero"):
             channel = int(missing.any(0).argmax())
             raise UsageError(
-                f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel])} "
+                f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel], begin)} "
                 "(or holds what is no finite number); --gaps fill repeats the value before, --gaps zero takes 0, "
                 "--gaps ignore leaves the row out"
             )
@@ -279,6 +284,7 @@ class _Reader:
         by = " with 0" if self.columns.gaps == "zero" else ""
         said = [f"filled {count(number, noun)}{by}" for number, noun in filled if number]
         said += [f"left out {count(self.left_out, 'row')} without values"] if self.left_out else []
+        said += [f"left out {count(self.early, 'row')} before the first value"] if self.early else []
         said += [f"left out {self.empty:,} series without values"] if self.empty else []
         if self.clock.kind == "word" and self.rows + len(self.values) > 1:
             said.append("missing rows are not noticed")
