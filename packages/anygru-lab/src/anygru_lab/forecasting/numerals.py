@@ -103,7 +103,7 @@ def _plain(column: "polars.Series") -> "polars.Series":
 def _signless(column: "polars.Series") -> "polars.Series":
     import polars
 
-    text = column.cast(polars.String).str.strip_chars().str.replace(r"^\((.*)\)$|^([^-].*\d)-$", "-${1}${2}")
+    text = column.cast(polars.String).str.strip_chars().str.replace(r"^\((.*)\)$|^([^-]*\d)-$", "-${1}${2}")
     return text.str.replace_all(_SIGNS, "").str.replace("−", "-")
 
 
