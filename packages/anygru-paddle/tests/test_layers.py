@@ -472,3 +472,24 @@ def test_a_common_divisor_of_floats_has_gradients_of_zeros():
     assert paddle.lcm(x, y).stop_gradient
     divisor[0].backward()
     assert x.grad.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kind", [nn.BatchNorm1D, nn.InstanceNorm1D])
+@pytest.mark.parametrize("trained", [(True, False), (False, True), (True, True)])
+def test_scale_and_bias_of_a_normalization_are_trained_together_or_not_at_all(kind, trained):
+    weight, bias = (paddle.ParamAttr(trainable=each) for each in trained)
+    layer = kind(3, weight_attr=weight, bias_attr=bias)
+    x = paddle.rand([2, 3, 4])
+    x.stop_gradient = False
+    (layer(x) ** 2).sum().backward()
+    has = [parameter.grad is not None for parameter in layer.parameters()[:2]]
+    assert has == [all(trained)] * 2  # recorded, 2.6.2
+    assert x.grad is not None
+
+
+def test_a_group_norm_keeps_its_parameters_and_trains_those_with_a_learning_rate():
+    without = nn.GroupNorm(3, 3, weight_attr=False, bias_attr=False)
+    assert [p.stop_gradient for p in without.parameters()] == [True, True]
+    assert without(paddle.rand([2, 3, 4])).shape == [2, 3, 4]
+    attrs = paddle.ParamAttr(trainable=False), paddle.ParamAttr(learning_rate=0.0)
+    assert [nn.GroupNorm(3, 3, weight_attr=a).weight.stop_gradient for a in attrs] == [False, True]  # recorded, 2.6.2

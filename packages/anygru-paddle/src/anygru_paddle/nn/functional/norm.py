@@ -8,6 +8,8 @@ from ...framework.dtype import single
 from ...tensor.operation import need_float, operation, plain
 from .window import CHANNELS_LAST, to_first, to_last
 
+Maybe = torch.Tensor | None
+
 __all__ = ["batch_norm", "instance_norm", "layer_norm", "local_response_norm"]
 
 
@@ -31,6 +33,13 @@ def layer_norm(
     weight = None if weight is None else torch.reshape(weight, shape)
     bias = None if bias is None else torch.reshape(bias, shape)
     return torch.layer_norm(x, shape, weight, bias, single(epsilon))
+
+
+def _together(weight: Maybe, bias: Maybe) -> tuple[Maybe, Maybe]:
+    """Scale and bias; without gradients unless both have them, as in the kernels of 2.6.2 (recorded)."""
+    if weight is None or bias is None or not (weight.requires_grad and bias.requires_grad):
+        return tuple(None if each is None else each.detach() for each in (weight, bias))  # type: ignore[return-value]
+    return weight, bias
 
 
 @operation
@@ -72,6 +81,7 @@ def batch_norm(
     else:
         mean, var = running_mean, running_var
     out = torch.sub(inner, torch.reshape(mean, shape)) * torch.rsqrt(torch.add(torch.reshape(var, shape), epsilon))
+    weight, bias = _together(weight, bias)
     if weight is not None:
         out = torch.mul(out, torch.reshape(weight, shape))
     if bias is not None:
@@ -112,6 +122,7 @@ def instance_norm(
     """Normalization of every channel of every sample by itself; Paddle ignores the running statistics (read, 2.6)."""
     need_float(x, "instance_norm")
     # `data_format` is not looked at in 2.6.2 either: axis 1 has the channels (recorded).
+    weight, bias = _together(weight, bias)
     return torch.instance_norm(x, weight, bias, None, None, True, single(momentum), single(eps), False)
 
 

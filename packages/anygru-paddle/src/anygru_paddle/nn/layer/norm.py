@@ -244,8 +244,14 @@ class GroupNorm(Layer):
             raise ValueError(f"unsupported data layout: {data_format}")
         self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
         self._data_format = data_format
-        self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
+        self.weight = self._made(weight_attr, default_initializer=Constant(1.0))
+        self.bias = self._made(bias_attr, is_bias=True)
+
+    def _made(self, attr: Attr, **options: Any) -> Tensor:
+        """A parameter, also for False, and trained unless its learning rate is 0: `trainable` does not count (2.6.2)."""
+        parameter = self.create_parameter([self._num_channels], None if attr is False else attr, **options)
+        parameter.stop_gradient = attr is False or getattr(attr, "learning_rate", 1.0) == 0.0
+        return parameter
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The normalized input."""
