@@ -474,6 +474,7 @@ def test_a_common_divisor_of_floats_has_gradients_of_zeros():
     assert x.grad.tolist() == [0, 0]
 
 
+@pytest.mark.filterwarnings("ignore:When training")
 @pytest.mark.parametrize("kind", [nn.BatchNorm1D, nn.InstanceNorm1D])
 @pytest.mark.parametrize("trained", [(True, False), (False, True), (True, True)])
 def test_scale_and_bias_of_a_normalization_are_trained_together_or_not_at_all(kind, trained):
