@@ -57,26 +57,27 @@ def _pads(x: Tensor, windows: Sequence[int], stride: Sequence[int], pad: Sequenc
 
 def _filters(transposed: bool) -> Any:
     def check(node: Any, x: Type, w: Type, b: Type | None = None) -> None:
-        expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == node.ndim + 2, w.ndim == node.ndim + 2)
+        ndim = len(node.stride)
+        expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == ndim + 2, w.ndim == ndim + 2)
         if transposed:
             expect(x.shape[1] == w.shape[0])
         else:
             expect(x.shape[1] == w.shape[1] * node.groups)
         if b is not None:
             # Over other than two axes the bias may be of another float type (Chainer 7.8.1, recorded).
-            expect(b.dtype == x.dtype if node.ndim == 2 else b.dtype.kind == "f", b.ndim == 1)
+            expect(b.dtype == x.dtype if ndim == 2 else b.dtype.kind == "f", b.ndim == 1)
             expect(b.shape[0] == (w.shape[1] * node.groups if transposed else w.shape[0]))
 
     return check
 
 
 def _geometry(ndim: int, stride: Ints, pad: Ints, last: Any, dilate: Ints, groups: int) -> tuple[Any, ...]:
-    return ndim, as_tuple(stride, ndim), as_tuple(pad, ndim), last, as_tuple(dilate, ndim), groups
+    return as_tuple(stride, ndim), as_tuple(pad, ndim), last, as_tuple(dilate, ndim), groups
 
 
-@function("ConvolutionND", _filters(False), prepare=_geometry, named=False, curved=(0, 1))
+@function("ConvolutionND", _filters(False), named=False, curved=(0, 1))
 def _convolution(
-    x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool,
+    x: Tensor, W: Tensor, b: Tensor | None, stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool,
     dilate: tuple[int, ...], groups: int,
 ) -> Tensor:  # fmt: skip
     windows = [d * (k - 1) + 1 for d, k in zip(dilate, W.shape[2:], strict=True)]
@@ -87,19 +88,19 @@ def _convolution(
             f"Height, width and so on of the output should be positive: padded sizes {tuple(x.shape[2:])} hold no window "
             f"of {tuple(windows)}"
         )
-    return _CONVOLUTIONS[ndim](x, W.to(x.dtype), None if b is None else b.to(x.dtype), stride, 0, dilate, groups)
+    return _CONVOLUTIONS[len(stride)](x, W.to(x.dtype), None if b is None else b.to(x.dtype), stride, 0, dilate, groups)
 
 
-@function("DeconvolutionND", _filters(True), prepare=_geometry, named=False, curved=(0, 1))
+@function("DeconvolutionND", _filters(True), named=False, curved=(0, 1))
 def _deconvolution(
-    x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...],
+    x: Tensor, W: Tensor, b: Tensor | None, stride: tuple[int, ...], pad: tuple[int, ...],
     outsize: tuple[int, ...] | None, dilate: tuple[int, ...], groups: int,
 ) -> Tensor:  # fmt: skip
     # Whole, then cut: torch's output_padding must be below the stride, `outsize` need not.
-    y = _DECONVOLUTIONS[ndim](x, W.to(x.dtype), None, stride, 0, 0, groups, dilate)
+    y = _DECONVOLUTIONS[len(stride)](x, W.to(x.dtype), None, stride, 0, 0, groups, dilate)
     sizes = [s - 2 * p for s, p in zip(y.shape[2:], pad, strict=True)] if outsize is None else outsize
     y = _around(y, [(-p, size + p - s) for s, p, size in zip(y.shape[2:], pad, sizes, strict=True)])
-    return y if b is None else y + b.reshape(-1, *(1,) * ndim)
+    return y if b is None else y + b.reshape(-1, *(1,) * len(stride))
 
 
 def convolution_nd(
@@ -118,7 +119,7 @@ def convolution_nd(
     Raises:
         InvalidType: sizes or dtypes do not fit.
     """
-    return _convolution(x, W, b, len(x.shape) - 2, stride, pad, cover_all, dilate, groups)
+    return _convolution(x, W, b, *_geometry(len(x.shape) - 2, stride, pad, cover_all, dilate, groups))
 
 
 def convolution_2d(
@@ -139,7 +140,7 @@ def convolution_2d(
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
     """
     dilate, groups = dilate_and_groups(kwargs)
-    return _convolution(x, W, b, 2, as_pair(stride), as_pair(pad), cover_all, dilate, groups)
+    return _convolution(x, W, b, *_geometry(2, as_pair(stride), as_pair(pad), cover_all, dilate, groups))
 
 
 def dilated_convolution_2d(
@@ -152,7 +153,7 @@ def dilated_convolution_2d(
     cover_all: bool = False,
 ) -> Variable:
     """`convolution_2d` with its arguments in another order."""
-    return _convolution(x, W, b, 2, as_pair(stride), as_pair(pad), cover_all, dilate, 1)
+    return _convolution(x, W, b, *_geometry(2, as_pair(stride), as_pair(pad), cover_all, dilate, 1))
 
 
 def depthwise_convolution_2d(
@@ -161,7 +162,7 @@ def depthwise_convolution_2d(
     """Each channel of x [B, C, H, W] convolved with M filters of its own, W [M, C, kH, kW]: [B, C * M, H', W']."""
     filters = transpose(W, (1, 0, 2, 3))
     filters = reshape(filters, (-1, 1, *filters.shape[2:]))
-    return _convolution(x, filters, b, 2, as_pair(stride), as_pair(pad), False, 1, x.shape[1])
+    return _convolution(x, filters, b, *_geometry(2, as_pair(stride), as_pair(pad), False, 1, x.shape[1]))
 
 
 def deconvolution_nd(
@@ -178,7 +179,7 @@ def deconvolution_nd(
     Raises:
         InvalidType: sizes or dtypes do not fit.
     """
-    return _deconvolution(x, W, b, len(x.shape) - 2, stride, pad, outsize, dilate, groups)
+    return _deconvolution(x, W, b, *_geometry(len(x.shape) - 2, stride, pad, outsize, dilate, groups))
 
 
 def deconvolution_2d(
@@ -192,7 +193,7 @@ def deconvolution_2d(
 ) -> Variable:
     """`deconvolution_nd` of pictures; `dilate` and `groups` are keywords (ValueError for one of an earlier release)."""
     dilate, groups = dilate_and_groups(kwargs)
-    return _deconvolution(x, W, b, 2, as_pair(stride), as_pair(pad), outsize, dilate, groups)
+    return _deconvolution(x, W, b, *_geometry(2, as_pair(stride), as_pair(pad), outsize, dilate, groups))
 
 
 def _windows(ndim: int, ksize: Ints, stride: Ints | None, pad: Ints, last: Any) -> tuple[Any, ...]:
