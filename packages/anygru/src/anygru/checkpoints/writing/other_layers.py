@@ -6,7 +6,7 @@ Paddle keeps the weight of a `Linear` as [in, out] where all others have [out, i
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -80,49 +80,58 @@ def plan_layers(
     Raises:
         CheckpointError: a name or pattern fits no tensor of two dimensions.
     """
-    plan = LayerPlan()
     flat = [name for name, tensor in tensors.items() if len(tensor.shape) == 2]
     for pattern in (*transpose, *no_transpose):
         if not any(fnmatchcase(name, pattern) for name in flat):
             raise CheckpointError(f"transpose: no tensor of two dimensions is called {pattern!r}")
-    layers = _layers(tensors)
-    linear = {
-        parts["weight"]: parts["bias"]
-        for parts in layers
-        if "weight" in parts and "bias" in parts and _is_linear(tensors, parts, source)
-    }
+    plan, layers = LayerPlan(), _layers(tensors)
     differ = (source in _IN_OUT) != (target in _IN_OUT)
+    linear = {parts["weight"]: parts["bias"] for parts in layers if differ and _is_linear(tensors, parts, source)}
     for name in flat:
         if any(fnmatchcase(name, pattern) for pattern in no_transpose):
             continue
         if any(fnmatchcase(name, pattern) for pattern in transpose):
             plan.transposed[name] = "as asked for"
-        elif differ and name in linear:
+        elif name in linear:
             plan.transposed[name] = f"a linear layer, by its bias {linear[name]}"
         elif differ and "emb" not in name.lower() and not _RECURRENT.search(name):
             plan.undecided.append(name)
     if target in _NAMES and source != target:
-        for parts in layers:
-            plan.renamed |= _other_names(parts, target)
-            plan.unknown += [name for role, name in parts.items() if not _NAMES[target][_ROLES.index(role)]]
-        if source == "mxnet":
-            for name in tensors:
-                new = _without_mxnets_words(plan.renamed.get(name, name))
-                if new != name:
-                    plan.renamed[name] = new
-        if _NAMES[target] is _CHAINER:
-            plan.certain = {
-                old for old, new in plan.renamed.items() if "/" in new and new.rpartition("/")[2] in _CHAINER
-            }
+        _plan_names(plan, tensors, layers, target, from_mxnet=source == "mxnet")
     if differ:
-        names = {name: _cell_name(name, tensors) for name in tensors}
-        same = {name: cell for name, cell in names.items() if cell is not None}
-        if target in _IN_OUT:
-            plan.further = {name: cell for name, cell in same.items() if cell not in tensors}
-        else:
-            pairs = ((name, cell) for name, cell in same.items() if cell in tensors)
-            plan.again = {cell: name for name, cell in pairs if tensors[cell].same_bits(tensors[name])}
+        _plan_second_names(plan, tensors, to_paddle=target in _IN_OUT)
     return plan
+
+
+def _plan_names(
+    plan: LayerPlan,
+    tensors: Mapping[str, StoredTensor],
+    layers: Sequence[Mapping[str, str]],
+    target: str,
+    from_mxnet: bool,
+) -> None:
+    """Put the names that the target's framework gives, or has none for, into the plan."""
+    for parts in layers:
+        plan.renamed |= _other_names(parts, target)
+        plan.unknown += [name for role, name in parts.items() if not _NAMES[target][_ROLES.index(role)]]
+    if from_mxnet:
+        for name in tensors:
+            new = _without_mxnets_words(plan.renamed.get(name, name))
+            if new != name:
+                plan.renamed[name] = new
+    if _NAMES[target] is _CHAINER:
+        plan.certain = {old for old, new in plan.renamed.items() if "/" in new and new.rpartition("/")[2] in _CHAINER}
+
+
+def _plan_second_names(plan: LayerPlan, tensors: Mapping[str, StoredTensor], to_paddle: bool) -> None:
+    """Put the names into the plan under which Paddle alone keeps a tensor once more."""
+    names = {name: _cell_name(name, tensors) for name in tensors}
+    same = {name: cell for name, cell in names.items() if cell is not None}
+    if to_paddle:
+        plan.further = {name: cell for name, cell in same.items() if cell not in tensors}
+    else:
+        pairs = ((name, cell) for name, cell in same.items() if cell in tensors)
+        plan.again = {cell: name for name, cell in pairs if tensors[cell].same_bits(tensors[name])}
 
 
 _GLUON = tuple(
@@ -196,6 +205,8 @@ def _settled(tensors: Mapping[str, StoredTensor], parts: dict[str, str]) -> dict
 
 
 def _is_linear(tensors: Mapping[str, StoredTensor], parts: Mapping[str, str], source: str) -> bool:
+    if not parts.keys() >= {"weight", "bias"}:
+        return False
     weight, bias = tensors[parts["weight"]].shape, tensors[parts["bias"]].shape
     return len(weight) == 2 and bias == (weight[1 if source in _IN_OUT else 0],)
 
