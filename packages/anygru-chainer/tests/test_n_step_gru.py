@@ -218,6 +218,8 @@ def test_the_stateless_gru_agrees_with_its_formulas():
     np.testing.assert_allclose(gru(h, x).array, expected, rtol=1e-10)
     with pytest.raises(TypeError, match="copy_to_anygru"):
         anygru.dialects.from_dialect(gru)
+    with pytest.raises(TypeError, match=r"of a dialect \((?!.*(chainermn|chainerx|cupy)).*chainer.*\), got"):
+        anygru.dialects.from_dialect(torch.nn.Linear(1, 1))
 
 
 def test_the_stateful_gru_leaves_u_out_of_its_first_step():

@@ -31,8 +31,10 @@ def from_dialect(layer: Any) -> Any:
     """
     convert = getattr(layer, "__to_anygru__", None) or getattr(layer, "_anygru_layer", None)
     if convert is None:
+        # Packages inside of others, such as chainermn, have no layers of their own.
+        dialects = [name for name, package in roots().items() if "." not in package]
         raise ArgumentTypeError(
-            f"layer must be a GRU layer or cell of a dialect ({', '.join(roots()) or 'none is installed'}), got "
+            f"layer must be a GRU layer or cell of a dialect ({', '.join(dialects) or 'none is installed'}), got "
             f"{type(layer).__module__}.{type(layer).__qualname__}; anygru.accelerate() takes models with torch.nn.GRU"
         )
     return convert()
