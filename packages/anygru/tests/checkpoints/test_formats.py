@@ -15,6 +15,7 @@ from samples import DATA, ENDINGS, FILES, assert_same, format_of, model
 
 from anygru.checkpoints import format_for, load_checkpoint, recognise, save_checkpoint
 from anygru.checkpoints.formats import chainer, hdf5, mxnet, oneflow, paddle
+from anygru.checkpoints.stored import StoredTensor
 from anygru.errors import CheckpointError
 from anygru.facts import torch_private
 
@@ -138,12 +139,12 @@ def test_mxnet_reads_the_older_forms_of_arrays() -> None:
 
 
 def test_mxnet_knows_every_dtype(tmp_path: Path) -> None:
-    arrays = {str(dtype): np.ones(3, dtype) for dtype in mxnet.DTYPES.values()}
+    arrays = {dtype: np.ones(3, dtype) for dtype in mxnet.DTYPES if dtype != "bfloat16"}
     mxnet.save(tmp_path / "x", arrays)
     loaded = mxnet.load(tmp_path / "x")
     assert isinstance(loaded, dict)
     assert {name: array.dtype for name, array in loaded.items()} == {name: a.dtype for name, a in arrays.items()}
-    half = mxnet.Array(np.array([0x3FC0], np.uint16), bfloat16=True)
+    half = StoredTensor(np.array([0x3FC0], np.uint16), "bfloat16")
     assert mxnet.loads(mxnet.dumps([half]))[0].tolist() == [1.5]
 
 

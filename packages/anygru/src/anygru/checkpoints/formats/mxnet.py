@@ -12,7 +12,7 @@ import math
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..layout import CheckpointLayout
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Progress, flatten
 from ..reading.source import Bytes, Cursor, array_from, count_elements, open_bytes, shown
-from ..stored import StoredTensor
+from ..stored import StoredTensor, holder
 from ..writing.atomic import open_for_replace
 
 NESTED = False
@@ -32,19 +32,21 @@ FILE_MAGIC = 0x112
 WIDE_AXES, STORAGE_TYPES, NUMPY_SHAPES = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 """Magic numbers of an array, oldest first: with 64-bit axes; with a storage type; under NumPy's shape semantics."""
 
-_NAMES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
-"""The dtypes by their number in MXNet. 12 is bfloat16, which NumPy lacks."""
-_NAMES += ["int16", "uint16", "uint32", "uint64"]
-DTYPES = {number: np.dtype(name) for number, name in enumerate(_NAMES)}
-BFLOAT16 = 12
+DTYPES = [
+    *("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"),
+    *("int16", "uint16", "uint32", "uint64", "bfloat16"),
+]
+"""The dtypes' names, by their number in MXNet."""
 
 _SCOPE = "._:/"
 _PARTS = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
 
-
 _BY_PARAMETER = "mxnet.gluon.rnn.GRU (parameters' names)"
 """The styles of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight"."""
 _CELL_BY_PARAMETER = "mxnet.gluon.rnn.GRUCell (parameters' names)"
+
+Values: TypeAlias = "np.ndarray | StoredTensor"
+"""What is written as an array; bfloat16 takes a `StoredTensor`, for NumPy lacks it."""
 
 
 def _named(form: str) -> dict[str, Any]:
@@ -97,31 +99,12 @@ LAYOUT = (
     CheckpointLayout(name="mxnet.rnn.GRUCell", cell=True, always_biased=True, **_unpacked(""), separators="_.:/"),
 )
 
-_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
-
 _DENSE, _ROW_SPARSE, _CSR = 0, 1, 2
-"""Storage type -> how many index arrays come with the data."""
 _INDEX_ARRAYS = {_DENSE: 0, _ROW_SPARSE: 1, _CSR: 2}
+"""Storage type -> how many index arrays come with the data."""
 
 _SMALLEST_ARRAY = 4
 """The smallest array: a magic and an empty shape."""
-
-
-class Array:
-    """One array of a file: its values, and whether the bits are those of bfloat16 (then values are uint16)."""
-
-    __slots__ = ("bfloat16", "values")
-
-    def __init__(self, values: np.ndarray, bfloat16: bool = False):
-        self.values = values
-        self.bfloat16 = bfloat16
-
-    def numpy(self) -> np.ndarray:
-        """The values in a dtype that NumPy has; bfloat16 becomes float32, which is exact."""
-        if not self.bfloat16:
-            return self.values
-        wide: np.ndarray = self.values.astype(np.uint32) << np.uint32(16)
-        return wide.view(np.float32)
 
 
 def load(path: str | os.PathLike[str], budget: Budget | None = None) -> list[np.ndarray] | dict[str, np.ndarray]:
@@ -152,7 +135,7 @@ def loads(data: Bytes, budget: Budget | None = None) -> list[np.ndarray] | dict[
 
 def save(
     path: str | os.PathLike[str],
-    arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array],
+    arrays: Sequence[Values] | Mapping[str, Values],
     progress: Progress | None = None,
 ) -> None:
     """Write arrays as `nd.save` does, byte for byte; the file is replaced in one step.
@@ -170,7 +153,7 @@ def save(
         _write(file, arrays)
 
 
-def dumps(arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array]) -> bytes:
+def dumps(arrays: Sequence[Values] | Mapping[str, Values]) -> bytes:
     """Give the same as bytes."""
     file = io.BytesIO()
     _write(file, arrays)
@@ -184,29 +167,21 @@ def recognise(head: bytes) -> bool:
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion."""
-    arrays = parse(open_bytes(path, budget), os.fspath(path), budget)
-    if isinstance(arrays, dict):
-        return Content({name: _stored(array) for name, array in arrays.items()})
-    return Content([_stored(array) for array in arrays])
+    return Content(parse(open_bytes(path, budget), os.fspath(path), budget))
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors by their flat names (a list of tensors without names)."""
 
-    def array(leaf: StoredTensor) -> Array:
-        return Array(leaf.values, leaf.dtype == "bfloat16")
-
-    if isinstance(content.tree, list):
-        save(path, [array(leaf) for leaf in content.tree], progress)
-    else:
-        save(path, {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()}, progress)
+    named = not isinstance(content.tree, list)
+    save(path, flatten(content.tree, os.fspath(path)) if named else content.tree, progress)
 
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if not isinstance(leaf, StoredTensor):
         return "MXNet's files hold arrays only"
-    return None if leaf.dtype in {*_NAMES, "bfloat16"} else f"MXNet has no dtype {leaf.dtype}"
+    return None if leaf.dtype in DTYPES else f"MXNet has no dtype {leaf.dtype}"
 
 
 def preferred_styles(path: str, others: Sequence[str]) -> tuple[str, ...]:
@@ -215,12 +190,8 @@ def preferred_styles(path: str, others: Sequence[str]) -> tuple[str, ...]:
     return (_BY_PARAMETER, _CELL_BY_PARAMETER) if path and others and not dots else ()
 
 
-def _stored(array: Array) -> StoredTensor:
-    return StoredTensor(array.values, "bfloat16" if array.bfloat16 else array.values.dtype.name)
-
-
-def parse(data: Bytes, where: str, budget: Budget) -> list[Array] | dict[str, Array]:
-    """Read the arrays of a file, bfloat16 still as its bits."""
+def parse(data: Bytes, where: str, budget: Budget) -> list[StoredTensor] | dict[str, StoredTensor]:
+    """Read the arrays of a file: a list where they have no names."""
     cursor = Cursor(data, where)
     magic = cursor.number("Q", "the file's magic number")
     if magic != FILE_MAGIC:
@@ -236,13 +207,13 @@ def parse(data: Bytes, where: str, budget: Budget) -> list[Array] | dict[str, Ar
     return dict(zip(names, arrays, strict=True)) if names else arrays
 
 
-def _as_numpy(arrays: list[Array] | dict[str, Array]) -> list[np.ndarray] | dict[str, np.ndarray]:
+def _as_numpy(arrays: list[StoredTensor] | dict[str, StoredTensor]) -> list[np.ndarray] | dict[str, np.ndarray]:
     if isinstance(arrays, dict):
-        return {name: array.numpy() for name, array in arrays.items()}
-    return [array.numpy() for array in arrays]
+        return {name: array.widened() for name, array in arrays.items()}
+    return [array.widened() for array in arrays]
 
 
-def _read_array(cursor: Cursor, what: str, budget: Budget) -> Array:
+def _read_array(cursor: Cursor, what: str, budget: Budget) -> StoredTensor:
     """Read one array; a sparse one is made dense."""
     budget.take(PER_OBJECT)
     magic = cursor.number("I", f"the magic number of {what}")
@@ -258,22 +229,22 @@ def _read_array(cursor: Cursor, what: str, budget: Budget) -> Array:
         # the oldest files: the magic number is the number of axes
         shape = tuple(_read_axes(cursor, magic, "I", what))
     if shape is None or (not shape and magic != NUMPY_SHAPES):
-        return Array(np.zeros((0,), np.float32))
+        return StoredTensor.of(np.zeros((0,), np.float32))
     cursor.take(8, f"the device of {what}")
-    dtype, bfloat16 = _read_dtype(cursor, what)
+    dtype = _read_dtype(cursor, what)
     if storage == _DENSE:
-        return Array(_read_values(cursor, dtype, shape, what, budget), bfloat16)
+        return StoredTensor(_read_values(cursor, dtype, shape, what, budget), dtype)
     indices = []
     for number in range(_INDEX_ARRAYS[storage]):
-        index_dtype, _ = _read_dtype(cursor, f"index {number} of {what}")
+        index_dtype = _read_dtype(cursor, f"index {number} of {what}")
         indices.append((index_dtype, _read_shape(cursor, f"index {number} of {what}") or ()))
     values = _read_values(cursor, dtype, stored_shape or (), what, budget)
     index_arrays = [_read_values(cursor, kind, axes, f"an index of {what}", budget) for kind, axes in indices]
     place = f"{cursor.where}: {what}"
     # the dense array, and the indices as int64 with the comparisons of the checks
-    budget.take(count_elements(shape, place) * dtype.itemsize + 32 * sum(index.size for index in index_arrays))
+    budget.take(count_elements(shape, place) * values.itemsize + 32 * sum(index.size for index in index_arrays))
     dense = _unfold_rows if storage == _ROW_SPARSE else _unfold_csr
-    return Array(dense(values, index_arrays, shape, place), bfloat16)
+    return StoredTensor(dense(values, index_arrays, shape, place), dtype)
 
 
 def _read_shape(cursor: Cursor, what: str, unknown_allowed: bool = False) -> tuple[int, ...] | None:
@@ -292,16 +263,15 @@ def _read_axes(cursor: Cursor, count: int, code: str, what: str) -> list[int]:
     return axes
 
 
-def _read_dtype(cursor: Cursor, what: str) -> tuple[np.dtype, bool]:
+def _read_dtype(cursor: Cursor, what: str) -> str:
     number = cursor.number("i", f"the dtype of {what}")
-    if number == BFLOAT16:
-        return np.dtype(np.uint16), True
-    if number not in DTYPES:
-        cursor.fail(f"{what} has dtype number {number}, known are 0 to {BFLOAT16}")
-    return DTYPES[number], False
+    if not 0 <= number < len(DTYPES):
+        cursor.fail(f"{what} has dtype number {number}, known are 0 to {len(DTYPES) - 1}")
+    return DTYPES[number]
 
 
-def _read_values(cursor: Cursor, dtype: np.dtype, shape: tuple[int, ...], what: str, budget: Budget) -> np.ndarray:
+def _read_values(cursor: Cursor, name: str, shape: tuple[int, ...], what: str, budget: Budget) -> np.ndarray:
+    dtype = holder(name)
     size = count_elements(shape, f"{cursor.where}: {what}") * dtype.itemsize
     data = cursor.take(size, f"the data of {what}, shape {shape} of {dtype},")
     return array_from(data, dtype, shape, f"{cursor.where}: {what}", budget)
@@ -359,34 +329,33 @@ def _read_names(cursor: Cursor, arrays: int, budget: Budget) -> list[str]:
     return list(names)
 
 
-def _write(file: IO[bytes], arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array]) -> None:
+def _write(file: IO[bytes], arrays: Sequence[Values] | Mapping[str, Values]) -> None:
     names = list(arrays) if isinstance(arrays, Mapping) else []
-    values = list(arrays.values()) if isinstance(arrays, Mapping) else list(arrays)
-    file.write(struct.pack("<QQQ", FILE_MAGIC, 0, len(values)))
+    stored = [_stored(value) for value in (arrays.values() if isinstance(arrays, Mapping) else arrays)]
+    file.write(struct.pack("<QQQ", FILE_MAGIC, 0, len(stored)))
     # one file has one kind of shapes: MXNet refuses the other kind, whichever is switched on
-    numpy_shapes = any(not value.ndim or not value.size for value in map(_values_of, values))
-    for value in values:
-        _write_array(file, value, NUMPY_SHAPES if numpy_shapes else STORAGE_TYPES)
+    numpy_shapes = any(not array.values.size or not array.shape for array in stored)
+    for array in stored:
+        _write_array(file, array, NUMPY_SHAPES if numpy_shapes else STORAGE_TYPES)
     file.write(struct.pack("<Q", len(names)))
     for name in names:
         data = name.encode()
         file.write(struct.pack("<Q", len(data)) + data)
 
 
-def _values_of(value: np.ndarray | Array) -> np.ndarray:
-    values = value.values if isinstance(value, Array) else value
-    if not isinstance(values, np.ndarray):
-        raise TypeError(f"an NDArray file holds arrays, got a {type(values).__name__}")
-    return values
+def _stored(value: Values) -> StoredTensor:
+    if not isinstance(value, (np.ndarray, StoredTensor)):
+        raise TypeError(f"an NDArray file holds arrays, got a {type(value).__name__}")
+    stored = value if isinstance(value, StoredTensor) else StoredTensor.of(value)
+    if stored.dtype not in DTYPES:
+        raise TypeError(f"MXNet has no dtype {stored.dtype}; it has {', '.join(DTYPES)}")
+    return stored
 
 
-def _write_array(file: IO[bytes], value: np.ndarray | Array, magic: int) -> None:
-    values = _values_of(value)
-    number = BFLOAT16 if isinstance(value, Array) and value.bfloat16 else _NUMBERS.get(values.dtype.newbyteorder("="))
-    if number is None:
-        raise TypeError(f"MXNet has no dtype {values.dtype}; it has {', '.join(str(d) for d in DTYPES.values())}")
+def _write_array(file: IO[bytes], stored: StoredTensor, magic: int) -> None:
+    values = stored.values
     file.write(struct.pack(f"<Iii{values.ndim}q", magic, _DENSE, values.ndim, *values.shape))
-    file.write(struct.pack("<iii", 1, 0, number))
+    file.write(struct.pack("<iii", 1, 0, DTYPES.index(stored.dtype)))
     if math.prod(values.shape):
         plain = np.asarray(values, values.dtype.newbyteorder("<"), order="C")
         file.write(plain.reshape(-1).view(np.uint8).data)
