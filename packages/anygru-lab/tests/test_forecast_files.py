@@ -209,3 +209,31 @@ def test_the_names_of_a_workbook(tmp_path):
         read(tmp_path / "t.xlsx")
     (tmp_path / "t.xlsx").write_bytes(zipped(*workbook("shop,2021,2022,2023\na,1,2,3\nb,4,5,6\n")))
     assert read(tmp_path / "t.xlsx").clock.texts(read(tmp_path / "t.xlsx").series[1].times) == ["2021", "2022", "2023"]
+
+
+LEVELS = {
+    "of an index": (",A,A,B\n,sold,left,sold\nday,,,", ("A sold", "A left", "B sold")),
+    "without its name": (",A,A,B\n,sold,left,sold", ("A sold", "A left", "B sold")),
+    "joined cells": (",A,,B\nday,sold,left,sold", ("A sold", "A left", "B sold")),
+    "of one share": ("Price,Close,High,Volume\nTicker,X,X,X\nDate,,,", ("Close", "High", "Volume")),
+}
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+def test_names_in_several_rows(tmp_path, kind):
+    head, names = LEVELS[kind]
+    text = dated(lambda n: (*sold(n), n * n % 5, n * n % 11), head)
+    (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "t.xlsx").write_bytes(zipped(*workbook(text)))
+    for name in ("t.csv", "t.xlsx"):
+        assert read(tmp_path / name).channels == names
+        assert read(tmp_path / name).series[0].values[:, 0].tolist() == [sold(n)[0] for n in range(12)]
+
+
+def test_rows_of_words_below_the_names_are_no_names(tmp_path):
+    for first, rows in ((("Aruba,ABW", ",,,"), 11), (("Aruba,ABW", ",NA,NA,NA"), 11)):
+        lines = [f"C{n},x," + ",".join(str(n * year % 7) for year in range(3)) for n in range(11)]
+        text = "Country,Code,2020,2021,2022\n" + "".join(first) + "\n" + "\n".join(lines) + "\n"
+        (tmp_path / "t.csv").write_text(text)
+        assert len(read(tmp_path / "t.csv").series) == rows
+        assert "left out 1 series without values" in read(tmp_path / "t.csv").describe()

@@ -73,6 +73,7 @@ def test_parts_of_the_times_are_not_forecast(tmp_path):
     assert found.channels == ("cnt",)
     assert "not forecast, since they are parts of the times: 'yr', 'mnth', 'weekday'" in found.describe()
     assert read(tmp_path / "t.csv", target=("mnth", "cnt")).channels == ("mnth", "cnt")
+    assert read(write(tmp_path / "t.csv", rows, "dteday,yr,mnth,sold,cnt")).channels == ("sold", "cnt")
 
 
 def test_rows_before_the_first_value_are_left_out(tmp_path):

@@ -127,9 +127,10 @@ def _head(path: str, file: BinaryIO) -> Head:
     separators = (given[1],) if given else SEPARATORS
     if given:
         line, above = file.readline(_PIECE), 1
-    usual = _usual(file, separators)
-    titles = 0
+    usual = edges.usual(_sample(file, separators))
+    titles = begin = 0
     while line and titles < edges.TITLES:
+        begin = file.tell() - len(line)
         following = file.readline(_PIECE)
         marked = any(map(line.count, separators)) or line.count(b'"') % 2
         paired = any(line.count(each) == following.count(each) > 0 for each in separators)
@@ -150,19 +151,21 @@ def _head(path: str, file: BinaryIO) -> Head:
     columns = text.count(separator) + 1
     if columns > MOST_COLUMNS:
         raise too_wide(path, columns)
-    names = [name.strip() for name in next(csv.reader([text], delimiter=separator), [])]
+    file.seek(begin)
+    names, levels = edges.names_of(_sample(file, (separator.encode(),)))
+    names[:1] = [name.removeprefix("#").strip() for name in names[:1]]
     check_names(path, names)
-    return Head(separator, names, above)
+    return Head(separator, names, above + levels - 1)
 
 
-def _usual(file: BinaryIO, separators: Sequence[bytes]) -> int:
-    """How many fields the next lines usually have."""
+def _sample(file: BinaryIO, separators: Sequence[bytes]) -> list[list[str]]:
+    """The fields of the next lines."""
     begin = file.tell()
     rows: list[list[str]] = []
     while len(rows) < LOOKED_AT and file.tell() < begin + _SAMPLE and (line := file.readline(_PIECE)):
         rows.append(_fields(line, separators))
     file.seek(begin)
-    return edges.usual(rows)
+    return rows
 
 
 def check_names(path: str, names: Sequence[str]) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from . import times
+from . import numerals, times
 
 TITLES = 20  # lines at most that may be above the names, beside comments
+LEVELS = 3  # rows of names, below the first
 NOTES = 20  # rows at most that may be below the table
 
 
@@ -24,6 +25,56 @@ def is_title(row: Sequence[str], fields: int) -> bool:
 
 def _filled(row: Sequence[str]) -> list[int]:
     return [n for n, field in enumerate(row) if field.strip()]
+
+
+def names_of(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """Return the names of the columns, which may be in several rows, and how many: as pandas writes levels of names.
+
+    Args:
+        rows: the first of a table, and some below it.
+    """
+    if not rows:
+        return [], 1
+    number = 1
+    while number <= LEVELS and number < len(rows) // 2 and _is_level(rows[number], number):
+        number += 1
+    if not all(map(_valued, rows[len(rows) // 2 :])):
+        number = 1
+    names = [field.strip() for field in rows[0]]
+    if number == 1 or any(len(row) != len(names) for row in rows[:number]):
+        return names, 1
+    levels = [[field.strip() for field in row] for row in rows[:number]]
+    if len(set(filter(None, names))) < len(list(filter(None, names))) or "" in names[1:]:
+        levels[0] = [name or before for name, before in zip(names, _before(names), strict=True)]
+    told = [level for level in levels if len(set(level[1:])) > 1]  # one ticker for all columns tells nothing
+    first = next((level[0] for level in reversed(levels) if level[0]), "")
+    return [
+        first,
+        *(" ".join(filter(None, parts)) for parts in zip(*(level[1:] for level in told), strict=True)),
+    ], number
+
+
+def _before(names: Sequence[str]) -> list[str]:
+    """Of each name the last one that is there: cells of a spreadsheet that are joined have it in the first alone."""
+    return [next((name for name in reversed(names[:n]) if name), "") for n in range(len(names))]
+
+
+def _valued(row: Sequence[str]) -> bool:
+    """Whether a row has a number or a date."""
+    import polars
+
+    texts = polars.Series("", [field for field in row if field.strip()], dtype=polars.String)
+    return any(
+        times.like_dates(texts[n : n + 1]) or numerals.read(texts[n : n + 1]).values is not None
+        for n in range(len(texts))
+    )
+
+
+def _is_level(row: Sequence[str], above: int) -> bool:
+    """Whether a row under others with names has some, too: words in all fields, or, at last, that of the first column."""
+    filled, words = _filled(row), not any(field.strip().lower() in numerals.MISSING[1:] for field in row)
+    whole = set(range(1, len(row))) <= set(filled)
+    return words and (whole or (above > 1 and filled == [0])) and not _valued(row)
 
 
 def without_notes(frame: Any) -> tuple[Any, str]:

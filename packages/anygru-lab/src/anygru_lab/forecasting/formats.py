@@ -91,10 +91,12 @@ def _of_excel(path: str, data: bytes) -> Contents:
         top = book.load_sheet(0, header_row=None, skip_rows=0, n_rows=MOST_ABOVE, dtypes="string").to_polars()
         rows = [[field or "" for field in row] for row in top.rows()]
         at = next((n for n, row in enumerate(rows) if not edges.is_title(row, edges.usual(rows[n:]))), 0)
-        frame = book.load_sheet(0, header_row=at, schema_sample_rows=None, whitespace_as_null=True).to_polars()
+        head, levels = edges.names_of(rows[at:])
+        frame = book.load_sheet(
+            0, header_row=at + levels - 1, schema_sample_rows=None, whitespace_as_null=True
+        ).to_polars()
     except fastexcel.FastExcelError as error:
         raise UsageError(f"cannot read {path!r}: {str(error).splitlines()[0]}") from None
-    head = [name.strip() for name in rows[at]] if rows else []
     delimited.check_names(path, head)
     frame, remark = edges.without_notes(delimited.named(frame, head))
     names = book.sheet_names

@@ -1,5 +1,6 @@
 """Which columns of a table play which part: the times, what tells series apart, what is forecast."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
@@ -37,6 +38,7 @@ _PARTS = (
     "time",
 )
 """Names of columns that go on with a time."""
+_LIKE_A_PART = re.compile(r"(?i)ye?a?r|mo|mnth|da?y|we?e?k|q|ho?u?r|do[wy]|jahr|tag")
 _STEPS = ("", "t", "step", "index", "row", "n", "frame", "unnamed: 0", "column 1")
 _OF_LIBRARIES = (("unique_id", "ds", "y"), ("item_id", "timestamp", "target"))
 """Names that tell series, times and values apart: those of statsforecast (and Prophet), and of AutoGluon and GluonTS."""
@@ -138,7 +140,7 @@ def _part_of(moments: times.Moments) -> "Callable[[polars.Series], bool]":
     varied = [each.cast(polars.Int64) for each in told if each.n_unique() > 1]
 
     def is_part(column: "polars.Series") -> bool:
-        if not column.dtype.is_integer() or column.null_count():
+        if not _LIKE_A_PART.search(column.name) or not column.dtype.is_integer() or column.null_count():
             return False
         return any((column.cast(polars.Int64) - each).n_unique() == 1 for each in varied)
 
