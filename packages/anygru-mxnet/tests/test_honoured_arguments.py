@@ -102,3 +102,11 @@ def test_attributes_that_concern_other_devices_or_early_files():
     assert nd.Reshape(X, target_shape=(0, 2)).shape == (6, 2)
     assert nd.Reshape(X, target_shape=(0, 2, 0), keep_highest=True).shape == (3, 2, 2)
     assert nd.Reshape(X, shape=(2, 6), keep_highest=True).shape == (2, 6)
+
+
+def test_the_optimizer_for_tests_takes_nothing_but_rescale_grad():
+    rule = mx.optimizer.create("test", wd=0.5, rescale_grad=2.0, clip_gradient=0.01)
+    weight, gradient = nd.array([1.0, 2.0]), nd.array([0.5, -1.0])
+    mx.optimizer.get_updater(rule)(0, gradient, weight)
+    assert weight.asnumpy().tolist() == [2.0, 0.0]
+    assert rule.num_update == 0

@@ -115,3 +115,10 @@ def test_further_arguments():
     assert mean.shape == (2,)
     assert weights.tolist() == 6
     assert np.bincount(np.array([1, 2, 2], dtype="int32")).dtype == onp.int32
+
+
+def test_infinities_as_words_are_norms_of_all_elements():
+    """Recorded from MXNet 1.9.1: as numbers they are norms of the rows."""
+    square = np.arange(9.0).reshape(3, 3) - 4
+    assert [float(np.linalg.norm(square, order)) for order in ("inf", "-inf", onp.inf)] == [4, 0, 9]
+    assert np.linalg.norm(square, "inf", axis=1).tolist() == [4, 1, 4]

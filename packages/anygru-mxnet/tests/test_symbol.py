@@ -235,3 +235,7 @@ def test_symbols_of_diagonals_and_of_equal_distances():
     assert sym.Group([diagonal, points]).infer_shape() == ([], [(2, 3), (4,)], [])
     assert diagonal.eval()[0].asnumpy().tolist() == [[0, 1, 0], [0, 0, 1]]
     assert points.eval()[0].asnumpy().tolist() == [0, 0.25, 0.5, 0.75]
+
+
+def test_the_larger_of_two_numbers_is_a_number():
+    assert (sym.maximum(2, 3.5), sym.minimum(2, 3.5)) == (3.5, 2)

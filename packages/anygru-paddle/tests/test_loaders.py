@@ -101,3 +101,12 @@ def test_look_ahead_keeps_its_slow_parameters_as_an_optimizer_does():
     assert name == f"{p.name}_slow_0"
     assert slow.item() == p.item()
     assert ahead.get_lr() == 0.25
+
+
+def test_the_likeliest_tags_and_norms_to_clip_by():
+    scores = paddle.rand([1, 3, 4])
+    scores.stop_gradient = False
+    total, _ = paddle.text.viterbi_decode(scores, paddle.rand([4, 4]), paddle.to_tensor([3]))
+    assert total.stop_gradient  # recorded, 2.6.2
+    with pytest.raises(ValueError, match="norm_type only support"):
+        nn.utils.clip_grad_norm_([paddle.create_parameter([1], "float32")], 1.0, norm_type=3)

@@ -17,10 +17,15 @@ globals().update(LINALG)
 def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices."""
 
+    # The infinities as words are norms of all elements, those as numbers of the rows (1.9.1, recorded).
+    words = ord in ("inf", "-inf")
+    function: Any = torch.linalg.vector_norm if words and axis is None else torch.linalg.norm
+    order = float(ord) if words else ord
+
     def compute(t: torch.Tensor) -> torch.Tensor:
         if t.is_floating_point():
-            return torch.linalg.norm(t, ord, axis, keepdims)
-        return whole_of(torch.linalg.norm(t.double(), ord, axis, keepdims), t.dtype)  # 1.9.1, recorded
+            return function(t, order, axis, keepdims)
+        return whole_of(function(t.double(), order, axis, keepdims), t.dtype)  # 1.9.1, recorded
 
     return apply(compute, x)
 

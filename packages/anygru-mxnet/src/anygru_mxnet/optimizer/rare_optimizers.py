@@ -70,9 +70,10 @@ class Test(Rule):
         """The weight."""
         return blank(weight)
 
-    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        weight.add_(gradient)
-        state.copy_(weight)
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """w += rescale_grad * g: neither decay nor clipping, and no step is counted (MXNet 1.9.1, recorded)."""
+        weight[:] += grad * self.rescale_grad
+        state[:] = weight
 
 
 @register

@@ -1,5 +1,6 @@
 """`mx.sym`: graphs of operators without values, as far as exported GRU networks need them."""
 
+import builtins
 import operator as python_operator
 from collections.abc import Callable
 from typing import Any
@@ -77,8 +78,9 @@ def _either(name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | Non
     return function
 
 
-maximum = _either("maximum", max)
-minimum = _either("minimum", min)
+# `max` and `min` alone are the operators here.
+maximum = _either("maximum", builtins.max)
+minimum = _either("minimum", builtins.min)
 hypot = _either("hypot", lambda a, b: (a * a + b * b) ** 0.5)
 power = pow = _either("power", python_operator.pow, "_rpower")
 

@@ -30,7 +30,7 @@ def viterbi_decode(
     """
     for value, word in ((potentials, "potentials"), (transition_params, "transition_params"), (lengths, "lengths")):
         need_tensor(value, word, "viterbi_decode")
-    scores, moves, steps = plain(potentials), plain(transition_params), plain(lengths)
+    scores, moves, steps = (plain(each).detach() for each in (potentials, transition_params, lengths))  # no gradients
     longest = int(steps.max())
     best = scores[:, 0] + (moves[-1] if include_bos_eos_tag else 0.0)
     best = best + torch.where((steps == 1).unsqueeze(1), moves[-2], 0.0) if include_bos_eos_tag else best

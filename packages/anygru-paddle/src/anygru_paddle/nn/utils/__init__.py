@@ -24,8 +24,8 @@ def clip_grad_norm_(
     Raises:
         RuntimeError: if the norm is not finite and `error_if_nonfinite` is set.
     """
-    if norm_type not in (1, 2, float("inf")) and norm_type <= 0:
-        raise ValueError("norm_type only support [1, 2, inf]")
+    if norm_type not in (0, 1, 2, float("inf")):
+        raise ValueError("norm_type only support [inf, 0, 1, 2]")
     grads = [each.grad for each in _list(parameters) if each.grad is not None]
     if not grads:
         return wrap(torch.tensor(0.0))
