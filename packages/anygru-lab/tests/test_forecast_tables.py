@@ -76,13 +76,19 @@ def test_parts_of_the_times_are_not_forecast(tmp_path):
     assert read(write(tmp_path / "t.csv", rows, "dteday,yr,mnth,sold,cnt")).channels == ("sold", "cnt")
 
 
-def test_rows_before_the_first_value_are_left_out(tmp_path):
+def test_rows_before_the_first_value_and_after_the_last_are_left_out(tmp_path):
     rows = [(f"2024-01-{n + 1:02}", "NA" if n < 3 else n * n) for n in range(20)]
     found = read(write(tmp_path / "t.csv", rows, "day,sold"))
     assert (len(found.series[0]), found.remarks) == (17, ("left out 3 rows before the first value",))
     assert found.clock.texts(found.series[0].times[:1]) == ["2024-01-04"]
-    with pytest.raises(UsageError, match="lacks 1 value, the first in row 20"):
-        read(write(tmp_path / "t.csv", [*rows[:-1], ("2024-01-20", "")], "day,sold"))
+    for gaps in ("error", "fill"):
+        found = read(write(tmp_path / "t.csv", [*rows, ("2024-01-21", ""), ("2024-01-22", "")], "day,sold"), gaps=gaps)
+        late = "left out 2 rows after the last value (--known names columns of the future)"
+        assert (len(found.series[0]), found.remarks[-1]) == (17, late)
+    with pytest.raises(UsageError, match="lacks 1 value, the first in row 19"):
+        read(write(tmp_path / "t.csv", [*rows[:-2], ("2024-01-19", ""), rows[-1]], "day,sold"))
+    zeros = read(write(tmp_path / "t.csv", [*rows, ("2024-01-21", "")], "day,sold"), gaps="zero")
+    assert zeros.series[0].values[[0, -1], 0].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -203,16 +203,18 @@ class _Reader:
     ) -> None:
         self.values, self.moments, self.known, self.past = values, moments, known, past
         self.clock, self.columns, self.channels, self.where = clock, columns, channels, where
-        self.rows = self.numbers = self.left_out = self.early = self.empty = 0
+        self.rows = self.numbers = self.left_out = self.early = self.late = self.empty = 0
 
     def series(self, name: str, rows: np.ndarray) -> Series:
         where = f"{name!r} in {self.where}" if name else self.where
         rows = rows[self.clock.without_off(self.moments[rows])] if self.clock.off else rows
         values = self.values[rows]
         begin = 0
-        if self.columns.gaps == "error" and np.isfinite(values).any():
-            begin = int(np.isfinite(values).any(1).argmax())
-            rows, values, self.early = rows[begin:], values[begin:], self.early + begin
+        if self.columns.gaps in ("error", "fill") and np.isfinite(values).any():
+            there = np.flatnonzero(np.isfinite(values).any(1))
+            begin, end = int(there[0]), len(rows) if self.columns.known else int(there[-1]) + 1
+            self.early, self.late = self.early + begin, self.late + len(rows) - end
+            rows, values = rows[begin:end], values[begin:end]
         if self.columns.gaps == "ignore":
             rows, values = self._with_values(rows, values)
         steps = len(rows)
@@ -285,6 +287,10 @@ class _Reader:
         said = [f"filled {count(number, noun)}{by}" for number, noun in filled if number]
         said += [f"left out {count(self.left_out, 'row')} without values"] if self.left_out else []
         said += [f"left out {count(self.early, 'row')} before the first value"] if self.early else []
+        if self.late:
+            said.append(
+                f"left out {count(self.late, 'row')} after the last value (--known names columns of the future)"
+            )
         said += [f"left out {self.empty:,} series without values"] if self.empty else []
         if self.clock.kind == "word" and self.rows + len(self.values) > 1:
             said.append("missing rows are not noticed")
