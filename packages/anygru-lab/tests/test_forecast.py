@@ -311,6 +311,10 @@ def test_a_frame_is_forecast_as_a_frame():
     assert fitted.predict(given.head(140)).height == 7
     assert len(fitted.plot().axes) == 1
     assert fitted.update(given, steps=2).predict().height == 7
+    weeks = given.gather_every(7)
+    for again in (fitted.predict, fitted.update):
+        with pytest.raises(UsageError, match="the model's steps are 1 day, and those of the frame are 7 days"):
+            again(weeks)
 
 
 def test_a_frame_of_pandas_gives_one_of_pandas():

@@ -10,7 +10,7 @@ import numpy as np
 from anygru.errors import AnygruError
 from anygru.extend import UsageError
 
-from . import files, pictures, pipeline, results, saved
+from . import clock, files, pictures, pipeline, results, saved
 from .backtest import Scores
 from .parts import Columns
 from .pipeline import Options, Result
@@ -104,14 +104,13 @@ class Forecaster:
         state = self._fitted()
         if frame is None:
             return _like(state.frame, state.problem, state.future)
-        table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
-        problem, future = pipeline.again(state.model, table)
+        problem, future = pipeline.again(state.model, _newer(frame, state))
         return _like(frame, problem, future)
 
     def update(self, frame: Any, steps: int | None = None) -> "Forecaster":
         """Go on training with a frame that has newer rows, and forecast what follows it."""
         state = self._fitted()
-        table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
+        table = _newer(frame, state)
         plan = Plan(steps=steps, seconds=self._shares()[0], seed=self.seed)
         problem, future = pipeline.again(state.model, table, plan)
         self._state = _State(state.model, problem, future, _parts(problem, future), frame)
@@ -138,10 +137,10 @@ class Forecaster:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
         """Return the forecaster of a folder; `predict` and `update` take the frame."""
-        model, columns, clock = saved.load(os.fspath(folder))
+        model, columns, steps = saved.load(os.fspath(folder))
         found = cls(horizon=model.horizon, known=columns.known, past=columns.past, by=columns.by, time=columns.time,
                     target=columns.target, country=model.calendar.country, gaps=columns.gaps)  # fmt: skip
-        problem = Problem(Table((), columns.target, clock, columns), model.horizon, 0, model.seasons)
+        problem = Problem(Table((), columns.target, steps, columns), model.horizon, 0, model.seasons)
         found._state = _State(model, problem, {}, [], None)
         return found
 
@@ -201,6 +200,13 @@ class _State:
     future: dict[str, np.ndarray]
     parts: list[results.Part]
     frame: Any
+
+
+def _newer(frame: Any, state: _State) -> Table:
+    """The series of another frame than the fitted one; UsageError if its steps are others."""
+    table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
+    clock.same(state.problem.table.clock, table.clock, _WHERE)
+    return table
 
 
 def _parts(problem: Problem, future: dict[str, np.ndarray]) -> list[results.Part]:

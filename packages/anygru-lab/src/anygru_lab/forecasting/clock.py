@@ -138,6 +138,12 @@ def find(groups: Sequence[np.ndarray], kind: str, zone: str, gaps: str) -> Clock
     return replace(clock, step=step)
 
 
+def same(clock: Clock, other: Clock, where: str) -> None:
+    """Refuse a table whose steps are not those of the one that a model was trained on."""
+    if (other.unit, other.step) != (clock.unit, clock.step) and other.step:
+        raise UsageError(f"the model's steps are {clock.name()}, and those of {where} are {other.name()}")
+
+
 def places(times: np.ndarray, clock: Clock, where: str, gaps: str) -> np.ndarray:
     """Return at which step from the first each of the sorted times is.
 

@@ -317,6 +317,7 @@ def _new(args: argparse.Namespace) -> int:
 def _again(args: argparse.Namespace) -> int:
     """Forecast a table with a model that was trained before."""
     _torch(args)
+    from . import clock as clocks
     from . import pipeline, results, saved
 
     model, columns, clock = saved.load(args.model)
@@ -325,8 +326,7 @@ def _again(args: argparse.Namespace) -> int:
                       decimal_comma=columns.decimal_comma if args.decimal_comma is None else args.decimal_comma,
                       zone=args.zone or columns.zone, last=args.last)  # fmt: skip
     table = _read(args.file, columns, args.encoding)
-    if (table.clock.unit, table.clock.step) != (clock.unit, clock.step) and table.clock.step:
-        raise UsageError(f"the model's steps are {clock.name()}, and those of {args.file!r} are {table.clock.name()}")
+    clocks.same(clock, table.clock, repr(args.file))
     print(printable(f"data: {table.describe()}"), flush=True)
     problem, future = pipeline.again(model, table, _plan(args) if args.update else None)
     out = args.out or (args.model if os.path.isdir(args.model) else os.path.dirname(args.model) or ".")
