@@ -47,6 +47,9 @@ def plain(n, values):
         ("shop," + ",".join(f"{year}-Q{quarter}" for year in range(2000, 2003) for quarter in range(1, 5)),
          "2000-01-01", "3 months"),
         ("shop," + names("2024M{:02}"), "2024-01-01", "1 month"),
+        ("shop," + ",".join(f"Q{quarter} FY{year}" for year in range(20, 23) for quarter in range(1, 5)),
+         "2020-01-01", "3 months"),
+        ("respondent," + names("q{}"), "1", "1"),
     ],
 )  # fmt: skip
 def test_a_column_for_each_time(tmp_path, head, first, step):
@@ -103,6 +106,17 @@ def test_times_may_be_half_in_the_rows_and_half_in_the_names(tmp_path):
     found = read(path)
     assert found.series[0].values[12:15, 0].tolist() == [value(1, n) for n in range(3)]
     assert found.clock.name() == "1 month"
+
+    german = ["Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
+              "Dezember"]  # fmt: skip
+    path.write_text(
+        "Monat,2020,2021,2022\n"
+        + "\n".join(",".join([g, *r.split(",")[1:]]) for g, r in zip(german, rows, strict=True))
+        + "\n"
+    )
+    assert read(path).clock.name() == "1 month"
+    path.write_text(",".join(["Jahr", *german]) + "\n2020" + ",1" * 12 + "\n2021" + ",2" * 12 + "\n")
+    assert read(path).clock.texts(read(path).series[0].times[-1:]) == ["2021-12-01"]
 
     rows = [",".join(["AB"[n // 3], str(2020 + n % 3), *(str(value(n, q)) for q in range(4))]) for n in range(6)]
     path.write_text("shop,year,Q1,Q2,Q3,Q4\n" + "\n".join(rows) + "\n")

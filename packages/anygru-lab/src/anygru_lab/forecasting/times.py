@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import polars
 
 _NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_COUNTED_PARTS = r"\d{4}[-/ ]?[QMWHS]\d|\b[QHS][1-4][-/ '’]+\d"
+_COUNTED_PARTS = (
+    r"\d{4}[-/ ]?[QMWHS]\d|\b(?:F?[QHS][1-4]|[1-4]Q)[-/ ]*(?:FY ?)?['’]?\d{2}|\bFY ?['’]?\d{2,4}[-/ ]*Q[1-4]"
+)
 LIKE_A_DATE = re.compile(rf"(?i)\d[-/.:|]\d|\b{_NAMES}[. -]*\d|\d[. -]*{_NAMES}\b|{_COUNTED_PARTS}", re.ASCII)
 _EPOCHS = ((1.0e8, 1_000_000, "seconds"), (1.0e11, 1_000, "milliseconds"), (1.0e14, 1, "microseconds"),
            (1.0e17, 1e-3, "nanoseconds"))  # fmt: skip

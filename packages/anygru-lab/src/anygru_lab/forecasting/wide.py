@@ -10,6 +10,7 @@ from anygru.extend import UsageError
 
 from . import numerals, parts, times
 from .parts import Columns
+from .written import in_english
 
 if TYPE_CHECKING:
     import polars
@@ -112,13 +113,16 @@ def of_series(
 
 def _run(frame: "polars.DataFrame", names: Sequence[str], columns: Columns, where: str) -> tuple[str, dict[str, str]]:
     """Return the columns that are named by times, the text of each time, and its kind; none if there are too few."""
+    import polars
+
     clean = {name: name.strip() for name in names}
-    months = {name: text for name, text in clean.items() if text.isalpha() and text[:3].lower() in _MONTHS}
-    quarters = {name: text for name, text in clean.items() if text.lower() in _QUARTERS}
+    english = zip(names, in_english(polars.Series("", list(clean.values()), dtype=polars.String)), strict=True)
+    months = {name: text for name, text in english if text.isalpha() and text[:3].lower() in _MONTHS}
+    quarters = {name: text for name, text in clean.items() if re.fullmatch(r"[Qq]\d+", text)}
     clocks = {name: text for name, text in clean.items() if re.fullmatch(r"\d{1,2}:\d{2}", text)}
     if len(months) == len({text[:3].lower() for text in months.values()}) == len(_MONTHS):
         return "months", months
-    if len(quarters) == len(_QUARTERS):
+    if sorted(map(str.lower, quarters.values())) == list(_QUARTERS):  # and no fifth question
         return "quarters", quarters
     if len(clocks) >= LEAST:
         return "clocks", clocks
@@ -191,7 +195,7 @@ def _months(column: "polars.Series") -> bool:
 
     if column.dtype != polars.String:
         return column.name.lower() in _PARTS_OF_YEARS and times.whole(column)
-    text = column.str.to_lowercase().str.strip_chars()
+    text = in_english(column).str.to_lowercase().str.strip_chars()
     return bool((text.str.head(3).is_in(_MONTHS) & text.str.contains(r"^\pL+$") | text.is_in(_QUARTERS)).all())
 
 
