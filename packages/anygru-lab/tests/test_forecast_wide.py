@@ -6,7 +6,7 @@ from anygru.cli import UsageError
 from anygru_lab.forecasting import files, table
 from anygru_lab.forecasting.parts import Columns
 
-pytest.importorskip("polars")
+polars = pytest.importorskip("polars")
 
 
 def value(series, step):

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help="a table, a row for each step: CSV, Parquet, Excel or JSON; - for standard input (default: generated data)",
+        help="a table, in long or wide form: CSV, Parquet, Excel or JSON; - for standard input (default: generated data)",
     )
     table = parser.add_argument_group("the table")
     table.add_argument(

@@ -120,7 +120,7 @@ def joined(frame: "polars.DataFrame", name: str | None) -> "polars.DataFrame":
     return frame.with_columns(polars.concat_str(texts, separator=", ").alias(name)).drop(parts)
 
 
-def _counts_rows(column: "polars.Series") -> bool:
+def counts_rows(column: "polars.Series") -> bool:
     """Whether a column numbers the rows, as the index that pandas writes, or the keys of a database."""
     enough = 2 if column.name in ("", "Unnamed: 0", "column 1") else MANY
     if not column.dtype.is_integer() or column.null_count() or len(column) < enough:
@@ -162,7 +162,7 @@ def targets(
     names = list(dict.fromkeys(columns.target))
     if not names:
         names = [name for name in frame.columns if name not in others]
-        for found_by, why in ((_counts_rows, "count the rows"), (_part_of(moments), "are parts of the times")):
+        for found_by, why in ((counts_rows, "count the rows"), (_part_of(moments), "are parts of the times")):
             chosen = [name for name in names if found_by(frame[name])]
             if chosen and len(chosen) < len(names):
                 names = [name for name in names if name not in chosen]

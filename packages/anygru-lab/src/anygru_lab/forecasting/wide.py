@@ -105,7 +105,10 @@ def of_series(
     names = [name for name in frame.columns if name not in index]
     if len(names) <= parts.MOST_CHANNELS and columns.wide != SERIES:
         return frame, columns, []
+    names = [name for name in names if not parts.counts_rows(frame[name])]
     names = [name for name in names if numerals.read(frame[name], decimal_comma).values is not None]
+    if not names:
+        return frame, columns, []
     series, value = _free("series", frame), _free("value", frame)
     used = replace(columns, by=series, target=(value,), wide=SERIES)
     return _unpivoted(frame, index, names, series, value), used, [f"each of {len(names):,} columns is read as a series"]
