@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
 import threading
@@ -237,3 +238,20 @@ def test_rows_of_words_below_the_names_are_no_names(tmp_path):
         (tmp_path / "t.csv").write_text(text)
         assert len(read(tmp_path / "t.csv").series) == rows
         assert "left out 1 series without values" in read(tmp_path / "t.csv").describe()
+
+
+def test_json_with_all_columns_or_all_rows_in_one_object(tmp_path):
+    frame = polars.read_csv(dated(sold).encode()).to_dict(as_series=False)
+    rows = [dict(zip(frame, row, strict=True)) for row in zip(*frame.values(), strict=True)]
+    by_row = {name: {str(n): each for n, each in enumerate(values)} for name, values in frame.items()}
+    for content in (frame, by_row, {"data": rows}):
+        (tmp_path / "t.json").write_text(json.dumps(content))
+        assert read(tmp_path / "t.json").series[0].values[:, 0].tolist() == [sold(n)[0] for n in range(12)]
+
+
+@pytest.mark.parametrize(("head", "hour"), [("HE", "{}"), ("HourEnding", "{:02}:00")])
+def test_hours_in_a_column_of_their_own_are_no_series(tmp_path, head, hour):
+    lines = [f"2024-01-{n // 24 + 1:02},{hour.format(n % 24 + 1)},{n % 24 + n / 100}" for n in range(240)]
+    (tmp_path / "t.csv").write_text(f"Date,{head},Load\n" + "\n".join(lines) + "\n")
+    with pytest.raises(UsageError, match=f"if the times are in several columns, name all, as --time Date,{head}$"):
+        read(tmp_path / "t.csv")

@@ -356,6 +356,9 @@ def test_hours_of_a_place_whose_clocks_are_set(tmp_path):
         assert found.clock.texts(found.series[0].times) == ["2024-03-31 01:00:00+01:00"], given
         with pytest.raises(UsageError, match="--zone 'Europe/Bonn' is not known; name a place"):
             read(path, by="city", zone="Europe/Bonn")
+    dates = write(tmp_path / "e.csv", [(f"2024-03-{day}", "a", day, 1) for day in (29, 30, 31)])
+    with pytest.raises(UsageError, match="--zone 'Bonn' is not known; name a place"):
+        read(dates, zone="Bonn")
     days = write(tmp_path / "d.csv", [(f"2024-03-{day} 06:00", "a", day, 1) for day in (29, 30, 31)])
     found = read(days, zone="Europe/Berlin")
     assert found.clock.texts(found.clock.later(found.series[0].times[-1], 1)) == ["2024-04-01 06:00:00"]

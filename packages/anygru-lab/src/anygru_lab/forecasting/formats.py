@@ -42,13 +42,30 @@ def read(path: str, file: BinaryIO, encoding: str | None) -> Contents:
 
     readers: dict[bytes, Callable[[Any], Any]] = {
         b"ARROW1": polars.read_ipc,
-        b"{": polars.read_ndjson,
+        b"{": _of_objects,
         b"[": polars.read_json,
     }
     for mark, reader in readers.items():
         if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(mark):
             return Contents(reader(file.read()))
     return delimited.read(path, file, encoding)
+
+
+def _of_objects(data: bytes) -> Any:
+    """A row for each object of JSON; one object with all columns, as pandas writes it, or with all rows is the table."""
+    import polars
+
+    frame = polars.read_ndjson(data)
+    if frame.height != 1:
+        return frame
+    columns = frame.row(0, named=True)
+    if frame.width == 1 and isinstance(rows := next(iter(columns.values())), list):
+        return polars.DataFrame(rows, infer_schema_length=None)
+    if frame.width > 1 and all(isinstance(each, list | dict) for each in columns.values()):
+        return polars.DataFrame(
+            {name: list(each.values()) if isinstance(each, dict) else each for name, each in columns.items()}
+        )
+    return frame
 
 
 def _unpacked(path: str, file: BinaryIO) -> BinaryIO:

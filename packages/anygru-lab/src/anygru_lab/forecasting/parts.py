@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_CHANNELS = 64  # forecast together; more are nearly always a mistake
 MANY = 10  # rows; numbers of fewer may rise by one without counting them
+_HOURS = 24
 LOOKED_AT = 20  # columns that may tell series apart
 _TIMES = ("date", "time", "datetime", "timestamp", "year", "period", "ds", "datum", "jahr")
 """Names of columns of times."""
@@ -212,20 +213,32 @@ def once(
         raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
 
 
+def _hours(column: "polars.Series") -> bool:
+    """Whether a column has the hours of a day and nothing else, as numbers or as 01:00."""
+    import polars
+
+    values = column.unique()
+    if column.dtype == polars.String:
+        return len(values) >= _HOURS and bool(values.str.contains(r"^\d{1,2}:\d{2}$").fill_null(False).all())
+    if not column.dtype.is_integer() or column.null_count():
+        return False
+    return values.sort().to_list() in (list(range(_HOURS)), list(range(1, _HOURS + 1)))
+
+
 def _apart(frame: "polars.DataFrame", columns: Columns) -> tuple[str, str]:
     """Return which columns tell rows of one time apart: such as "store,item", or such as "year,month"; or two empty texts."""
     assert columns.time is not None
     others = {columns.time, columns.by, *columns.target, *columns.known, *columns.past}
     free = [name for name in frame.columns if name not in others]
     numbers = sum(frame[name].dtype.is_numeric() for name in (*free, *columns.target))
-    told = [name for name in free if name.lower() in _PARTS]
+    told = [name for name in free if name.lower() in _PARTS or _hours(frame[name])]
     names = [name for name in free if times.whole(frame[name]) or not frame[name].dtype.is_numeric()]
     names = [name for name in names if 1 < frame[name].n_unique() <= frame.height // 2]
     names = sorted(names[:LOOKED_AT], key=lambda name: (name not in told, frame[name].dtype.is_numeric()))
     given = [columns.time, *([columns.by] if columns.by else [])]
     for chosen in chain(((name,) for name in names), combinations(names, 2)):
         taken = sum(frame[name].dtype.is_numeric() for name in chosen)
-        if taken < numbers and not frame.select(*given, *chosen).is_duplicated().any():
+        if (taken < numbers or set(chosen) <= set(told)) and not frame.select(*given, *chosen).is_duplicated().any():
             if set(chosen) <= set(told):
                 return "", ",".join([columns.time, *chosen])
             return ",".join([*given[1:], *chosen]), ""

@@ -84,16 +84,18 @@ def of_place(moments: "Moments", frame: "polars.DataFrame", columns: "Columns", 
     import polars
 
     place = columns.zone
-    if place is None or columns.time is None or moments.kind != "time":
+    if place is None or columns.time is None:
+        return moments
+    try:
+        polars.Series([0]).cast(polars.Datetime("us", "UTC")).dt.convert_time_zone(place)
+    except polars.exceptions.PolarsError:
+        raise UsageError(f"--zone {place!r} is not known; name a place, as Europe/Berlin") from None
+    if moments.kind != "time":
         return moments
     ahead = _minutes(moments.zone) if moments.zone and "/" not in moments.zone else 0
     values = moments.values - np.timedelta64(ahead, "m")
     zone = place if "/" in place else "Z"
     if moments.zone:
-        try:
-            polars.Series(values[:1]).dt.replace_time_zone("UTC").dt.convert_time_zone(place)
-        except polars.exceptions.PolarsError:
-            raise _unknown(place) from None
         return moments._replace(values=values, zone=zone)
     if days(values):
         return moments
@@ -133,17 +135,11 @@ def _in_utc(
         moved = polars.col("local").dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
         local = frame.select(moved).to_series()
     except polars.exceptions.PolarsError:
-        if second is not None:
-            raise _unknown(zone) from None
         raise UsageError(f"{where} names the zone {zone!r}, which is not known; write times in UTC") from None
     if local.null_count():
         skipped = text.filter(local.is_null())[0]
         raise UsageError(f"{where} holds {skipped!r}, a time that clocks skip there; write times in UTC")
     return np.asarray(local.dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_numpy())
-
-
-def _unknown(place: str) -> UsageError:
-    return UsageError(f"--zone {place!r} is not known; name a place, as Europe/Berlin")
 
 
 def days(moments: np.ndarray) -> bool:
