@@ -32,7 +32,7 @@ class Gates(NamedTuple):
     """One layer and direction, taken apart: what multiplies the input and the state for r, z and the candidate.
 
     Attributes:
-        input, state: matrices [H, I] and [H, H].
+        input, state: matrices [H, I] and [H, H], in the file's own dtype: where it can, they are its mapped memory.
         input_bias, state_bias: [H], or None for none.
         keeps: whether z is the part of the old state (the candidate's otherwise).
     """
@@ -69,7 +69,7 @@ def find_gates(
             wide, scale = tensors[name].widened(), tensors.get(name + SCALE)
             if scale is not None:  # an int8 weight is the product in float32
                 wide = wide.astype(np.float32) * scale.values[:, None]
-            arrays[name] = wide.astype(np.float64)
+            arrays[name] = wide
         return arrays.get(name)
 
     return _taken_apart(value, path, layers, directions, cell)
@@ -339,25 +339,20 @@ def places(
 ) -> list[dict[str, str]] | None:
     """Say for each layer and direction where each gate's values are: {"input reset": "gru.weight_ih_l0, rows 0 to 3"}.
 
-    The description is run over arrays of numbers that tell their own places.
+    The description is run over arrays that nobody fills, which take no memory: a value's place is its address.
     """
-    asked: list[str] = []
+    arrays: dict[str, np.ndarray] = {}
 
-    def tagged(name: str) -> np.ndarray | None:
-        if name not in tensors:
-            return None
-        if name not in asked:
-            asked.append(name)
-        tags = np.arange(tensors[name].values.size, dtype=np.int64).reshape(tensors[name].shape)
-        return tags + (asked.index(name) << 40)
+    def unfilled(name: str) -> np.ndarray | None:
+        if name in tensors and name not in arrays:
+            arrays[name] = np.empty(tensors[name].shape, np.uint8)
+        return arrays.get(name)
 
-    found = _taken_apart(tagged, path, layers, directions, cell)
-    if found is None:
-        return None
-    return [dict(_described(gates, asked, tensors)) for gates in found]
+    found = _taken_apart(unfilled, path, layers, directions, cell)
+    return None if found is None else [dict(_described(gates, arrays)) for gates in found]
 
 
-def _described(gates: Gates, asked: list[str], tensors: Mapping[str, StoredTensor]) -> Iterator[tuple[str, str]]:
+def _described(gates: Gates, arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, str]]:
     groups = {
         "input": gates.input,
         "state": gates.state,
@@ -365,19 +360,21 @@ def _described(gates: Gates, asked: list[str], tensors: Mapping[str, StoredTenso
         "state bias": gates.state_bias,
     }
     for kind, group in groups.items():
-        for gate, tags in zip(_NAMES, group or (), strict=False):
-            name = asked[int(tags.flat[0]) >> 40]
+        for gate, part in zip(_NAMES, group or (), strict=False):
+            name = next(name for name, array in arrays.items() if np.may_share_memory(array, part))
             swapped = ", the other part of the blend" if gate == "update" and not gates.keeps else ""
-            yield f"{kind} {gate}", _place(tags & ((1 << 40) - 1), name, tensors[name].shape) + swapped
+            yield f"{kind} {gate}", _place(part, name, arrays[name]) + swapped
 
 
-def _place(tags: np.ndarray, name: str, shape: tuple[int, ...]) -> str:
-    begin = np.unravel_index(int(tags.flat[0]), shape)
-    end = np.unravel_index(int(tags.flat[-1]), shape)
+def _place(part: np.ndarray, name: str, whole: np.ndarray) -> str:
+    """Where a view begins and ends in a whole array of bytes."""
+    offset = part.ctypes.data - whole.ctypes.data
+    length = sum((size - 1) * stride for size, stride in zip(part.shape, part.strides, strict=True))
+    begin, end = np.unravel_index(offset, whole.shape), np.unravel_index(offset + length, whole.shape)
     words = [name]
-    for kind, first, last, size in zip(("rows", "columns"), begin, end, shape, strict=False):
+    for kind, first, last, size in zip(("rows", "columns"), begin, end, whole.shape, strict=False):
         if int(first) or int(last) != size - 1:
             words.append(f"{kind} {first} to {last}")
-    if tags.ndim == 2 and tags.shape[1] > 1 and tags[0, 1] - tags[0, 0] != 1:
+    if part.ndim == 2 and part.shape[1] > 1 and part.strides[1] != 1:
         words.append("transposed")
     return ", ".join(words)

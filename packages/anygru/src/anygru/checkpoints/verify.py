@@ -28,6 +28,8 @@ _INT8_STEPS, _BFLOAT16_PART = 16.0, 2.0**-8
 as a part of a bfloat16 weight."""
 _NO_LIMIT = 1 << 62
 """The result was written here, from a source that kept to its own limit."""
+_PIECE = 256
+"""Rows that are compared at a time: a comparison takes more memory than what it compares."""
 _LARGE = 1 << 20
 """GRUs with more weights than this are not run where all their gates are the same: the results must be, and it takes seconds."""
 
@@ -149,8 +151,14 @@ def _same_bits(one: np.ndarray, two: np.ndarray) -> bool:
     """Compare bits, since a NaN is equal to no number, not even to itself; any NaN is as good as another."""
     if one.shape != two.shape:
         return False
-    first, second = (np.where(np.isnan(values), np.nan, values).view(np.int64) for values in (one, two))
-    return np.array_equal(first, second)
+    pieces = (slice(begin, begin + _PIECE) for begin in range(0, len(one), _PIECE))
+    return all(np.array_equal(_bits(one[piece]), _bits(two[piece])) for piece in pieces)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    wide: np.ndarray = values.astype(np.float64)
+    wide[np.isnan(wide)] = np.nan
+    return wide.view(np.int64)
 
 
 def _difference(one: np.ndarray, two: np.ndarray) -> float:
@@ -168,8 +176,7 @@ def _flat(gates: Gates) -> list[np.ndarray | None]:
 def _same_gates(one: Gates, two: Gates) -> bool:
     pairs = zip(_flat(one), _flat(two), strict=True)
     return one.keeps == two.keeps and all(
-        a is b or (a is not None and b is not None and _same_bits(np.ascontiguousarray(a), np.ascontiguousarray(b)))
-        for a, b in pairs
+        a is b or (a is not None and b is not None and _same_bits(a, b)) for a, b in pairs
     )
 
 
@@ -177,6 +184,7 @@ def _check_rounded(old: list[Gates], new: list[Gates], weights: str, place: str)
     """Refuse rounded weights that are further from the source's than rounding leads."""
     for one, two in zip(old, new, strict=True):
         for before, after in zip((*one.input, *one.state), (*two.input, *two.state), strict=True):
+            before, after = before.astype(np.float64), after.astype(np.float64)
             greatest = np.abs(before).max(1, keepdims=True, initial=1e-30)
             allowed = _INT8_STEPS * greatest / 127 if weights == "int8" else _BFLOAT16_PART * np.abs(before) + 1e-38
             if not bool((np.abs(before - after) <= allowed).all()):
