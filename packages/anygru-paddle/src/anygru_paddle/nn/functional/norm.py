@@ -37,7 +37,8 @@ def layer_norm(
 
 def _together(weight: Maybe, bias: Maybe) -> tuple[Maybe, Maybe]:
     """Scale and bias; without gradients unless both have them, as in the kernels of 2.6.2 (recorded)."""
-    if weight is None or bias is None or not (weight.requires_grad and bias.requires_grad):
+    # A program that is being recorded has no gradients yet: both are left as they are.
+    if weight is None or bias is None or weight.requires_grad != bias.requires_grad:
         return tuple(None if each is None else each.detach() for each in (weight, bias))  # type: ignore[return-value]
     return weight, bias
 
