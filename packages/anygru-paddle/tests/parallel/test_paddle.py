@@ -16,7 +16,7 @@ RUN = [sys.executable, "-m", "anygru", "run"]
 
 
 def run(*arguments, cwd):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}  # one GPU is too few for two
     return subprocess.run(
         [*RUN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
