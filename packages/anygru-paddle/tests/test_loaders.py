@@ -110,3 +110,10 @@ def test_the_likeliest_tags_and_norms_to_clip_by():
     assert total.stop_gradient  # recorded, 2.6.2
     with pytest.raises(ValueError, match="norm_type only support"):
         nn.utils.clip_grad_norm_([paddle.create_parameter([1], "float32")], 1.0, norm_type=3)
+
+
+def test_the_area_has_the_last_digit_of_the_original():
+    area = paddle.metric.Auc()
+    chances, labels = np.linspace(0.1, 0.9, 8), np.array([1, 0, 0, 0, 0, 0, 1, 1])
+    area.update(np.stack([1 - chances, chances], 1), labels)
+    assert area.accumulate() == 0.6666666666666667  # recorded, 2.6.2

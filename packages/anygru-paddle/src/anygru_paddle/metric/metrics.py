@@ -191,7 +191,7 @@ class Auc(Metric):
         if positive[-1] == 0 or negative[-1] == 0:  # of one class alone 0.0 (recorded, 2.6.2)
             return 0.0
         area = float((np.diff(negative) * (positive[1:] + positive[:-1])).sum()) / 2
-        return area / float(positive[-1] * negative[-1])
+        return area / float(positive[-1]) / float(negative[-1])  # in this order: the last digit is printed
 
     def name(self) -> str:
         """The metric's name."""
