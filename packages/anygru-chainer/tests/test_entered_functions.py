@@ -54,7 +54,7 @@ def test_a_call_over_sequences_enters_few_functions_in_all():
     """Of this package and of the core together."""
     layer, xs = make(L.NStepGRU, 1, 3, 4, 0.0)
     counts = entered(lambda: layer(None, xs), below=(HERE, CORE))
-    assert len(counts) <= 59, counts
+    assert len(counts) <= 62, counts
     assert counts.total() <= 125, counts
 
 
