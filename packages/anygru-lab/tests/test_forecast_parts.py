@@ -402,7 +402,7 @@ def test_bands_hold_what_they_promise_where_the_steps_of_an_origin_go_together()
     """Two origins with 12 steps each say little more than two values; seen from four origins each, they say no more."""
     normal = torch.distributions.Normal(0.0, 1.0)
     levels = normal.icdf(torch.tensor(QUANTILES, dtype=torch.float64))
-    for kept, origins, seen in ((0.0, 8, 1), (0.8, 2, 1), (0.8, 2, 4)):
+    for kept, origins, seen, off in ((0.0, 8, 1, 0.025), (0.8, 2, 1, 0.03), (0.8, 2, 4, 0.03), (0.8, 8, 4, 0.015)):
         held = []
         for seed in range(200):
             random = np.random.default_rng(seed)
@@ -411,7 +411,7 @@ def test_bands_hold_what_they_promise_where_the_steps_of_an_origin_go_together()
             quantiles = np.broadcast_to(levels.numpy(), (*came.shape, len(levels)))
             factor = conformal.factors(quantiles, came, origins)[1]
             held.append(2 * float(normal.cdf(factor * levels[HIGH])) - 1)
-        assert np.mean(held) == pytest.approx(0.8, abs=0.025), (kept, origins, seen)
+        assert np.mean(held) == pytest.approx(0.8, abs=off), (kept, origins, seen)
 
 
 def test_quantiles_have_the_digits_that_tell_them_apart():

@@ -31,7 +31,10 @@ def factors(quantiles: np.ndarray, actual: np.ndarray, spans: int) -> np.ndarray
         above = np.maximum(quantiles[..., -1 - band] - middle, 1e-12)
         scores = np.where(actual < middle, (middle - actual) / below, (actual - middle) / above)
         share = QUANTILES[-1 - band] - QUANTILES[band]
-        level = min(1.0, share * (1 + 1 / _independent(scores, share, spans)))
+        # Of n independent scores the share is taken 1 + 1 / n times: half a score for the step at each, and (share - 1/2) / n
+        # for where their quantile lies on average. Scores that go together have no larger steps, and are few for the rest.
+        steps = scores.size / len(scores) * spans
+        level = min(1.0, share + 0.5 / steps + (share - 0.5) / _independent(scores, share, spans))
         found[band] = np.clip(np.quantile(scores, level, method="higher"), 1 / MOST, MOST)
     return found
 
