@@ -418,3 +418,9 @@ def test_numbers_of_uint16_are_the_bits_of_bfloat16(data, dtype):
     assert made.dtype == paddle.bfloat16
     assert made.numpy().tolist() == [1, 16256]
     assert made.astype("float32").tolist()[1] == 1
+
+
+def test_the_length_of_an_array_of_tensors_is_a_number():
+    array = paddle.tensor.array_write(paddle.ones([2]), paddle.to_tensor(0))
+    assert type(paddle.tensor.array_length(array)) is int  # recorded, 2.6.2
+    assert paddle.tensor.array_length(array) == 1
