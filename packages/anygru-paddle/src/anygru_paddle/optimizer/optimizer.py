@@ -121,6 +121,10 @@ class Optimizer:
         """The rule's options by name for one parameter, besides its learning rate."""
         return {}
 
+    def _firsts(self, group: Group) -> dict[str, Any]:
+        """What accumulators start with where it is not the rule's option."""
+        return {}
+
     def _rate_factor(self, parameter: EagerParamBase, group: Group) -> float:
         """The factor on the optimizer's learning rate for one parameter."""
         return float(getattr(parameter, "optimize_attr", {}).get("learning_rate", 1.0))
@@ -172,7 +176,7 @@ class Optimizer:
         with torch.no_grad():
             for group, parameter, gradient in self._treated(params_grads):
                 options = self._options(parameter, group)
-                _, values = self._state(parameter, options)
+                _, values = self._state(parameter, options, group)
                 options["lr"] = rate * self._rate_factor(parameter, group)
                 turn = turns[id(parameter)] = turns.get(id(parameter), 0) + 1
                 key = turn, *options.values(), _torch_dtype(parameter), parameter.device
@@ -250,11 +254,12 @@ class Optimizer:
 
     clear_gradients = clear_grad
 
-    def _state(self, parameter: EagerParamBase, options: dict[str, Any]) -> State:
+    def _state(self, parameter: EagerParamBase, options: dict[str, Any], group: Group) -> State:
         """The accumulators of a parameter; made for its first step, from a loaded state_dict if one waits."""
         state = self._accumulators.get(id(parameter))
         if state is not None:
             return state
+        options = {**options, **self._firsts(group)}
         values = [self._start(name, plain(parameter.detach()), options) for name in self.accumulators]
         named = {name: wrap(value.detach()) for name, value in zip(self.accumulators, values, strict=True)}
         for name, tensor in named.items():

@@ -149,11 +149,13 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        self._first = float(group.get("initial_accumulator_value", self._initial))
         return {"epsilon": single(group.get("epsilon", self._epsilon))}
 
+    def _firsts(self, group: Group) -> dict[str, Any]:
+        return self._own(group, initial_accumulator_value=self._initial)
+
     def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
-        return torch.full_like(parameter, self._first)
+        return torch.full_like(parameter, float(options["initial_accumulator_value"]))
 
 
 class Adadelta(Optimizer):
@@ -222,8 +224,9 @@ class RMSProp(Optimizer):
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         own = self._own(group, rho=self._rho, epsilon=self._epsilon, momentum=self._momentum)
-        numbers = {name: single(number) for name, number in own.items()}
-        return {**numbers, "centered": group.get("centered", self._centered)}
+        return {name: single(number) for name, number in own.items()} | {
+            "centered": group.get("centered", self._centered)
+        }
 
 
 class Adam(Optimizer):
@@ -263,14 +266,13 @@ class Adam(Optimizer):
         # The kernel takes these options in the parameter's precision: 1 - 0.999f is 1.3e-5 off (recorded from Paddle 2.6.2).
         rounded = float if parameter.dtype == torch.float64 else single
         own = self._own(group, beta1=self._beta1, beta2=self._beta2, epsilon=self._epsilon)
-        # The powers of betas that are tensors start at the defaults (recorded, 2.6.2).
-        firsts = {"beta1": 0.9, "beta2": 0.999}
-        self._first_powers = {name: firsts[name] for name in firsts if isinstance(own[name], torch.Tensor)}
         lazy = group.get("lazy_mode", self._lazy_mode) and getattr(parameter, "sparse_gradient", False)
         return {name: rounded(float(number)) for name, number in own.items()} | ({"lazy": True} if lazy else {})
 
-    def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
-        return super()._start(name, parameter, {**options, **self._first_powers})
+    def _firsts(self, group: Group) -> dict[str, Any]:
+        # The powers of betas that are tensors start at the defaults (recorded, 2.6.2).
+        own = self._own(group, beta1=self._beta1, beta2=self._beta2).items()
+        return {name: {"beta1": 0.9, "beta2": 0.999}[name] for name, beta in own if isinstance(beta, torch.Tensor)}
 
 
 class AdamW(Adam):

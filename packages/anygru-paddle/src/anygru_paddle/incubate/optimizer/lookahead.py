@@ -48,7 +48,7 @@ class LookAhead(Optimizer):
     def _apply(self, params_grads: Pairs) -> None:
         self._steps += 1
         for parameter, _ in params_grads:
-            fast, (slow,) = plain(parameter.detach()), self._state(parameter, {})[1]
+            fast, (slow,) = plain(parameter.detach()), self._state(parameter, {}, {})[1]
             if self._steps == 1:
                 slow.copy_(fast)
             if self._steps % self.k == 0:
