@@ -34,17 +34,14 @@ def _betas(rate: object, beta1: Number, beta2: Number, epsilon: Number) -> tuple
         AssertionError: for None.
         ValueError: for a number that is not in its range.
     """
-    values = []
     if rate is None:
         raise AssertionError("learning_rate should not be None")
     for name, value, end in (("beta1", beta1, 1.0), ("beta2", beta2, 1.0), ("epsilon", epsilon, None)):
         if value is None:
             raise AssertionError(f"{name} should not be None")
-        number = float(value)
-        if number < 0 or (end is not None and number >= end):
+        if float(value) < 0 or (end is not None and float(value) >= end):
             raise ValueError(f"Invaild value of {name}, expect {name} {'>= 0' if end is None else 'in [0,1)'}.")
-        values.append(number)
-    return values[0], values[1], values[2]
+    return float(beta1), float(beta2), float(epsilon)
 
 
 class SGD(Optimizer):
@@ -224,9 +221,7 @@ class RMSProp(Optimizer):
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         own = self._own(group, rho=self._rho, epsilon=self._epsilon, momentum=self._momentum)
-        return {name: single(number) for name, number in own.items()} | {
-            "centered": group.get("centered", self._centered)
-        }
+        return {**{key: single(each) for key, each in own.items()}, "centered": group.get("centered", self._centered)}
 
 
 class Adam(Optimizer):
