@@ -75,6 +75,30 @@ def test_a_stepper_resets_and_gives_its_state(model):
         stepper.state = saved[:2]
 
 
+@pytest.mark.parametrize("chosen", [-1, [0, -1], (0, 2), torch.tensor([True, False, True])])
+def test_a_stepper_restarts_the_sequences_that_a_stream_would(chosen):
+    stepper, stream = anygru.stepper(anygru.GRU(3, 4), batch_size=3), anygru.GRU(3, 4).stream(3)
+    stepper.state, stream.state = torch.ones(3, 4), torch.ones(1, 3, 4)
+    stepper.reset(chosen)
+    stream.reset(chosen)
+    assert torch.equal(stepper.state, stream.state[0])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error", "words"),
+    [
+        (3, ArgumentError, "sequences must lie between 0 and 2 for a batch of 3, got 3"),
+        ("x", ArgumentTypeError, "sequences must be an index, indices or a mask, got str 'x'"),
+        (1.5, ArgumentTypeError, "sequences must be integers or a mask of bools, got torch.float32"),
+        ([True], ArgumentError, r"sequences as a mask must be \[B\] = \[3\], got \[1\]"),
+    ],
+)
+def test_a_stepper_names_sequences_that_are_not_there(chosen, error, words):
+    stepper = anygru.stepper(anygru.GRU(3, 4), batch_size=3)
+    with pytest.raises(error, match=words):
+        stepper.reset(chosen)
+
+
 def test_steps_first_and_a_causal_convolution():
     model = Model(batch_first=False).eval()
     x = torch.randn(7, 2, 6)
@@ -397,11 +421,13 @@ def test_a_few_submitted_steps_of_a_layer_are_single_ones():
         ({"capacity": 0}, "capacity"),
         ({"capacity": 2, "evict": "old"}, "evict must be None or 'idle', got 'old'"),
         ({"capacity": 2, "max_delay": -1.0}, "max_delay"),
+        ({"capacity": 2, "max_delay": "1"}, "max_delay must be at least 0 seconds, got str"),
         ({"capacity": 2, "max_batch": 0}, "max_batch"),
+        ({"capacity": 2, "evict": "idle", "on_evict": 3}, "on_evict must be a function or None, got int"),
     ],
 )
 def test_a_wrong_option_is_named(options, words):
-    with pytest.raises(ArgumentError, match=words):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=words):
         anygru.SessionPool(Model(), **options)
 
 

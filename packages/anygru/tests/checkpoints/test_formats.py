@@ -42,6 +42,8 @@ def test_unknown_content_and_endings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"hello, world")
     with pytest.raises(CheckpointError, match="no known format"):
         load_checkpoint(tmp_path / "x")
+    with pytest.raises(CheckpointError, match=rf"^{tmp_path}: a folder is .*\): name a file in it$"):
+        load_checkpoint(tmp_path)
     with pytest.raises(CheckpointError, match="cannot be read: No such file"):
         load_checkpoint(tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"'\.xyz'"):

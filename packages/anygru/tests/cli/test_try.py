@@ -278,6 +278,15 @@ def test_a_script_that_fails_is_one_line(anygru, tmp_path, name):
     assert result.error.count("\n") == 1
 
 
+@pytest.mark.parametrize("root", mostly_long(["mxnet", "paddle"]))
+def test_a_script_of_another_framework_is_told_how_it_runs(anygru, tmp_path, root):
+    (tmp_path / "script.py").write_text(f"import {root}.nn")
+    error = anygru("try", tmp_path / "script.py", *QUICK).error
+    assert error.endswith(
+        f"No module named '{root}'; a script for {root} runs with `anygru run`, and is not measured\n"
+    )
+
+
 @pytest.mark.long
 def test_a_script_without_grus_stays_as_it_is(anygru, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPTS["nothing"])

@@ -12,7 +12,7 @@ from helpers import mostly_long
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from anygru import parallel
-from anygru.errors import ArgumentError
+from anygru.errors import ArgumentError, ArgumentTypeError
 from anygru.parallel.folders import held_folder
 
 
@@ -44,9 +44,25 @@ def test_a_dying_process_ends_the_others_and_is_named(how):
     assert not any(process.is_alive() for process in workers.processes)
 
 
-def test_number_of_processes_is_checked():
-    with pytest.raises(ArgumentError, match="nprocs must be at least 1, got 0"):
-        parallel.spawn(programs.answer, (1,), nprocs=0)
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"nprocs": 0}, "nprocs must be at least 1, got 0"),
+        ({"nprocs": "2"}, "nprocs must be an int, got str"),
+        ({"args": 7}, "args must be a tuple of the arguments, got int"),
+        ({"function": 3}, "function must be a function of a module, got int"),
+        ({"start_method": "thread"}, "start_method must be one of .*spawn.*, got 'thread'"),
+    ],
+)
+def test_arguments_are_checked(arguments, words):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=words):
+        parallel.spawn(**{"function": programs.answer, **arguments})
+
+
+@pytest.mark.parametrize(("arguments", "got"), [(3, "int 3"), ("x.py", "str 'x.py'"), (["x.py", 3], "int 3")])
+def test_a_command_line_is_a_list_of_words(arguments, got):
+    with pytest.raises(ArgumentTypeError, match=f"launch: arguments must be (a list of )?words, got {got}"):
+        parallel.launch(arguments)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ Each variant runs in a process of its own, and the processes take turns.
 import argparse
 import json
 import os
+import re
 import shlex
 import statistics
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from ..dialects.finder import EXTRAS
 from ..errors import printable
 from . import Failure, UsageError, existing, removing_temporary_files
 from .terminal import console, count
@@ -129,7 +131,11 @@ def _run(command: list[str], how: str) -> float:
     )
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["nothing on standard error"]
-        raise Failure(f"the script {how} ended with status {done.returncode}: {last[0]}")
+        missing = re.match(r"ModuleNotFoundError: No module named '(\w+)", last[0])
+        way = ""
+        if missing is not None and missing[1] in EXTRAS:
+            way = f"; a script for {missing[1]} runs with `anygru run`, and is not measured"
+        raise Failure(f"the script {how} ended with status {done.returncode}: {last[0]}{way}")
     return time.perf_counter() - start
 
 

@@ -1,7 +1,9 @@
 """Checks of the arguments that layers and functions share."""
 
+import math
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, ArgumentTypeError
@@ -34,18 +36,55 @@ def check_state(
         )
 
 
-def check_dropout(dropout: float, name: str = "dropout") -> float:
-    """The probability as a float.
+def check_number(name: str, value: object, what: str, least: float = 0.0, most: float = math.inf) -> float:
+    """The number as a float.
+
+    Args:
+        what: it must be, in words.
 
     Raises:
         ArgumentTypeError: no number.
-        ArgumentError: not between 0 and 1.
+        ArgumentError: not between the least and the most.
     """
-    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
-        raise ArgumentTypeError(f"{name} must be a probability between 0 and 1, got {type(dropout).__name__}")
-    if not 0.0 <= dropout <= 1.0:
-        raise ArgumentError(f"{name} must be a probability between 0 and 1, got {dropout}")
-    return float(dropout)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArgumentTypeError(f"{name} must be {what}, got {type(value).__name__}")
+    if not least <= value <= most:
+        raise ArgumentError(f"{name} must be {what}, got {value}")
+    return float(value)
+
+
+def check_dropout(dropout: float, name: str = "dropout") -> float:
+    """The probability as a float; raises as `check_number`."""
+    return check_number(name, dropout, "a probability between 0 and 1", most=1.0)
+
+
+def check_sequences(sequences: int | Sequence[int] | Tensor, states: Tensor) -> Tensor:
+    """The indices, or the mask, of sequences whose states are [B, ...].
+
+    Raises:
+        ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have.
+    """
+    batch = len(states)
+    try:
+        index = torch.as_tensor(sequences, device=states.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentTypeError(
+            f"sequences must be an index, indices or a mask, got {type(sequences).__name__} {sequences!r:.60}"
+        ) from error
+    if index.dtype is torch.bool:
+        if index.shape != (batch,):
+            raise ArgumentError(f"sequences as a mask must be [B] = [{batch}], got {list(index.shape)}")
+        return index
+    if index.numel() == 0:  # an empty list becomes an empty float tensor
+        return index.long()
+    if index.is_floating_point() or index.is_complex():
+        raise ArgumentTypeError(f"sequences must be integers or a mask of bools, got {index.dtype}")
+    index = index.long()  # torch would take bytes for a mask
+    if not -batch <= int(index.min()) <= int(index.max()) < batch:
+        raise ArgumentError(
+            f"sequences must lie between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
+        )
+    return index
 
 
 def check_norm(norm: str | None) -> str | None:
@@ -73,19 +112,10 @@ def check_groups(groups: int, input_groups: int) -> bool:
 
 
 def check_clipping(clipping: float | None) -> float | None:
-    """The bound as a float.
-
-    Raises:
-        ArgumentTypeError: no number.
-        ArgumentError: not positive.
-    """
+    """The bound as a float; raises as `check_number`."""
     if clipping is None:
         return None
-    if isinstance(clipping, bool) or not isinstance(clipping, (int, float)):
-        raise ArgumentTypeError(f"gradient_clipping must be a positive number or None, got {type(clipping).__name__}")
-    if not clipping > 0:
-        raise ArgumentError(f"gradient_clipping must be a positive number or None, got {clipping}")
-    return float(clipping)
+    return check_number("gradient_clipping", clipping, "a positive number or None", least=math.ulp(0.0))
 
 
 def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:

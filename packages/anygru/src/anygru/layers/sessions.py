@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.arguments import check_number
 from .machine import Machine
 from .memory import StateRows
 from .recurrent import check_size
@@ -137,8 +138,8 @@ class SessionPool:
     ) -> None:
         if evict not in (None, "idle"):
             raise ArgumentError(f"evict must be None or 'idle', got {evict!r}")
-        if not max_delay >= 0:
-            raise ArgumentError(f"max_delay must be at least 0 seconds, got {max_delay}")
+        if on_evict is not None and not callable(on_evict):
+            raise ArgumentTypeError(f"on_evict must be a function or None, got {type(on_evict).__name__}")
         self.capacity = check_size("capacity", capacity)
         self._machine = Machine(model, example, batch_first)
         self._states = self._machine.zeros(self.capacity)
@@ -159,7 +160,8 @@ class SessionPool:
         self._idle: OrderedDict[int, weakref.ref[Session]] | None = OrderedDict() if evict else None
         """With eviction: row -> weak reference to its session, the one that waited longest first."""
         self._on_evict = on_evict
-        self._max_delay, self._max_batch = max_delay, check_size("max_batch", max_batch)
+        self._max_delay = check_number("max_delay", max_delay, "at least 0 seconds")
+        self._max_batch = check_size("max_batch", max_batch)
         self._waiting: dict[Session, tuple[Tensor, asyncio.Future[Tensor]]] = {}
         self._timer: asyncio.TimerHandle | None = None
 

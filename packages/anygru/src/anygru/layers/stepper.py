@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.arguments import check_sequences
 from .machine import Machine
 from .memory import StateRows
 from .recurrent import check_size
@@ -31,13 +32,16 @@ class Stepper:
         check_step(self._machine, x, self.batch_size, resets)
         return self._machine.step(StateRows(self._states, None, resets), x)
 
-    def reset(self, sequences: int | Sequence[int] | None = None) -> None:
-        """Start sequences again from a state of zeros: all, one, or some.
+    def reset(self, sequences: int | Sequence[int] | Tensor | None = None) -> None:
+        """Start sequences again from a state of zeros.
+
+        Args:
+            sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
 
         Raises:
-            IndexError: there is no such sequence.
+            ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have; the state stays.
         """
-        self._states[slice(None) if sequences is None else sequences] = 0
+        self._states[slice(None) if sequences is None else check_sequences(sequences, self._states)] = 0
 
     @property
     def state(self) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts import torch_private
+from ..facts.arguments import check_sequences
 from ..facts.decays import resets_of
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
@@ -133,32 +134,9 @@ class Stream:
         if sequences is None:
             self._state = self._zeros()
             return
-        index = self._index(sequences)
+        index = check_sequences(sequences, self._state[0])
         self._state = self._state.clone()
         self._state[:, index] = 0
-
-    def _index(self, sequences: int | Sequence[int] | Tensor) -> Tensor:
-        batch = self._state.shape[1]
-        try:
-            index = torch.as_tensor(sequences, device=self._state.device)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise ArgumentTypeError(
-                f"sequences must be an index, indices or a mask, got {type(sequences).__name__} {sequences!r:.60}"
-            ) from error
-        if index.dtype is torch.bool:
-            if index.shape != (batch,):
-                raise ArgumentError(f"sequences as a mask must be [B] = [{batch}], got {list(index.shape)}")
-            return index
-        if index.numel() == 0:  # an empty list becomes an empty float tensor
-            return index.long()
-        if index.is_floating_point() or index.is_complex():
-            raise ArgumentTypeError(f"sequences must be integers or a mask of bools, got {index.dtype}")
-        index = index.long()  # torch would take bytes for a mask
-        if not -batch <= int(index.min()) <= int(index.max()) < batch:
-            raise ArgumentError(
-                f"sequences must lie between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
-            )
-        return index
 
     def step(self, x: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
         """The top layer's output [B, H] ([H]) for one step x [B, I] ([I]).

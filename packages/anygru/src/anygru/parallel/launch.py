@@ -10,14 +10,14 @@ import textwrap
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-from ..errors import AnygruError, ArgumentError
+from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ._worker import BEATS, LAUNCHER, LOGS
 from .addresses import LOOPBACK, answers, is_this_machine, own_address
 from .folders import claimed, held_folder
@@ -55,14 +55,22 @@ def launch(
 
     A worker that dies takes the job down: the others are ended, and standard error tells the rank, the way it ended
     and, where it was a Python exception, its traceback. With `--max-restarts` all workers start again before that.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: an argument, or an option of the command line, does not fit.
     """
     from torch.distributed.run import parse_args
 
-    return run(
-        parse_args(list(arguments)),
-        environment=environment,
-        log_dir=log_dir,
-    )
+    if isinstance(arguments, str) or not isinstance(arguments, Iterable):
+        raise ArgumentTypeError(
+            f"launch: arguments must be a list of words, got {type(arguments).__name__} {arguments!r:.60}"
+        )
+    words = list(arguments)
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise ArgumentTypeError(
+            f"launch: arguments must be words, got {type(wrong[0]).__name__} {wrong[0]!r:.60}: use str()"
+        )
+    return run(parse_args(words), environment=environment, log_dir=log_dir)
 
 
 def run(

@@ -6,13 +6,13 @@ import os
 import pickle
 import signal
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, start_processes
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from .addresses import LOOPBACK
 from .folders import held_folder
 from .stores import local_store
@@ -116,8 +116,16 @@ def spawn(
     A process that dies takes the others down within seconds; see `Workers.join`.
 
     Raises:
-        ArgumentError: `nprocs` is less than 1.
+        ArgumentError, ArgumentTypeError: `nprocs` is less than 1, or an argument does not fit.
     """
+    if not callable(function):
+        raise ArgumentTypeError(f"spawn: function must be a function of a module, got {type(function).__name__}")
+    if not isinstance(args, Iterable):
+        raise ArgumentTypeError(f"spawn: args must be a tuple of the arguments, got {type(args).__name__}")
+    if isinstance(nprocs, bool) or not hasattr(nprocs, "__index__"):
+        raise ArgumentTypeError(f"spawn: nprocs must be an int, got {type(nprocs).__name__}")
+    if start_method not in (known := multiprocessing.get_all_start_methods()):
+        raise ArgumentError(f"spawn: start_method must be one of {', '.join(known)}, got {start_method!r}")
     if nprocs < 1:
         raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
     # The store lives here and not on rank 0: its port is bound when it is chosen, so no other job can take it.

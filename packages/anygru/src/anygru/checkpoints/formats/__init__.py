@@ -78,10 +78,11 @@ def recognise(path: str | os.PathLike[str]) -> str:
     for name in NAMES:
         if format_module(name).recognise(head):
             return name
-    kind = (
-        "a folder" if os.path.isdir(path) else "an empty file" if not head else f"a file that begins with {head[:8]!r}"
-    )
-    raise CheckpointError(f"{path}: byte 0: {kind} is a checkpoint of no known format ({', '.join(NAMES)})")
+    known = f"is a checkpoint of no known format ({', '.join(NAMES)})"
+    if os.path.isdir(path):
+        raise CheckpointError(f"{path}: a folder {known}: name a file in it")
+    kind = f"a file that begins with {head[:8]!r}" if head else "an empty file"
+    raise CheckpointError(f"{path}: byte 0: {kind} {known}")
 
 
 def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
