@@ -24,7 +24,7 @@ from guard_pages import LIBC, Memory, compute
 from torch import Tensor
 
 import anygru
-from anygru.backends.cpu_calls import _PLAIN, _table, native
+from anygru.backends.cpu_calls import PLAIN, _table, native
 
 SECONDS = 20
 """Of processor time that a call may take."""
@@ -91,7 +91,7 @@ def calls() -> dict[str, list[Call]]:
     found["lstm_gradients"] = [("lstm_gradients", [4, 10, cells[0], sums[0], *cells[1:4], sums[1], cells[4]])]
     found["Kind"] = [("Kind", [True, True, False, False, False, "highest", 2, True])]
     found["use"] = [("use", [native.isa()])]
-    found["set_tensor_types"] = [("set_tensor_types", [_table, *_PLAIN])]
+    found["set_tensor_types"] = [("set_tensor_types", [_table, *PLAIN])]
     return found
 
 
@@ -278,7 +278,7 @@ def attempt(seed: bytes | int) -> str:
         return f"{name}: no memory"
     finally:
         native.use(isa)
-        native.set_tensor_types(_table, *_PLAIN)
+        native.set_tensor_types(_table, *PLAIN)
         memory.written.clear()
         memory.give_back()
     return f"{name}: computed"
