@@ -1,0 +1,35 @@
+"""Random programs for torch compute the same, or raise the same error, with an accelerated layer."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers import close, mostly_long
+from torch import nn
+from torch_programs import Program
+
+import anygru
+
+COUNT = 75
+"""Programs in a test."""
+
+
+def plain(layer: nn.Module) -> None:
+    """Leaves it as it is."""
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch's, about what the programs do
+@pytest.mark.parametrize("first", mostly_long(range(0, 8 * COUNT, COUNT)))
+def test_an_accelerated_layer_is_torchs(first: int) -> None:
+    for seed in range(first, first + COUNT):
+        program = Program(seed)
+        expected = program.run(plain)
+        program = Program(seed)
+        found = program.run(anygru.accelerate)
+        assert len(found) == len(expected), (seed, found, expected)
+        for one, other in zip(found, expected, strict=True):
+            if not isinstance(other, torch.Tensor):
+                assert one == other, seed
+                continue
+            close(one.detach(), other.detach(), times=5.0, seed=seed)
+            assert one.requires_grad == other.requires_grad, seed
