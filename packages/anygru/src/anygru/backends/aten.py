@@ -69,11 +69,18 @@ def direct_of_halves(
         return None
     shapes = tuple([one.shape for one in tensors])
     problem = fitting("cpu", True, options.formula, options[OF_LAYOUT], input.dtype, shapes, len(weights))
-    if problem is None or not products.are_faster_in_torch(input.dtype, *products.sizes(input, None, weights), True):
+    if problem is None or not products.are_faster_in_torch(input.dtype, *_sizes(shapes[: len(weights) + 1]), True):
         return None
     if h_0 is None:
         h_0 = input.new_zeros((problem.layout.states(), shapes[0][1], shapes[2][1]))
     return _run(problem, Call(input, h_0, weights, None))
+
+
+@lru_cache(maxsize=1024)
+def _sizes(shapes: tuple[torch.Size, ...]) -> tuple[float, float, float]:
+    """What the rule counts, for an input and weights of these shapes."""
+    input, *weights = [torch.empty(shape, device="meta") for shape in shapes]
+    return products.sizes(input, None, weights)
 
 
 @lru_cache(maxsize=1024)
