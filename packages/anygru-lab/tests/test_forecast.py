@@ -4,6 +4,7 @@ import base64
 import contextlib
 import csv
 import json
+import math
 import re
 import subprocess
 import sys
@@ -239,8 +240,18 @@ def test_results_are_there_although_nobody_reads_the_scores(tmp_path, monkeypatc
 def test_nothing_is_learned_from_values_that_never_change(command, tmp_path):
     (tmp_path / "t.csv").write_text("t,x\n" + "".join(f"{day},7\n" for day in days(60)))
     said = command(tmp_path / "t.csv", "--rivals", "simple", "--out", tmp_path / "out")
-    assert "trained 0 steps: the values of each series never change" in said
+    assert "trained 0 steps: the values of each series repeat exactly" in said
     assert "all methods are equally good here" in said
+
+
+@pytest.mark.parametrize("size", [1e9, 1e-9])
+def test_nothing_is_learned_from_values_that_repeat_but_for_rounding(size, command, tmp_path):
+    values = [size * (2 + math.sin(2 * math.pi * n / 7)) for n in range(600)]
+    (tmp_path / "t.csv").write_text("t,x\n" + "".join(f"{d},{v!r}\n" for d, v in zip(days(600), values, strict=True)))
+    said = command(tmp_path / "t.csv", "--rivals", "simple", "--out", tmp_path / "out")
+    assert "trained 0 steps: the values of each series repeat exactly" in said
+    rows = (tmp_path / "out" / "forecast.csv").read_text().splitlines()[-7:]
+    assert [float(row.split(",")[12]) for row in rows] == pytest.approx(values[600 % 7 :][:7], rel=1e-4)
 
 
 def test_what_is_wrong_with_a_table_is_said_before_torch_is_loaded(tmp_path):

@@ -18,6 +18,7 @@ USUAL = 12  # steps ahead where there is no season
 MANY = 1000  # steps of all series together, from which a network learns as surely as a model of few parameters
 MOST_TESTED = 1000  # series of the back-test
 ZEROS = 0.02  # of the values, that show that 0 is the least there can be
+SMALL = 1e-6  # of the range of values, a distance that is rounding: the network computes with seven digits
 AHEAD = 48  # steps ahead at most, unless more are asked for
 
 
@@ -96,12 +97,16 @@ class Problem:
 
 
 def difference(values: np.ndarray, season: int) -> np.ndarray:
-    """The mean distance of values [steps, C] from those a season before; 1 where they are all equal."""
-    season = season if len(values) > season else 1
-    if len(values) <= season:
-        return np.ones(values.shape[1])
-    found = np.abs(values[season:] - values[:-season]).mean(0)
-    return np.asarray(np.where(found > 0, found, 1.0))
+    """The mean distance of values [steps, C] from those a season before, or one step before where seasons repeat exactly.
+
+    It is 1 where all values are equal.
+    """
+    found = np.zeros(values.shape[1])
+    for lag in (season, 1):
+        if len(values) > lag:
+            distance = np.abs(values[lag:] - values[:-lag]).mean(0)
+            found = np.where((found == 0) & (distance > SMALL * np.ptp(values, axis=0)), distance, found)
+    return np.where(found > 0, found, 1.0)
 
 
 def usual_horizon(series: Sequence[Series], season: int, ahead: int | None) -> int:

@@ -38,9 +38,8 @@ def kept(frame: "polars.DataFrame", columns: "Columns", where: str) -> "tuple[po
     if columns.by is None:
         found = frame.tail(last) if newest_last else frame.head(last)
     else:
-        ahead = polars.int_range(polars.len()).over(columns.by)
-        behind = polars.len().over(columns.by) - ahead
-        found = frame.filter(behind <= last if newest_last else ahead < last)
+        place = polars.int_range(polars.len(), 0, -1) if newest_last else polars.int_range(1, polars.len() + 1)
+        found = frame.filter(place.over(columns.by) <= last)
     of_each = "" if columns.by is None else " of each series"
     most = "" if columns.by is None else "up to "
     asked = "" if columns.last else "; --last N takes more"

@@ -76,6 +76,8 @@ def _form(
     """Return what the names of the columns tell, "" if no times; the times by column, other columns, and those with the other
     part of each time."""
     kind, run = _run(frame, others, columns, where)
+    if not kind:
+        return "", {}, [], ()
     rest = [name for name in others if name not in run]
     fixed = _fixed(frame, rest, kind)
     if fixed is None and all(map(str.isdecimal, run.values())):  # numbers that count no parts of times
