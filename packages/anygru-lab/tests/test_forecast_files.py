@@ -198,6 +198,10 @@ def test_titles_above_and_totals_below(tmp_path):
             assert read(tmp_path / name).series[0].values[:, 0].tolist() == [found(n)[0] for n in range(12)]
             said = files.read(str(tmp_path / name)).remark
             assert ("left out below the table: 'Grand total' ..." in said) == (text != table)
+    (tmp_path / "t.csv").write_text(
+        "Retail sales, adjusted\nSource: the office\n\n" + dated(sold)
+    )  # as many fields as names
+    assert read(tmp_path / "t.csv").channels == ("sold",)
     (tmp_path / "t.csv").write_text(by_year)
     assert read(tmp_path / "t.csv").series[2].values[:, 0].tolist() == [2 * n for n in range(20)]
     (tmp_path / "t.csv").write_text(",sold\n" + dated(sold).partition("\n")[2])  # as pandas writes an index

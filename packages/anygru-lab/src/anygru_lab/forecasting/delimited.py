@@ -135,7 +135,8 @@ def _head(path: str, file: BinaryIO) -> Head:
         marked = any(map(line.count, separators)) or line.count(b'"') % 2
         paired = any(line.count(each) == following.count(each) > 0 for each in separators)
         comment = line.startswith(b"#") and (following.startswith(b"#") or not paired)
-        title = not line.count(b'"') % 2 and edges.is_title(_fields(line, separators), usual)
+        alone = re.search(rb"\w", following) and not any(map(following.count, separators))  # which no row is
+        title = not line.count(b'"') % 2 and (alone or edges.is_title(_fields(line, separators), usual))
         if marked and not comment and not title:
             break
         line, above, titles = following, above + 1, titles + (not comment)
