@@ -32,7 +32,7 @@ class Kind:
     def lower(self) -> bool:
         """Whether the instruction set in use multiplies as the precision says, in fewer bits than float32 has."""
 
-class _Shape(TypedDict):
+class Shape(TypedDict):
     itemsize: int
     kind: Kind
     threads: int
@@ -61,52 +61,48 @@ class NormCall(TypedDict, total=False):
     norm_kept: Tensor
     grad_norms: Tensor
 
-class ForwardCall(_Shape, ModifiersCall):
-    layers: int
+class SequencesCall(Shape, ModifiersCall):
+    """What forward and backward share."""
+
     steps: int
     batch: int
-    input_size: int
     hidden: int
     batch_sizes: Tensor | None
-    input: Tensor
-    step_stride: int
-    row_stride: int
     h_0: Tensor
-    weights: list[Tensor] | PackedWeights
     output: Tensor
     output_step_stride: int
     output_row_stride: int
+
+class ForwardCall(SequencesCall):
+    layers: int
+    input_size: int
+    input: Tensor
+    step_stride: int
+    row_stride: int
+    weights: list[Tensor] | PackedWeights
     h_n: Tensor
     reserve: Tensor | None
 
-class BackwardCall(_Shape, ModifiersCall, NormCall):
+class BackwardCall(SequencesCall, NormCall):
     grad_decay: Tensor | None
     grad_offset: Tensor | None
     clipping: float | None
-    steps: int
-    batch: int
-    hidden: int
-    batch_sizes: Tensor | None
     grad_output: Tensor | None
     grad_step_stride: int
     grad_row_stride: int
     grad_h_n: Tensor | None
-    output: Tensor
-    output_step_stride: int
-    output_row_stride: int
-    h_0: Tensor
     kept: Tensor
     weights_hh: Sequence[Tensor]
     grad_gates: Tensor
     previous: Tensor | None
     grad_h_0: Tensor
 
-class _InputGradient(TypedDict, total=False):
+class InputGradient(TypedDict, total=False):
     input_gradient: Tensor | None
     weight_ih: Tensor
     adds_input: bool
 
-class GradientsCall(_Shape, _InputGradient):
+class GradientsCall(Shape, InputGradient):
     rows: int
     input_size: int
     hidden: int

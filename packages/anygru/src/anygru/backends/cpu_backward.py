@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
-from .cpu_calls import address, describe, kind_of, native, plain, plain_modifiers
+from .cpu_calls import address, kind_of, native, of_sequences, optional, plain, plain_modifiers, sum_products
 
 if TYPE_CHECKING:
     from .. import _native
@@ -172,49 +172,39 @@ class BackwardPass:
         """The terms of a piece but for its input, each [D, N, ...]."""
         problem, layout, units, dtype, batch = self.problem, self.layout, self.units, self.problem.dtype, piece.batch
         columns = 6 if layout.norm else 3 if problem.formula.reset == "before" else 4
-        output = self.layer_outputs[layer]
-        rows = piece.rows.stop - piece.rows.start
-        gates = output.new_empty((self.chains, rows, columns * units))
-        previous = output.new_empty((self.chains, rows, units))
+        whole, steps = self.layer_outputs[layer], piece.steps.stop - piece.steps.start
+        output, kept = whole[piece.rows], kept[:, piece.rows]
+        gates = output.new_empty((self.chains, len(output), columns * units))
+        previous = output.new_empty((self.chains, len(output), units))
         if piece.steps.start == 0:
             states = self.h_0[layout.states_of_layer(layer)]
         else:
-            states = output[piece.before : piece.before + batch]
+            states = whole[piece.before : piece.before + batch]
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction()]
-        sizes, modifiers = self.batch_sizes, self._modifiers(layer, piece)
+        sizes = None if self.batch_sizes is None else self.batch_sizes[piece.steps]
+        modifiers = self._modifiers(layer, piece)
         norm = self._norm(layer, piece) if layout.norm else {}
         chains = slice(layer * self.chains, (layer + 1) * self.chains)
         own = {name: grad[chains][:, piece.rows] for name, grad in self.grads_of_modifiers.items()}
         native.backward(
             {
-                "itemsize": dtype.itemsize,
-                "kind": kind_of(problem),
-                "steps": piece.steps.stop - piece.steps.start,
-                "batch": batch,
-                "hidden": self.hidden,
-                "batch_sizes": None if sizes is None else address(sizes[piece.steps], torch.int64),
+                **of_sequences(problem, steps, states, output, sizes, modifiers),
                 "grad_output": None if grad_output is None else address(grad_output[piece.rows], dtype),
                 "grad_step_stride": batch * self.features,
                 "grad_row_stride": self.features,
                 "grad_h_n": None if grad_h_n is None else address(grad_h_n[:, :batch], dtype),
-                "output": address(output[piece.rows], dtype),
-                "output_step_stride": batch * self.features,
-                "output_row_stride": self.features,
-                "h_0": address(states, dtype),
-                "kept": address(kept[:, piece.rows], dtype),
+                "kept": address(kept, dtype),
                 "weights_hh": [address(weight, dtype) for weight in recurrent],
                 "grad_gates": address(gates, dtype),
                 "previous": address(previous, dtype),
                 "grad_h_0": address(grad_h_0[:, :batch], dtype),
-                "grad_decay": address(own["decay"], dtype) if "decay" in own else None,
-                "grad_offset": address(own["offset"], dtype) if "offset" in own else None,
+                "grad_decay": optional(own.get("decay"), dtype),
+                "grad_offset": optional(own.get("offset"), dtype),
                 "clipping": problem.clipping,
                 **self._describe_norm(layer, norm),
-                **describe(modifiers, dtype),
-                "threads": torch.get_num_threads(),
             }
         )
-        return gates, previous, kept[:, piece.rows]
+        return gates, previous, kept
 
     def _norm(self, layer: int, piece: _Piece) -> dict[str, Tensor]:
         assert self.norm_kept is not None
@@ -285,37 +275,23 @@ class BackwardPass:
         begun: of each weight, whether its gradient has rows of other pieces already.
         to_input: where the gradient of the input goes if the kernels make it, and whether it is added.
         """
-        input, gates, previous, kept = terms
         first, group = place
-        dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
-        wanted: list[Any] = [None] * 4
+        wanted: list[Tensor | None] = []
         adds = False
-        for index in range(2 if self.layout.norm else self.layout.per_direction()):
-            if self.needs[2 + first + index]:
-                adds = begun[first + index]
-                grad = grads[first + index]
-                if grad is None:
-                    grad = grads[first + index] = torch.empty_like(self.weights[first + index])
-                wanted[index] = address(self.layout.of_group([grad], group)[0], dtype)
-        native.gradients(
-            {
-                "itemsize": dtype.itemsize,
-                "kind": kind_of(self.problem),
-                "rows": gates.shape[0],
-                "input_size": input.shape[1],
-                "hidden": self.units,
-                "gates": address(gates, dtype),
-                "previous": address(previous, dtype),
-                "kept": address(kept, dtype) if before else None,
-                "input": address(input, dtype),
-                "weight_ih_gradient": wanted[0],
-                "weight_hh_gradient": wanted[1],
-                "bias_ih_gradient": wanted[2],
-                "bias_hh_gradient": wanted[3],
-                "adds": adds,
-                "input_gradient": None if to_input[0] is None else address(to_input[0], dtype),
-                "weight_ih": address(self.layout.of_group(self.weights[first : first + 1], group)[0], dtype),
-                "adds_input": to_input[1],
-                "threads": torch.get_num_threads(),
-            }
-        )
+        for index in range(first, first + (2 if self.layout.norm else self.layout.per_direction())):
+            if not self.needs[2 + index]:
+                wanted.append(None)
+                continue
+            adds, grad = begun[index], grads[index]
+            if grad is None:
+                grad = grads[index] = torch.empty_like(self.weights[index])
+            wanted += self.layout.of_group([grad], group)
+        weight, dtype = self.layout.of_group(self.weights[first : first + 1], group)[0], self.problem.dtype
+        asked: _native.InputGradient = {
+            "input_gradient": optional(to_input[0], dtype),
+            "weight_ih": address(weight, dtype),
+            "adds_input": to_input[1],
+        }
+        input, gates, previous, kept = terms
+        kept_too = kept if self.problem.formula.reset == "before" else None
+        sum_products(kind_of(self.problem), (input, gates, previous, kept_too), wanted, adds, asked)

@@ -53,6 +53,11 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
     return tensor.data_ptr(), tensor.nbytes
 
 
+def optional(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | tuple[int, int] | None:
+    """`address`, or None."""
+    return None if tensor is None else address(tensor, dtype)
+
+
 @functools.cache
 def precisions() -> frozenset[str]:
     """The less exact products of float32 ("high", "float16", "bfloat16") that the kernels for this CPU have."""
@@ -180,6 +185,70 @@ def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
     return input
 
 
+def shape(kind: "_native.Kind", dtype: torch.dtype) -> "_native.Shape":
+    """The arguments that all calls share."""
+    return {"itemsize": dtype.itemsize, "kind": kind, "threads": torch.get_num_threads()}
+
+
+def sum_products(
+    kind: "_native.Kind",
+    terms: tuple[Tensor, Tensor, Tensor, Tensor | None],
+    wanted: Sequence[Tensor | None],
+    adds: bool,
+    to_input: "_native.InputGradient | None" = None,
+) -> None:
+    """Sums products of rows to the gradients of a direction's weights.
+
+    Args:
+        terms: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H] (of reset="before").
+        wanted: memory for the gradients, None where one is not needed.
+        adds: whether they hold sums already.
+    """
+    input, gates, previous, kept = terms
+    dtype = gates.dtype
+    weight_ih, weight_hh, bias_ih, bias_hh = (optional(one, dtype) for one in (*wanted, None, None)[:4])
+    native.gradients(
+        {
+            **shape(kind, dtype),
+            "rows": gates.shape[0],
+            "input_size": input.shape[1],
+            "hidden": previous.shape[1],
+            "gates": address(gates, dtype),
+            "previous": address(previous, dtype),
+            "kept": optional(kept, dtype),
+            "input": address(input, dtype),
+            "weight_ih_gradient": weight_ih,
+            "weight_hh_gradient": weight_hh,
+            "bias_ih_gradient": bias_ih,
+            "bias_hh_gradient": bias_hh,
+            "adds": adds,
+            **(to_input or {}),
+        }
+    )
+
+
+def of_sequences(
+    problem: Problem, steps: int, h_0: Tensor, output: Tensor, batch_sizes: Tensor | None, modifiers: Modifiers
+) -> "_native.SequencesCall":
+    """The arguments that forward and backward share. The tensors are plain and must outlive the call.
+
+    h_0: [..., B, H].
+    """
+    dtype, (batch, hidden), width = problem.dtype, h_0.shape[-2:], output.shape[-1]
+    return {
+        **shape(kind_of(problem), dtype),
+        "steps": steps,
+        "batch": batch,
+        "hidden": hidden,
+        "batch_sizes": optional(batch_sizes, torch.int64),
+        "h_0": address(h_0, dtype),
+        "output": address(output, dtype),
+        "output_step_stride": batch * width,  # of a dense batch
+        "output_row_stride": width,
+        **describe(modifiers, dtype),
+    }
+
+
 def forward(
     problem: Problem,
     call: Call,
@@ -196,43 +265,26 @@ def forward(
     input, h_0, weights, batch_sizes, modifiers = call
     output, h_n, reserve = results
     weights, h_0 = list(map(plain, weights)), plain(h_0)  # alive until the kernel is done
-    modified = None
-    if modifiers is not NONE:
-        modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states())
-        modified = describe(modifiers, dtype)
+    modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states())
     if batch_sizes is None:
-        steps, batch, input_size = input.shape
         input = _strided(input, dtype)
         step_stride, row_stride, _ = input.stride()
         given: Any = (input.data_ptr(), input.nbytes)
-        sizes, output_step_stride = None, batch * output.shape[-1]
     else:
         input = plain(input)
-        steps, batch, input_size = batch_sizes.shape[0], h_0.shape[1], input.shape[1]
-        step_stride, row_stride, output_step_stride = 0, input_size, 0
+        step_stride, row_stride = 0, input.shape[1]
         given = address(input, dtype)
-        sizes = address(batch_sizes, torch.int64)
+    steps = (input if batch_sizes is None else batch_sizes).shape[0]
     native.forward(
         {
-            "itemsize": dtype.itemsize,
-            "kind": kind_of(problem),
+            **of_sequences(problem, steps, h_0, output, batch_sizes, modifiers),
             "layers": problem.layout.num_layers,
-            "steps": steps,
-            "batch": batch,
-            "input_size": input_size,
-            "hidden": h_0.shape[2],
-            "batch_sizes": sizes,
+            "input_size": input.shape[-1],
             "input": given,
             "step_stride": step_stride,
             "row_stride": row_stride,
-            "h_0": address(h_0, dtype),
             "weights": list(map(address, weights, itertools.repeat(dtype))) if packed is None else packed,
-            "output": address(output, dtype),
-            "output_step_stride": output_step_stride,
-            "output_row_stride": output.shape[-1],
             "h_n": address(h_n, dtype),
-            "reserve": None if reserve is None else address(reserve, dtype),
-            **(modified or {}),
-            "threads": torch.get_num_threads(),
+            "reserve": optional(reserve, dtype),
         }
     )

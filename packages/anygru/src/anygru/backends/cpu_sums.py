@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..facts import torch_private
-from .cpu_calls import address, native, plain
+from .cpu_calls import plain, sum_products
 
 MOST_ROWS = 256
 """The number of rows that are collected before a product: enough for its full speed."""
@@ -138,29 +138,10 @@ class _Sums:
         gates, input, previous, *kept = (
             plain(values[0]) if len(values) == 1 else torch.cat(values) for values in zip(*self.terms, strict=True)
         )
-        dtype, adds = gates.dtype, bool(self.sums)
+        adds = bool(self.sums)
         if not adds:
             self.sums = [torch.empty_like(weight, memory_format=torch.contiguous_format) for weight in self.weights]
-        wanted = [address(own, dtype) for own in self.sums] + [None] * (4 - len(self.sums))
-        native.gradients(
-            {
-                "itemsize": dtype.itemsize,
-                "kind": self.kind,
-                "rows": self.rows,
-                "input_size": input.shape[1],
-                "hidden": previous.shape[1],
-                "gates": address(gates, dtype),
-                "previous": address(previous, dtype),
-                "kept": address(kept[0], dtype) if kept else None,
-                "input": address(input, dtype),
-                "weight_ih_gradient": wanted[0],
-                "weight_hh_gradient": wanted[1],
-                "bias_ih_gradient": wanted[2],
-                "bias_hh_gradient": wanted[3],
-                "adds": adds,
-                "threads": torch.get_num_threads(),
-            }
-        )
+        sum_products(self.kind, (input, gates, previous, kept[0] if kept else None), self.sums, adds)
         self.terms, self.rows = [], 0
 
     def gradients(self) -> list[Tensor | None]:
