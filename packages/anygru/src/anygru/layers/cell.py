@@ -12,7 +12,7 @@ from ..facts.quantization import WeightFormat
 from ..facts.weights import KINDS, Layout, Weights
 from ..functional import compute_cell
 from ..operator.typed_calls import CellCall
-from .frozen_calls import FrozenGRUCell
+from .frozen_calls import FrozenGRUCell, frozen_copy
 from .recurrent import (
     Recurrent,
     as_leaf,
@@ -22,7 +22,6 @@ from .recurrent import (
     of_formula,
     of_layout,
     settle_weights,
-    to_freeze,
 )
 
 
@@ -140,7 +139,7 @@ class GRUCell(Recurrent):
 
     def freeze(self, weights: WeightFormat = "float32") -> FrozenGRUCell:
         """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
-        return FrozenGRUCell.of(self, to_freeze(self, self._weight_names, weights), weights)
+        return frozen_copy(FrozenGRUCell, self, weights)
 
     def ungrouped(self) -> "GRUCell":
         """A cell without groups that computes the same; see `GRU.ungrouped`."""

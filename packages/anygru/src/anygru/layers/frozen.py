@@ -8,13 +8,13 @@ copy to a device, an export) and let go at the next call.
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .. import backends
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import ArgumentError
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
@@ -22,7 +22,7 @@ from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
 from ..operator.execution import is_recorded
 from ..operator.frozen_weights import FrozenWeights
-from .recurrent import check_size, formula_repr
+from .recurrent import check_size, formula_repr, refuse_script
 
 _IN_OPTIONS = frozenset(("batch_first", "batch_first_states", "dropout", "training"))
 """The attributes that `options` depends on and that may change."""
@@ -46,6 +46,7 @@ class Frozen(nn.Module):
     dropout = 0.0
     batch_first = False
     batch_first_states = False
+    __prepare_scriptable__ = refuse_script
     _options: Options
     _weights: FrozenWeights
     _entries: frozenset[str]
@@ -337,13 +338,6 @@ class Frozen(nn.Module):
             for name, tensor in entries.items()
         }
         self.replace_weights([Stored(whole[name], whole.get(name + SCALE)) for name in self._names])
-
-    def __prepare_scriptable__(self) -> NoReturn:
-        """Called by torch.jit.script, also for a module that holds this one."""
-        raise ArgumentTypeError(
-            f"torch.jit.script cannot compile anygru.{type(self).__name__}, which chooses its kernel in Python; use "
-            "torch.jit.trace or torch.export"
-        )
 
     def _repr_end(self) -> str:
         return f", weights={self.weights!r}{formula_repr(self.formula, self.backend)}"

@@ -2,7 +2,8 @@
 
 import ctypes
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,12 +21,11 @@ from ..functional import compute, compute_cell
 from ..operator.frozen_weights import FrozenWeights
 from ..operator.typed_calls import CellCall, SequenceCall, typed
 from .frozen import Frozen
-from .recurrent import as_leaf, check_parts, check_size, of_formula
+from .recurrent import as_leaf, check_parts, check_size, of_formula, settle_weights
 from .rnn_names import RNNNames
 from .stream import Stream
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+_Kind = TypeVar("_Kind", bound="FrozenGRU | FrozenGRUCell")
 
 
 class FrozenGRU(RNNNames, Frozen):
@@ -51,30 +51,6 @@ class FrozenGRU(RNNNames, Frozen):
 
     trainable: ClassVar[Any]
     """`GRU`, which `thaw` returns; it imports this file."""
-
-    @classmethod
-    def of(cls, layer: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> "Self":
-        """A frozen copy of a `GRU` with these flat weights, by their names."""
-        check_plain(layer)
-        stored = _stored(layer, tensors, weights)
-        frozen = cls(
-            layer.input_size,
-            layer.hidden_size,
-            layer.num_layers,
-            layer.bias,
-            layer.batch_first,
-            layer.dropout,
-            layer.bidirectional,
-            device="meta",
-            weights=weights,
-            **of_formula(layer),
-            **_groups_of(layer),
-            batch_first_states=layer.batch_first_states,
-        )
-        frozen.replace_weights(stored)
-        del stored
-        _give_memory_back(frozen)
-        return frozen
 
     def __init__(
         self,
@@ -181,18 +157,6 @@ class FrozenGRUCell(Frozen):
     trainable: ClassVar[Any]
     """`GRUCell`, which `thaw` returns; it imports this file."""
 
-    @classmethod
-    def of(cls, cell: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> "Self":
-        """A frozen copy of a `GRUCell` with these weights, by their names."""
-        check_plain(cell)
-        stored = _stored(cell, tensors, weights)
-        options = of_formula(cell) | _groups_of(cell)
-        frozen = cls(cell.input_size, cell.hidden_size, cell.bias, device="meta", weights=weights, **options)
-        frozen.replace_weights(stored)
-        del stored
-        _give_memory_back(frozen)
-        return frozen
-
     def __init__(
         self,
         input_size: int,
@@ -236,16 +200,34 @@ class FrozenGRUCell(Frozen):
         return words + ("" if self.bias else ", bias=False") + self._options_repr() + self._repr_end()
 
 
+def frozen_copy(kind: type[_Kind], layer: Any, weights: WeightFormat) -> _Kind:
+    """A frozen copy of a `GRU` or `GRUCell`, which has all arguments of `kind` as attributes.
+
+    Raises:
+        ArgumentError: the layer was trained for another format, or no frozen layer computes as it does.
+    """
+    settle_weights(layer)
+    if layer.freezes_to not in (None, weights):
+        raise ArgumentError(
+            f"weights={weights!r}, and the layer is trained for {layer.freezes_to!r}: freeze it so, or set its freezes_to to None"
+        )
+    check_plain(layer)
+    names = layer._weight_names
+    stored = _stored(layer, dict(zip(names, layer._exact(names), strict=True)), weights)
+    own = {name: getattr(layer, name) for name in signature(kind).parameters if name not in ("device", "weights")}
+    frozen = kind(**own, device="meta", weights=weights)
+    frozen.replace_weights(stored)
+    del stored
+    _give_memory_back(frozen)
+    return frozen
+
+
 def _give_memory_back(frozen: Frozen) -> None:
     """Asks the C library to return the memory that rounding freed, which is several times what a large layer keeps."""
     if frozen.weights == "int8" and frozen.hidden_size >= 512 and sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
         if trim is not None:
             trim(0)
-
-
-def _groups_of(layer: Any) -> dict[str, Any]:
-    return {"groups": layer.groups, "input_groups": layer.input_groups}
 
 
 def sizes_repr(layer: Any) -> str:
@@ -266,7 +248,7 @@ def check_plain(layer: Any) -> None:
 
 
 def _stored(layer: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> list[Stored]:
-    """A copy of a layer's weights in the format of that name."""
+    """A copy of weights, as they are before any rounding, in the format of that name."""
     check_format(weights)
     for name, tensor in tensors.items():
         if is_lazy(tensor):

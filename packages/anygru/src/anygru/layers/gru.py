@@ -26,7 +26,7 @@ from ..operator.typed_calls import SequenceCall, typed
 from .cell import GRUCell as GRUCell
 from .frozen_calls import FrozenGRU as FrozenGRU
 from .frozen_calls import FrozenGRUCell as FrozenGRUCell
-from .frozen_calls import sizes_repr
+from .frozen_calls import frozen_copy, sizes_repr
 from .recurrent import (
     Recurrent,
     as_leaf,
@@ -36,7 +36,6 @@ from .recurrent import (
     of_formula,
     of_layout,
     settle_weights,
-    to_freeze,
 )
 from .rnn_names import RNNNames
 from .stream import Stream
@@ -294,7 +293,7 @@ class GRU(RNNNames, Recurrent):
             ArgumentError: no such format, a lazy layer, or weights that int8 cannot hold.
             ArgumentTypeError: the layer is not float32.
         """
-        return FrozenGRU.of(self, to_freeze(self, self._weight_names, weights), weights)
+        return frozen_copy(FrozenGRU, self, weights)
 
     def stream_weights(self) -> list[Tensor]:
         """The copy of the weights that a stream keeps."""

@@ -96,20 +96,6 @@ def of_layout(layout: Layout) -> dict[str, Any]:
     return {"norm": "layer" if layout.norm else None, "groups": layout.groups, "input_groups": input_groups}
 
 
-def to_freeze(layer: "Recurrent", names: Sequence[str], weights: WeightFormat) -> dict[str, Tensor]:
-    """The weights by name, as they are before any rounding.
-
-    Raises:
-        ArgumentError: the layer was trained for another format.
-    """
-    settle_weights(layer)
-    if layer.freezes_to not in (None, weights):
-        raise ArgumentError(
-            f"weights={weights!r}, and the layer is trained for {layer.freezes_to!r}: freeze it so, or set its freezes_to to None"
-        )
-    return dict(zip(names, layer._exact(names), strict=True))
-
-
 def check_parts(groups: int, hidden_size: int, input_groups: int, input_size: int) -> None:
     """Raises ArgumentError if the sizes do not divide by the groups."""
     splits_input = check_groups(groups, input_groups)
@@ -119,6 +105,15 @@ def check_parts(groups: int, hidden_size: int, input_groups: int, input_size: in
         raise ArgumentError(f"hidden_size must be a multiple of groups={groups}, got {hidden_size}")
     if splits_input and check_size("input_size", input_size, 0) % groups:
         raise ArgumentError(f"input_size must be a multiple of input_groups={groups}, got {input_size}")
+
+
+def refuse_script(layer: nn.Module) -> NoReturn:
+    """As `__prepare_scriptable__`, called by torch.jit.script, also for a module that holds the layer."""
+    way = "torch.jit.trace or torch.export"
+    if isinstance(layer, Recurrent):
+        way += ", or for reset='after' script a torch.nn layer with this state_dict"
+    name = f"anygru.{type(layer).__name__}"
+    raise ArgumentTypeError(f"torch.jit.script cannot compile {name}, which chooses its kernel in Python; use {way}")
 
 
 class Recurrent(nn.Module):
@@ -144,6 +139,7 @@ class Recurrent(nn.Module):
     `anygru.freeze_aware`."""
     _options: Options
     _weight_names: tuple[str, ...]
+    __prepare_scriptable__ = refuse_script
 
     def __init__(
         self,
@@ -317,13 +313,6 @@ class Recurrent(nn.Module):
         if chosen is not None:
             raise ArgumentTypeError(f"{words}: {remedy}; leave it out of the configuration")
         warnings.warn(f"{words}, which stays as it is: {remedy}", UserWarning, stacklevel=2)
-
-    def __prepare_scriptable__(self) -> NoReturn:
-        """Called by torch.jit.script, also for a module that holds this one."""
-        raise ArgumentTypeError(
-            f"torch.jit.script cannot compile anygru.{type(self).__name__}, which chooses its kernel in Python; use "
-            "torch.jit.trace or torch.export, or for reset='after' script a torch.nn layer with this state_dict"
-        )
 
     def _formula_repr(self) -> str:
         words = ""
