@@ -34,10 +34,6 @@ class Modifiers(NamedTuple):
     offset: Tensor | None = None
     """Goes with a decay."""
 
-    def needs_grad(self) -> bool:
-        """Whether one of them requires a gradient."""
-        return any(value is not None and value.requires_grad for value in (self.decay, self.offset))
-
     def names(self) -> tuple[str, ...]:
         """The names of the modifiers that are given."""
         return tuple([name for name, value in zip(self._fields, self, strict=True) if value is not None])

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from .. import backends
-from ..backends import aten, products
+from ..backends import aten
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..facts.arguments import check_state
@@ -369,22 +369,9 @@ def _refuse_to_record(problem: Problem) -> None:
 
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
-    modified = modifiers is not NONE
-    needs_grad = _needs_grad(input, h_0, weights) or (modified and modifiers.needs_grad() and torch.is_grad_enabled())
+    needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present()))
     faster = options.products
     if faster is None and input.dtype in HALVES:
         faster = faster_products(input, weights, batch_sizes, needs_grad)
-    return Problem(
-        input.device.type,
-        input.dtype,
-        layout,
-        options.formula,
-        batch_sizes is not None,
-        input.numel() == 0 or h_0.numel() == 0,
-        needs_grad,
-        _is_transformed(call.tensors()),
-        modified=modifiers.names() if modified else (),
-        products=faster,
-        precision=products.precision_of(input, options.autocast),
-        clipping=options.clipping,
-    )
+    problem = tracing.problem_of(call, layout, options.formula, needs_grad, options.autocast)
+    return problem._replace(transformed=_is_transformed(call.tensors()), products=faster, clipping=options.clipping)

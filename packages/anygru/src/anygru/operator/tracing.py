@@ -96,8 +96,10 @@ def read_facts(weights: Sequence[Tensor], facts: Sequence[Any]) -> tuple[Layout,
     return count_layers(weights, *of_layout), Formula(reset, gate_activation, activation), backend
 
 
-def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = False) -> Problem:
-    """The problem of a node that runs."""
+def problem_of(
+    call: Call, layout: Layout, formula: Formula, needs_grad: bool = False, autocast: torch.dtype | None = None
+) -> Problem:
+    """The problem of a call that runs and is not transformed, with the precision of its products under autocast to a dtype."""
     return Problem(
         call.input.device.type,
         call.input.dtype,
@@ -108,7 +110,7 @@ def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = 
         needs_grad=needs_grad,
         transformed=False,
         modified=call.modifiers.names(),
-        precision=products.precision_of(call.input),
+        precision=products.precision_of(call.input, autocast),
     )
 
 
