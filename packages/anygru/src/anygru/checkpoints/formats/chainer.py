@@ -233,10 +233,21 @@ def _read_none(content: memoryview, shape: tuple[int, ...], place: str, budget: 
     return value
 
 
+def is_none(array: np.ndarray, name: str) -> bool:
+    """Whether an array stands for None.
+
+    Raises:
+        TypeError: it holds other Python objects.
+    """
+    if array.dtype.kind != "O":
+        return False
+    if array.shape != () or array[()] is not None:
+        raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")
+    return True
+
+
 def _write_npy(file: IO[bytes], array: np.ndarray, name: str) -> None:
-    if array.dtype.kind == "O":
-        if array.shape != () or array[()] is not None:
-            raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")
+    if is_none(array, name):
         np.lib.format.write_array_header_1_0(file, {"descr": "|O", "fortran_order": False, "shape": ()})
         dump(_NONE_ARRAY, file, 3)
         return

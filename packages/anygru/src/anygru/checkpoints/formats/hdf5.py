@@ -19,7 +19,7 @@ from ..reading.hdf5_reading import DEEPEST, Reader
 from ..reading.keras_config import marks_by_name, parse_config
 from ..reading.source import COMPRESS_BELOW
 from ..writing.atomic import open_for_replace
-from .chainer import LAYOUT, content_of, flat_arrays, problem
+from .chainer import LAYOUT, content_of, flat_arrays, is_none, problem
 
 __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
 
@@ -198,9 +198,7 @@ def _import_h5py() -> ModuleType:
 
 
 def _write_dataset(h5py: ModuleType, target: "h5.Group", name: str, array: np.ndarray, compression: int | None) -> None:
-    if array.dtype.kind == "O":
-        if array.shape != () or array[()] is not None:
-            raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")
+    if is_none(array, name):
         target.create_dataset(name, data=h5py.Empty("f"))
         return
     if array.dtype.kind == "U":

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...errors import CheckpointError
 from .budget import Budget
@@ -33,6 +33,9 @@ _ACTIVATIONS = {
 }
 _ACTIVATIONS |= {"linear": "identity", "swish": "silu", "hard_sigmoid": "hardsigmoid", "hard_tanh": "hardtanh"}
 """Keras 3's activations by the names in `anygru.facts.formula`; each computes the same function."""
+
+_Place: TypeAlias = tuple[str | None, str | None, EntryMark]
+"""The group of a layer in `model.weights.h5` and its name, None where the file of that kind has no such group; and its mark."""
 
 _DEEPEST = 64
 _PER_MARK = 512
@@ -71,9 +74,10 @@ def marks_by_path(config: object, version: str, budget: Budget) -> dict[str, Ent
     """
     model = _dict(config)
     marks = {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model), covers=True)}
-    for path, mark in _below(model, "", version, 0):
-        budget.take(_PER_MARK + sys.getsizeof(path))
-        marks[path] = replace(mark, covers=bool(mark.problem))
+    for path, _, mark in _listed(_layers_of(model), "layers", version, 0):
+        if path is not None:
+            budget.take(_PER_MARK + sys.getsizeof(path))
+            marks[path] = replace(mark, covers=bool(mark.problem))
     return marks
 
 
@@ -91,141 +95,120 @@ def marks_by_name(config: object, version: str, budget: Budget) -> dict[str, dic
     model = _dict(config)
     told = {"": {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model))}}
     for layer in _layers_of(model):
-        marks = told.setdefault(str(_dict(layer.get("config")).get("name")), {})
-        for name, mark in _named(layer, version, 1):
+        marks = told.setdefault(_name(layer), {})
+        for _, name, mark in _layer(layer, None, version, 1):
+            if name is None:
+                continue
             budget.take(_PER_MARK + sys.getsizeof(name))
             same = marks.get(name, mark) == mark
             marks[name] = mark if same else EntryMark(problem=f"two layers are called {shown(name)}")
     return told
 
 
-def _below(model: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
-    """The marks of the layers of a model, and of the models in it."""
-    yield from _listed(_layers_of(model), f"{path}layers", version, depth)
-
-
-def _listed(layers: list[dict[str, Any]], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
-    """The marks of a list of layers, whose groups are called after their classes and numbered."""
-    counts: Counter[str] = Counter()
-    for layer in layers if depth < _DEEPEST else ():
-        base = _snake(str(layer.get("class_name")))
-        group = f"{path}/{base}_{counts[base]}" if counts[base] else f"{path}/{base}"
-        counts[base] += 1
+def _listed(layers: list[dict[str, Any]], path: str | None, version: str, depth: int) -> Iterator[_Place]:
+    """The places in a list of layers."""
+    for layer, group in _numbered(layers, path) if depth < _DEEPEST else ():
         yield from _layer(layer, group, version, depth + 1)
 
 
-def _layer(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
+def _numbered(layers: list[dict[str, Any]], path: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """Layers with the paths of their groups, which are called after their classes and numbered."""
+    counts: Counter[str] = Counter()
+    for layer in layers:
+        base = _snake(str(layer.get("class_name")))
+        yield layer, _under(path, f"{base}_{counts[base]}" if counts[base] else base)
+        counts[base] += 1
+
+
+def _layer(layer: Mapping[str, Any], path: str | None, version: str, depth: int) -> Iterator[_Place]:
+    """The places in a layer whose group is at a path, None if no group has it."""
     options = _dict(layer.get("config"))
     cell = _dict(options.get("cell"))
     if depth >= _DEEPEST:
         return
     if _is_gru(layer):
-        yield path, _mark(layer, version)
+        yield path, _name(layer), _mark(layer, version)
     elif _is(layer, "Bidirectional"):
         yield from _directions(layer, path, version, depth)
     elif _is(layer, "RNN") and _is(cell, "StackedRNNCells"):
-        yield from _cells(layer, cell, f"{path}/cell", version, depth)
+        yield from _cells(layer, cell, _under(path, "cell"), version, depth)
     elif _is(layer, "RNN"):
-        yield path, _mark(layer, version, cell)
-    elif _layers_of(layer):
-        yield from _below(layer, f"{path}/", version, depth)
+        yield path, _name(layer), _mark(layer, version, cell)
+    elif layers := _layers_of(layer):
+        yield from _listed(layers, _under(path, "layers"), version, depth)
+        for key, part in options.items():
+            rest = [each for each in part if not _is_layer(each)] if key == "layers" else part
+            yield from _parts(rest, None, version, depth)
     elif _is(layer, "TimeDistributed"):
-        yield from _layer(_dict(options.get("layer")), f"{path}/layer", version, depth + 1)
+        yield from _layer(_dict(options.get("layer")), _under(path, "layer"), version, depth + 1)
     else:
-        yield path, EntryMark(problem=_other_class(layer))
-        for name, part in options.items():
-            if isinstance(part, list):
-                inner = _listed([_dict(each) for each in part if _is_layer(each)], f"{path}/{name}", version, depth)
-            else:
-                inner = _layer(part, f"{path}/{name}", version, depth + 1) if _is_layer(part) else iter(())
-            yield from _told_by(layer, inner)
+        yield path, _name(layer), EntryMark(problem=_other_class(layer))
+        for key, part in options.items():
+            yield from _told_by(layer, _parts(part, _under(path, key), version, depth))
 
 
-def _directions(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
-    """The mark of a `Bidirectional` of GRUs, or those of what else it holds: stacks of cells keep their directions apart."""
-    forward = _dict(_dict(layer.get("config")).get("layer"))
-    backward = _dict(_dict(layer.get("config")).get("backward_layer")) or forward
-    if not (_is(forward, "RNN") and _is(_dict(_dict(forward.get("config")).get("cell")), "StackedRNNCells")):
-        yield path, _both(layer, version)
+def _parts(part: object, path: str | None, version: str, depth: int) -> Iterator[_Place]:
+    """The places in an option of a class that may hold layers anywhere; a layer deeper in it has no group."""
+    if depth >= _DEEPEST:
         return
-    yield from _layer(forward, f"{path}/forward_layer", version, depth + 1)
-    yield from _layer(backward, f"{path}/backward_layer", version, depth + 1)
+    if _is_layer(part):
+        yield from _layer(_dict(part), path, version, depth + 1)
+    elif isinstance(part, list):
+        yield from _listed([each for each in part if _is_layer(each)], path, version, depth)
+        for each in part:
+            yield from _parts(each, None, version, depth + 1) if not _is_layer(each) else ()
+    else:
+        for each in _dict(part).values():
+            yield from _parts(each, None, version, depth + 1)
+
+
+def _directions(layer: Mapping[str, Any], path: str | None, version: str, depth: int) -> Iterator[_Place]:
+    """A `Bidirectional`: one group by path, except that stacks of cells keep their directions apart, and one for each by name.
+
+    By name it does not matter how the wrapper joins them. Before Keras 2.4 the second one is no entry of its own, but a copy of
+    the first that reads the other way.
+    """
+    options = _dict(layer.get("config"))
+    forward, given = _dict(options.get("layer")), _dict(options.get("backward_layer"))
+    apart = _is(forward, "RNN") and _is(_dict(_dict(forward.get("config")).get("cell")), "StackedRNNCells")
+    if not apart:
+        yield path, None, _both(layer, version)
+        path = None
+    if not (_is_gru(forward) or _is(forward, "RNN")):
+        yield None, _name(layer), EntryMark(problem=_other_class(forward))
+        return
+    for inner, name, mark in _layer(forward, _under(path, "forward_layer"), version, depth + 1):
+        yield inner, name, mark
+        yield None, f"forward_{name}", mark
+        if not given:
+            yield (
+                None,
+                f"backward_{str(name).removeprefix('forward_')}",
+                replace(mark, reverse=not mark.reverse, notes=()),
+            )
+    for inner, name, mark in _layer(given or forward, _under(path, "backward_layer"), version, depth + 1):
+        yield inner, None, mark
+        if given:
+            yield None, name, replace(mark, notes=())
 
 
 def _cells(
-    loop: Mapping[str, Any], stack: Mapping[str, Any], path: str, version: str, depth: int
-) -> Iterator[tuple[str, EntryMark]]:
-    """The marks of stacked cells, which may be stacks themselves."""
-    counts: Counter[str] = Counter()
-    for cell in _list(_dict(stack.get("config")), "cells") if depth < _DEEPEST else ():
-        base = _snake(str(cell.get("class_name")))
-        group = f"{path}/cells/{base}_{counts[base]}" if counts[base] else f"{path}/cells/{base}"
-        counts[base] += 1
+    loop: Mapping[str, Any], stack: Mapping[str, Any], path: str | None, version: str, depth: int
+) -> Iterator[_Place]:
+    """Stacked cells, which may be stacks themselves."""
+    cells = _list(_dict(stack.get("config")), "cells") if depth < _DEEPEST else []
+    for cell, group in _numbered(cells, _under(path, "cells")):
         if _is(cell, "StackedRNNCells"):
             yield from _cells(loop, cell, group, version, depth + 1)
         else:
-            yield group, _mark(loop, version, cell)
+            yield group, _name(cell), _mark(loop, version, cell)
 
 
-def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
-    """The marks of all GRUs anywhere in a configuration, with the layers' names."""
-    if depth >= _DEEPEST:
-        return
-    if isinstance(config, list):
-        for part in config:
-            yield from _named(part, version, depth + 1)
-        return
-    layer, options = _dict(config), _dict(_dict(config).get("config"))
-    name = str(options.get("name"))
-    if _is_gru(layer):
-        yield name, _mark(layer, version)
-    elif _is(layer, "Bidirectional"):
-        yield from _named_directions(layer, version, depth)
-    elif _is(layer, "RNN"):
-        yield from _named_cells(layer, _dict(options.get("cell")), name, version, depth)
-    elif "class_name" in layer and not _layers_of(layer) and not _is(layer, "TimeDistributed"):
-        yield name, EntryMark(problem=_other_class(layer))
-        for part in options.values():
-            yield from _told_by(layer, _named(part, version, depth + 1))
-    else:
-        for part in layer.values():
-            yield from _named(part, version, depth + 1)
-
-
-def _named_cells(
-    loop: Mapping[str, Any], cell: Mapping[str, Any], name: str, version: str, depth: int
-) -> Iterator[tuple[str, EntryMark]]:
-    if not _is(cell, "StackedRNNCells"):
-        yield name, _mark(loop, version, cell)
-        return
-    for inner in _list(_dict(cell.get("config")), "cells") if depth < _DEEPEST else ():
-        yield from _named_cells(loop, inner, str(_dict(inner.get("config")).get("name")), version, depth + 1)
-
-
-def _named_directions(layer: Mapping[str, Any], version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
-    """Both directions of a wrapper, which are groups of their own, so that it does not matter how the wrapper joins them.
-
-    Before Keras 2.4 the second one is no entry of its own, but a copy of the first that reads the other way.
-    """
-    options = _dict(layer.get("config"))
-    forward, backward = _dict(options.get("layer")), _dict(options.get("backward_layer"))
-    if not (_is_gru(forward) or _is(forward, "RNN")):
-        yield str(options.get("name")), EntryMark(problem=_other_class(forward))
-        return
-    for name, mark in _named(forward, version, depth + 1):
-        yield name, mark
-        yield f"forward_{name}", mark
-        if not backward:
-            yield f"backward_{name.removeprefix('forward_')}", replace(mark, reverse=not mark.reverse, notes=())
-    for name, mark in _named(backward, version, depth + 1):
-        yield name, replace(mark, notes=())
-
-
-def _told_by(layer: Mapping[str, Any], marks: Iterator[tuple[str, EntryMark]]) -> Iterator[tuple[str, EntryMark]]:
-    """The marks of layers in the configuration of a class that is not Keras's; the innermost such class is named."""
-    for path, mark in marks:
+def _told_by(layer: Mapping[str, Any], places: Iterator[_Place]) -> Iterator[_Place]:
+    """The places in the configuration of a class that is not Keras's; the innermost such class is named."""
+    for path, name, mark in places:
         told = any(note.startswith(_TOLD) for note in mark.notes)
-        yield path, mark if told else replace(mark, notes=(*mark.notes, f"{_TOLD} {_class(layer)} tells of it"))
+        yield path, name, mark if told else replace(mark, notes=(*mark.notes, f"{_TOLD} {_class(layer)} tells of it"))
 
 
 def _both(layer: Mapping[str, Any], version: str) -> EntryMark:
@@ -346,6 +329,14 @@ def _layers_of(model: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The layers of a model; before Keras 2.2.3 a Sequential has nothing else in its configuration."""
     inner = model.get("config")
     return [_dict(each) for each in inner] if isinstance(inner, list) else _list(_dict(inner), "layers")
+
+
+def _name(layer: Mapping[str, Any]) -> str:
+    return str(_dict(layer.get("config")).get("name"))
+
+
+def _under(path: str | None, name: str) -> str | None:
+    return None if path is None else f"{path}/{name}"
 
 
 def _snake(name: str) -> str:
