@@ -185,11 +185,6 @@ def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
     return input
 
 
-def shape(kind: "_native.Kind", dtype: torch.dtype) -> "_native.Shape":
-    """The arguments that all calls share."""
-    return {"itemsize": dtype.itemsize, "kind": kind, "threads": torch.get_num_threads()}
-
-
 def sum_products(
     kind: "_native.Kind",
     terms: tuple[Tensor, Tensor, Tensor, Tensor | None],
@@ -206,10 +201,12 @@ def sum_products(
     """
     input, gates, previous, kept = terms
     dtype = gates.dtype
-    weight_ih, weight_hh, bias_ih, bias_hh = (optional(one, dtype) for one in (*wanted, None, None)[:4])
+    weight_ih, weight_hh, bias_ih, bias_hh = (*wanted, None, None)[:4]
     native.gradients(
         {
-            **shape(kind, dtype),
+            "itemsize": dtype.itemsize,
+            "kind": kind,
+            "threads": torch.get_num_threads(),
             "rows": gates.shape[0],
             "input_size": input.shape[1],
             "hidden": previous.shape[1],
@@ -217,10 +214,10 @@ def sum_products(
             "previous": address(previous, dtype),
             "kept": optional(kept, dtype),
             "input": address(input, dtype),
-            "weight_ih_gradient": weight_ih,
-            "weight_hh_gradient": weight_hh,
-            "bias_ih_gradient": bias_ih,
-            "bias_hh_gradient": bias_hh,
+            "weight_ih_gradient": optional(weight_ih, dtype),
+            "weight_hh_gradient": optional(weight_hh, dtype),
+            "bias_ih_gradient": optional(bias_ih, dtype),
+            "bias_hh_gradient": optional(bias_hh, dtype),
             "adds": adds,
             **(to_input or {}),
         }
@@ -234,12 +231,14 @@ def of_sequences(
 
     h_0: [..., B, H].
     """
-    dtype, (batch, hidden), width = problem.dtype, h_0.shape[-2:], output.shape[-1]
+    dtype, batch, width = problem.dtype, h_0.shape[-2], output.shape[-1]
     return {
-        **shape(kind_of(problem), dtype),
+        "itemsize": dtype.itemsize,
+        "kind": kind_of(problem),
+        "threads": torch.get_num_threads(),
         "steps": steps,
         "batch": batch,
-        "hidden": hidden,
+        "hidden": h_0.shape[-1],
         "batch_sizes": optional(batch_sizes, torch.int64),
         "h_0": address(h_0, dtype),
         "output": address(output, dtype),

@@ -369,9 +369,7 @@ def _refuse_to_record(problem: Problem) -> None:
 
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
-    needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present()))
-    faster = options.products
-    if faster is None and input.dtype in HALVES:
-        faster = faster_products(input, weights, batch_sizes, needs_grad)
-    problem = tracing.problem_of(call, layout, options.formula, needs_grad, options.autocast)
-    return problem._replace(transformed=_is_transformed(call.tensors()), products=faster, clipping=options.clipping)
+    needs_grad = _needs_grad(input, h_0, weights if modifiers is NONE else (*weights, *modifiers.present()))
+    if options.products is None and input.dtype in HALVES:
+        options = options._replace(products=faster_products(input, weights, batch_sizes, needs_grad))
+    return tracing.problem_of(call, layout, options, needs_grad, _is_transformed(call.tensors()))

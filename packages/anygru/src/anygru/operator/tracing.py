@@ -25,8 +25,8 @@ from ..backends.recorded import Kernels
 from ..facts import sequences, torch_private
 from ..facts.decays import to_rows
 from ..facts.formula import Formula
-from ..facts.modifiers import Modifiers
-from ..facts.problem import Call, Problem
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, count_layers
 
 _library = torch.library.Library("anygru", "DEF")
@@ -97,27 +97,30 @@ def read_facts(weights: Sequence[Tensor], facts: Sequence[Any]) -> tuple[Layout,
 
 
 def problem_of(
-    call: Call, layout: Layout, formula: Formula, needs_grad: bool = False, autocast: torch.dtype | None = None
+    call: Call, layout: Layout, options: Options, needs_grad: bool = False, transformed: bool = False
 ) -> Problem:
-    """The problem of a call that runs and is not transformed, with the precision of its products under autocast to a dtype."""
+    """The problem of a call that runs."""
+    input, h_0, _, batch_sizes, modifiers = call
     return Problem(
-        call.input.device.type,
-        call.input.dtype,
+        input.device.type,
+        input.dtype,
         layout,
-        formula,
-        ragged=call.batch_sizes is not None,
-        empty=call.input.numel() == 0 or call.h_0.numel() == 0,
-        needs_grad=needs_grad,
-        transformed=False,
-        modified=call.modifiers.names(),
-        precision=products.precision_of(call.input, autocast),
+        options.formula,
+        batch_sizes is not None,
+        input.numel() == 0 or h_0.numel() == 0,
+        needs_grad,
+        transformed,
+        modified=() if modifiers is NONE else modifiers.names(),
+        products=options.products,
+        precision=products.precision_of(input, options.autocast),
+        clipping=options.clipping,
     )
 
 
 def _choose(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Problem, backends.Backend]:
     """The problem of a node and the backend that computes it."""
     layout, formula, backend = read_facts(call.weights, facts)
-    problem = problem_of(call, layout, formula, keep)._replace(clipping=facts[-1])
+    problem = problem_of(call, layout, Options(formula, clipping=facts[-1]), keep)
     return problem, backends.choose(problem, backend)
 
 

@@ -12,7 +12,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..facts.formula import Formula
 from ..facts.modifiers import Modifiers
-from ..facts.problem import Call
+from ..facts.problem import Call, Options
 from ..facts.quantization import Stored, dequantize_all
 from ..facts.weights import Layout
 from . import tracing
@@ -76,7 +76,7 @@ def _forward(
 
 
 def _compute(call: Call, frozen: FrozenWeights) -> tuple[Tensor, Tensor]:
-    problem = tracing.problem_of(call, frozen.layout, frozen.formula)._replace(rounds_rows=frozen.rounds_rows)
+    problem = tracing.problem_of(call, frozen.layout, Options(frozen.formula))._replace(rounds_rows=frozen.rounds_rows)
     return tracing.own_results(*frozen.run(problem, call))
 
 
