@@ -153,7 +153,7 @@ def dilated_convolution_2d(
     cover_all: bool = False,
 ) -> Variable:
     """`convolution_2d` with its arguments in another order."""
-    return _convolution(x, W, b, *_geometry(2, as_pair(stride), as_pair(pad), cover_all, dilate, 1))
+    return convolution_2d(x, W, b, stride, pad, cover_all, dilate=dilate)
 
 
 def depthwise_convolution_2d(
@@ -162,7 +162,7 @@ def depthwise_convolution_2d(
     """Each channel of x [B, C, H, W] convolved with M filters of its own, W [M, C, kH, kW]: [B, C * M, H', W']."""
     filters = transpose(W, (1, 0, 2, 3))
     filters = reshape(filters, (-1, 1, *filters.shape[2:]))
-    return _convolution(x, filters, b, *_geometry(2, as_pair(stride), as_pair(pad), False, 1, x.shape[1]))
+    return convolution_2d(x, filters, b, stride, pad, groups=x.shape[1])
 
 
 def deconvolution_nd(

@@ -8,7 +8,7 @@ from anygru import layers
 from anygru.extend import Weights
 
 from ..._tensors import as_array, as_tensor
-from ...functions import recurrent
+from ...functions import _kinds
 from .n_step_rnn import NStepRNNBase
 
 __all__ = ["NStepBiGRU", "NStepGRU"]
@@ -17,7 +17,7 @@ __all__ = ["NStepBiGRU", "NStepGRU"]
 class NStepGRUBase(NStepRNNBase):
     """Each layer has w0 w1 w2 [N, I] on the input and w3 w4 w5 [N, N] on the state, for reset, update, candidate."""
 
-    kind = recurrent.GRU_KIND
+    kind = _kinds.GRU_KIND
 
     def __to_anygru__(self) -> layers.GRU:
         """An `anygru.GRU` that shares the parameters: afterwards the arrays of w0 ... b5 are rows of the anygru layer's."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...functions import recurrent
+from ...functions import _kinds
 from ...types import VariableLike
 from ...variable import Variable
 from .n_step_rnn import NStepRNNBase
@@ -14,7 +14,7 @@ __all__ = ["NStepBiLSTM", "NStepLSTM"]
 class NStepLSTMBase(NStepRNNBase):
     """Each layer has w0 ... w3 on the input and w4 ... w7 on the state, for input, forget, candidate and output."""
 
-    kind = recurrent.LSTM_KIND
+    kind = _kinds.LSTM_KIND
 
     def forward(  # type: ignore[override]
         self, hx: VariableLike, cx: VariableLike, xs: Sequence[VariableLike], **kwargs: Any

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from ...functions import recurrent
+from ...functions import _kinds, _n_step
 from ...functions._longest_first import longest_first
 from ...initializers import fillers
 from ...link import ChainList, Link
@@ -46,7 +46,7 @@ class NStepRNNBase(ChainList):
         ValueError: a keyword of an earlier release. TypeError: any other unknown keyword.
     """
 
-    kind: recurrent.Kind
+    kind: _kinds.Kind
     n_weights: int
     """Number of matrices of a layer; also read from the class."""
     use_bi_direction: bool
@@ -123,8 +123,8 @@ class NStepRNNBase(ChainList):
     def rnn(self, n_layers: int, dropout: float, *args: Any) -> tuple[Any, ...]:
         """The function over time steps that the link calls, such as `functions.n_step_gru`."""
         *states, ws, bs, xs = args
-        stack = recurrent.Stack(self.kind, n_layers, dropout, self.use_bi_direction, time_major=True)
-        return recurrent.run(stack, states, ws, bs, xs)
+        stack = _n_step.Stack(self.kind, n_layers, dropout, self.use_bi_direction, time_major=True)
+        return _n_step.run(stack, states, ws, bs, xs)
 
     def forward(self, hx: VariableLike, xs: Sequence[VariableLike], **kwargs: Any) -> tuple[Variable, list[Variable]]:
         """The states of a batch of sequences.
@@ -158,34 +158,34 @@ class NStepRNNBase(ChainList):
         states = list(states)
         for i, state in enumerate(states):
             states[i] = self.init_hx(xs) if state is None else state
-        stack = recurrent.Stack(self.kind, self.n_layers, self.dropout, self.use_bi_direction, time_major=False)
-        *finals, ys = recurrent.run(stack, states, self.ws, self.bs, xs)
+        stack = _n_step.Stack(self.kind, self.n_layers, self.dropout, self.use_bi_direction, time_major=False)
+        *finals, ys = _n_step.run(stack, states, self.ws, self.bs, xs)
         return tuple(finals), list(ys)
 
 
 class NStepRNNTanh(NStepRNNBase):
     """A stacked recurrent layer over a list of sequences: h' = tanh(W0 x + b0 + W1 h + b1)."""
 
-    kind = recurrent.TANH_KIND
+    kind = _kinds.TANH_KIND
     use_bi_direction = False
 
 
 class NStepRNNReLU(NStepRNNBase):
     """As `NStepRNNTanh`, with relu instead of tanh."""
 
-    kind = recurrent.RELU_KIND
+    kind = _kinds.RELU_KIND
     use_bi_direction = False
 
 
 class NStepBiRNNTanh(NStepRNNBase):
     """`NStepRNNTanh` in both directions; its layers are forward and backward halves in turn."""
 
-    kind = recurrent.TANH_KIND
+    kind = _kinds.TANH_KIND
     use_bi_direction = True
 
 
 class NStepBiRNNReLU(NStepRNNBase):
     """`NStepRNNReLU` in both directions; its layers are forward and backward halves in turn."""
 
-    kind = recurrent.RELU_KIND
+    kind = _kinds.RELU_KIND
     use_bi_direction = True

@@ -1,0 +1,214 @@
+"""The node of stacked recurrent layers of any kind over whole sequences, and its call."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+from torch.nn.utils.rnn import PackedSequence
+
+from anygru import functional
+
+from .._torch_function import TorchFunction
+from ..configuration import config
+from ..types import VariableLike
+from ..utils import type_check
+from ._checks import Type, expect
+from ._kinds import GRU_KIND, Kind
+from ._longest_first import longest_first
+from ._rows import Tensor
+from .stochastic import check_ratio, dropout_mask
+
+
+class Stack(NamedTuple):
+    """Stacked layers, without their weights."""
+
+    kind: Kind
+    n_layers: int
+    dropout: float
+    """The probability of dropping values between one layer and the next, while training."""
+    bidirectional: bool
+    time_major: bool
+    """Whether the data are time steps [B_t, I]; otherwise they are sequences [L_b, I] in any order."""
+
+    @property
+    def cells(self) -> int:
+        """The number of layers, times that of directions."""
+        return self.n_layers * (2 if self.bidirectional else 1)
+
+
+class NStepRNN(TorchFunction):
+    """The node of stacked layers: its inputs are the states, weights and biases of each layer and direction, and the data."""
+
+    def __init__(self, stack: Stack) -> None:
+        kind, self.n_layers, dropout, self.bidirectional, self.time_major = stack
+        self.kind = kind
+        self.dropout = dropout if config.train else 0.0
+        self._cells = stack.cells
+        end = kind.n_states + 4 * kind.n_gates * self._cells
+        self._states, self._weights, self._xs = slice(kind.n_states), slice(kind.n_states, end), slice(end, None)
+        self._masks: dict[int, list[Tensor]] = {}
+        self._joined: list[Tensor] | None = None
+
+    @property
+    def label(self) -> str:
+        return f"NStep{'Bi' if self.bidirectional else ''}{self.kind.name}"
+
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        states, ws, xs = arrays[self._states], arrays[self._weights], arrays[self._xs]
+        dtype, (n_units, n_inputs) = ws[0].dtype, ws[0].shape
+        for h in states:
+            if h.ndim != 3 or h.dtype != dtype or h.shape[2] != n_units:
+                return False
+        rows = math.inf
+        for x in xs:
+            if x.ndim != 2 or x.dtype != dtype or x.shape[1] != n_inputs or (self.time_major and len(x) > rows):
+                return False
+            rows = len(x)
+        return bool(dtype.kind == "f")
+
+    def check_type_forward(self, in_types: Sequence[Type]) -> None:
+        states, ws, xs = in_types[self._states], in_types[self._weights], in_types[self._xs]
+        type_check._argname((*states, ws[0]), (*("hx", "cx")[: len(states)], "w0"))
+        for h in states:
+            expect(h.ndim == 3, h.dtype == ws[0].dtype, h.shape[2] == ws[self.kind.n_weights // 2].shape[1])
+        for i, x in enumerate(xs):
+            type_check._argname((x,), (f"xs[{i}]",))
+            expect(x.dtype.kind == "f", x.dtype == ws[0].dtype, x.ndim >= 2)
+            expect(type_check.prod(x.shape[1:]) == ws[0].shape[1])
+        if self.time_major:
+            for x, following in zip(xs, xs[1:], strict=False):
+                expect(x.shape[0] >= following.shape[0])
+
+    def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        xs = []
+        for x in inputs[self._xs]:
+            xs.append(x if x.ndim == 2 else x.flatten(1))
+        states = self._initial(inputs[self._states], len(xs[0]) if self.time_major else len(xs))
+        weights = self._stacked(inputs[self._weights])
+        drop = self._drop if self.n_layers > 1 and self.dropout > 0 else None
+        compute = (self._results and self.kind.recompute) or self.kind.compute
+        if self.kind is GRU_KIND and drop is None and not self.time_major:
+            ys, hy = functional.gru(xs, states[0][:, : len(xs)], weights, bidirectional=self.bidirectional)
+            return hy, *ys
+        if self.time_major:
+            sizes = [len(x) for x in xs]
+            packed = PackedSequence(torch.cat(xs), torch.tensor(sizes))
+            ended = [state[:, sizes[0] :] for state in states]  # sequences without a step keep their state
+            states = [state[:, : sizes[0]] for state in states]
+            rows, *finals = compute(packed, states, weights, self.bidirectional, drop)
+            return *[torch.cat(pair, 1) for pair in zip(finals, ended, strict=True)], *rows.split(sizes)
+        # Chainer sorts the sequences before it draws masks for their steps.
+        order = longest_first([len(x) for x in xs])
+        packed = torch.nn.utils.rnn.pack_sequence([xs[b] for b in order])
+        states = [state[:, order] for state in states]
+        rows, *finals = compute(packed, states, weights, self.bidirectional, drop)
+        inverse = [order.index(b) for b in range(len(order))]
+        unpacked = torch.nn.utils.rnn.unpack_sequence(PackedSequence(rows, packed.batch_sizes))
+        return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]
+
+    def compute_in_graph(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The sequences as one padded batch; without anygru's operator, which knows lengths, one by one."""
+        xs = [x.flatten(1) for x in inputs[self._xs]]
+        sizes = [len(x) for x in xs]
+        lengths = [sum(size > b for size in sizes) for b in range(sizes[0])] if self.time_major else sizes
+        padded = torch.nn.utils.rnn.pad_sequence(xs, batch_first=self.time_major)  # [T, B, I]
+        states = [state[:, : len(lengths)] for state in self._initial(inputs[self._states], len(lengths))]
+        weights = self._stacked(inputs[self._weights], of_forward=False)
+        if self.kind.by_torch is None:
+            ragged = None if min(lengths) == max(lengths) else torch.tensor(lengths)
+            output, *finals = functional.gru(
+                padded, states[0], weights, lengths=ragged, bidirectional=self.bidirectional
+            )
+            each = [output[:length, b] for b, length in enumerate(lengths)]
+        else:
+            each, ends = [], []
+            for b, length in enumerate(lengths):
+                own = [state[:, b, None] for state in states]
+                start = own[0] if len(own) == 1 else own
+                rows, *end = self.kind.by_torch(
+                    padded[:length, b, None], start, weights, True, self.n_layers, 0.0, False, self.bidirectional, False
+                )
+                each.append(rows[:, 0])
+                ends.append(end)
+            finals = [torch.cat(state, 1) for state in zip(*ends, strict=True)]
+        if not self.time_major:
+            return *finals, *each
+        whole = torch.nn.utils.rnn.pad_sequence(each)
+        return *finals, *[whole[t, :size] for t, size in enumerate(sizes)]
+
+    def _initial(self, states: Sequence[Tensor], batch: int) -> list[Tensor]:
+        """The initial states of the cells, which must be there for all sequences (IndexError, InvalidType).
+
+        The errors are those of Chainer 7.8.1's slices and sums, recorded. Of time steps Chainer takes one row of hx for
+        all sequences of a layer that has no cells beside the state.
+        """
+        cells, found = self._cells, []
+        for name, state in zip(("hx", "cx"), states, strict=False):
+            if state.shape[0] >= cells and state.shape[1] >= batch:
+                found.append(state[:cells])
+            elif self.time_major and state.shape[0] >= cells and state.shape[1] == 1 and len(states) == 1:
+                found.append(state[:cells].expand(-1, batch, -1))
+            else:
+                message = f"{name} must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}"
+                if state.shape[0] < cells or not self.time_major:
+                    raise IndexError(f"{message}, got {tuple(state.shape)}")
+                raise type_check.InvalidType(message, f"{tuple(state.shape)}")
+        return found
+
+    def _stacked(self, parts: Sequence[Tensor], of_forward: bool = True) -> list[Tensor]:
+        """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction, with the values of the forward pass or now.
+
+        Chainer joins the gates' matrices, which copies them, so that a graph that is kept over an update has the old
+        ones (7.8.1, `n_step_rnn.py`, recorded). The matrices of layers without gates are not joined.
+        """
+        n = self.kind.n_gates
+        if n == 1:
+            return list(parts)
+        joined = []
+        for start in range(0, len(parts), n):
+            joined.append(torch.cat(tuple(parts[start : start + n])))
+        if not of_forward:
+            return joined
+        if self._joined is None:
+            self._joined = list(map(torch.Tensor.detach, joined)) if torch.is_grad_enabled() else None
+            return joined
+        return [old + (new - new.detach()) for old, new in zip(self._joined, joined, strict=True)]
+
+    def _drop(self, layer: int, rows: Tensor) -> tuple[Tensor, ...]:
+        """The inputs of each direction of a layer, with masks in the order in which Chainer draws them."""
+        if layer not in self._masks:
+            self._masks[layer] = [_mask_like(rows, self.dropout) for _ in range(2 if self.bidirectional else 1)]
+        return tuple([rows * mask for mask in self._masks[layer]])
+
+
+def _mask_like(rows: Tensor, ratio: float) -> Tensor:
+    dtype = rows.new_empty(0, device="cpu").numpy().dtype
+    return torch.from_numpy(dropout_mask(tuple(rows.shape), dtype, ratio)).to(rows.device)
+
+
+def run(stack: Stack, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike) -> tuple[Any, ...]:
+    """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `Stack` and `n_step_gru`."""
+    kind, n = stack.kind, 2 * stack.kind.n_gates
+    parameters: list[Any] = []
+    for cell in range(stack.cells):
+        parameters += [*ws[cell][:n], *bs[cell][:n]]
+    for i, x in enumerate(xs):
+        if len(getattr(x, "shape", (0, 0))) < 2:
+            raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
+        if not stack.time_major and len(x) == 0:
+            raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
+    if stack.n_layers > 1 and config.train:
+        check_ratio(stack.dropout)
+        if stack.dropout == 0:
+            directions = 2 if stack.bidirectional else 1
+            _draw_unused(sum(len(x) for x in xs) * states[0].shape[2] * directions**2, stack.n_layers - 1)
+    outputs = NStepRNN(stack).apply((*states, *parameters, *xs))
+    return *outputs[: kind.n_states], tuple(outputs[kind.n_states :])
+
+
+def _draw_unused(size: int, times: int) -> None:
+    """Draw the masks that Chainer draws even where nothing is dropped, so that a seed goes on as it does there."""
+    for _ in range(times):
+        numpy.random.rand(size)
