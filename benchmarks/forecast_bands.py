@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from anygru_lab.forecasting import pipeline
-from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.pipeline import Options
 from anygru_lab.forecasting.problem import HIGH, LOW
-from anygru_lab.forecasting.table import Series, Table
+from anygru_lab.forecasting.tables.clock import Clock
+from anygru_lab.forecasting.tables.table import Series, Table
 from anygru_lab.forecasting.training import Plan
 
 HORIZON, FUTURES, DAY = 12, 100, 86_400_000_000

@@ -28,12 +28,12 @@ from anygru.extend import UsageError
 from anygru_lab.forecasting import backtest, pipeline, statistical, training
 from anygru_lab.forecasting.backtest import Places, Tested
 from anygru_lab.forecasting.calendar import Calendar
-from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.pipeline import GRU, Options
 from anygru_lab.forecasting.problem import MIDDLE
 from anygru_lab.forecasting.rivals import Rule
 from anygru_lab.forecasting.store import Store, choose_logs
-from anygru_lab.forecasting.table import Table
+from anygru_lab.forecasting.tables.clock import Clock
+from anygru_lab.forecasting.tables.table import Table
 
 KINDS = {  # the step, the horizon of the competition, and the least length that three origins need
     "yearly": (forecasting.YEAR, 6, 36),

@@ -22,10 +22,10 @@ import torch
 
 from anygru_lab.forecasting import pipeline
 from anygru_lab.forecasting.backtest import Places
-from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.pipeline import GRU, Options
 from anygru_lab.forecasting.problem import MIDDLE, Problem
-from anygru_lab.forecasting.table import Series, Table
+from anygru_lab.forecasting.tables.clock import Clock
+from anygru_lab.forecasting.tables.table import Series, Table
 from anygru_lab.forecasting.training import Plan
 
 ROOT = Path(__file__).resolve().parent.parent

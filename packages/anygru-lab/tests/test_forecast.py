@@ -429,8 +429,8 @@ def test_bad_options_are_named(options, words):
 def test_bands_hold_what_they_promise_on_data_of_a_known_process():
     """Calibrated bands hold 80 % of the values that the process makes next, within five points, and so says the back-test."""
     from anygru_lab.forecasting import pipeline
-    from anygru_lab.forecasting.clock import Clock
-    from anygru_lab.forecasting.table import Series, Table
+    from anygru_lab.forecasting.tables.clock import Clock
+    from anygru_lab.forecasting.tables.table import Series, Table
     from anygru_lab.forecasting.training import Plan
 
     series = []

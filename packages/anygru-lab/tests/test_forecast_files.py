@@ -12,8 +12,8 @@ import zipfile
 import pytest
 
 from anygru.cli import UsageError
-from anygru_lab.forecasting import files, table
-from anygru_lab.forecasting.parts import Columns
+from anygru_lab.forecasting.tables import files, table
+from anygru_lab.forecasting.tables.parts import Columns
 
 polars = pytest.importorskip("polars")
 

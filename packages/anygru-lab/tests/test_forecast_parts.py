@@ -15,7 +15,6 @@ from anygru.cli import UsageError
 from anygru_lab.forecasting import (
     backtest,
     calendar,
-    clock,
     command,
     conformal,
     generated,
@@ -27,12 +26,12 @@ from anygru_lab.forecasting import (
     seasons,
     statistical,
     store,
-    table,
     training,
     verdict,
 )
-from anygru_lab.forecasting.clock import Clock
 from anygru_lab.forecasting.problem import HIGH, LOW, MIDDLE, QUANTILES
+from anygru_lab.forecasting.tables import clock, table
+from anygru_lab.forecasting.tables.clock import Clock
 
 HOUR, DAY = 3_600_000_000, 86_400_000_000
 HOURLY, DAILY, MONTHLY = Clock("time", HOUR), Clock("date", DAY), Clock("date", 1, "months")

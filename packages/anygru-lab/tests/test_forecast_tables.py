@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from anygru.cli import UsageError
-from anygru_lab.forecasting import clock, delimited, files, formats, numerals, recent, seasons, table, times
+from anygru_lab.forecasting import seasons
 from anygru_lab.forecasting.calendar import Calendar
-from anygru_lab.forecasting.parts import Columns
+from anygru_lab.forecasting.tables import clock, delimited, files, formats, numerals, recent, table, times
+from anygru_lab.forecasting.tables.parts import Columns
 
 polars = pytest.importorskip("polars")
 
@@ -74,6 +75,13 @@ def test_parts_of_the_times_are_not_forecast(tmp_path):
     assert "not forecast, since they are parts of the times: 'yr', 'mnth', 'weekday'" in found.describe()
     assert read(tmp_path / "t.csv", target=("mnth", "cnt")).channels == ("mnth", "cnt")
     assert read(write(tmp_path / "t.csv", rows, "dteday,yr,mnth,sold,cnt")).channels == ("sold", "cnt")
+
+
+def test_flags_are_not_forecast_beside_values(tmp_path):
+    (tmp_path / "t.csv").write_text(dated(lambda n: (n % 2, n * n), "day,promo,sold"))
+    assert read(tmp_path / "t.csv").channels == ("sold",)
+    assert "'promo'" in read(tmp_path / "t.csv").describe()
+    assert read(tmp_path / "t.csv", target=("sold", "promo")).channels == ("sold", "promo")
 
 
 def test_rows_before_the_first_value_and_after_the_last_are_left_out(tmp_path):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from anygru.cli import UsageError
-from anygru_lab.forecasting import clock, saved, seasons, table
-from anygru_lab.forecasting.parts import Columns
+from anygru_lab.forecasting import saved, seasons
+from anygru_lab.forecasting.tables import clock, table
+from anygru_lab.forecasting.tables.parts import Columns
 
 polars = pytest.importorskip("polars")
 MONDAY = datetime.date(2023, 10, 2)

@@ -10,12 +10,13 @@ import numpy as np
 from anygru.errors import AnygruError
 from anygru.extend import UsageError
 
-from . import clock, files, pictures, pipeline, results, saved
+from . import pictures, pipeline, results, saved
 from .backtest import Scores
-from .parts import Columns
 from .pipeline import Options, Result
 from .problem import Problem
-from .table import Table, of_frame
+from .tables import clock, files
+from .tables.parts import Columns
+from .tables.table import Table, of_frame
 from .training import Plan
 
 if TYPE_CHECKING:

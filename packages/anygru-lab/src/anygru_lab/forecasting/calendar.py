@@ -6,9 +6,9 @@ import numpy as np
 
 from anygru.extend import UsageError
 
-from . import holiday
-from .clock import Clock
-from .table import Series
+from .tables import holiday
+from .tables.clock import Clock
+from .tables.table import Series
 
 _DAY = 86_400_000_000
 _YEAR = 365.2425

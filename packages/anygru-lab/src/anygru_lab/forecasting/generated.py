@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .clock import Clock
 from .problem import QUANTILES, Problem
-from .table import Series, Table
+from .tables.clock import Clock
+from .tables.table import Series, Table
 
 STEPS = (24 * 180, 24 * 240, 24 * 150, 24 * 210, 24 * 300, 24 * 120)
 SEASON = 24

@@ -15,20 +15,16 @@ from .problem import Problem, usual_folds, usual_horizon
 from .rivals import Linear, Method, Rule, simple
 from .seasons import Finding
 from .store import Store, choose_logs
-from .table import Table
+from .tables.table import Table
 from .training import Notice, Plan
 
 GRU = "GRU"
 USES = ("average", "best", "gru")
 RIVALS = ("auto", "slow", "simple")
 BETWEEN = 1000  # forecasts of the GRU that calibrate its bands, beside those of the folds
-
-
 MOST_TRAINING, MOST_OF_A_RIVAL = 60.0, 20.0  # seconds
-TRAINING, OF_A_RIVAL = (
-    0.5,
-    0.05,
-)  # of the time for all; there are up to six rivals, and the last training takes its part
+TRAINING = 0.5  # of the time for all
+OF_A_RIVAL = 0.05  # there are up to six, and the last training takes its part
 
 
 def shares(seconds: float | None, rival_seconds: float | None) -> tuple[float, float]:
@@ -236,7 +232,7 @@ def _future(model: Model, problem: Problem, plan: Plan) -> dict[str, np.ndarray]
     store = Store(table.series, ends, table.clock, model.calendar, problem.seasons, problem.horizon, model.logs)
     steps = int(training.AGAIN * model.steps)
     if steps:
-        training.learn(model.network, store, ends, plan, steps, plan.seconds, training.PEAK / 3, lambda notice: None)
+        training.learn(model.network, store, ends, plan, steps, plan.seconds)
     return following(model, problem, store)
 
 
@@ -292,5 +288,5 @@ def again(model: Model, table: Table, plan: Plan | None = None) -> tuple[Problem
         raise UsageError("the table has other covariates than the one that the model was trained on")
     if plan is not None:
         steps = plan.steps or max(20, int(training.AGAIN * model.steps))
-        training.learn(model.network, store, ends, plan, steps, plan.seconds, training.PEAK / 3, lambda notice: None)
+        training.learn(model.network, store, ends, plan, steps, plan.seconds)
     return problem, following(model, problem, store)

@@ -8,7 +8,7 @@ import numpy as np
 
 from anygru.extend import UsageError, count
 
-from .table import Series, Table
+from .tables.table import Series, Table
 
 QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MIDDLE = QUANTILES.index(0.5)

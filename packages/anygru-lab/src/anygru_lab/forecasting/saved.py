@@ -12,12 +12,12 @@ from anygru.errors import CheckpointError
 from anygru.extend import UsageError, open_for_replace, open_regular
 
 from .calendar import Calendar
-from .clock import Clock
 from .model import Network, Shape
-from .parts import Columns
 from .pipeline import Model
 from .problem import QUANTILES
-from .table import Table
+from .tables.clock import Clock
+from .tables.parts import Columns
+from .tables.table import Table
 
 NAME = "model.safetensors"
 _KEY = "anygru_forecast"

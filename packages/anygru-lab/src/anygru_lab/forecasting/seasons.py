@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clock import Clock
-from .table import Series
+from .tables.clock import Clock
+from .tables.table import Series
 
 SURE = 1e-2  # of chance, for all harmonics of a candidate together
 SHARE = 0.02  # of the variance, at least

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from .calendar import Calendar
-from .clock import Clock
 from .problem import difference
-from .table import Series
+from .tables.clock import Clock
+from .tables.table import Series
 
 MOST = 10.0  # of a feature, in units of the seasonal error; what is larger is squeezed below it
 SHORT = 8  # steps of the mean that tells recent values from older ones

@@ -179,11 +179,7 @@ def train(
         why = "the time is over" if run.step < STEPS else why
     network.load_state_dict(best)
     rest = max(1.0, plan.seconds - (time.monotonic() - begin))
-    made = (
-        learn(network, store, ends, plan, int(AGAIN * best_step), rest, PEAK / 3, lambda notice: None)
-        if best_step
-        else 0
-    )
+    made = learn(network, store, ends, plan, int(AGAIN * best_step), rest) if best_step else 0
     return Trained(network, best_step + made, least, why)
 
 
@@ -200,8 +196,8 @@ def learn(
     plan: Plan,
     steps: int,
     seconds: float,
-    peak: float,
-    show: Callable[[Notice], None],
+    peak: float = PEAK / 3,
+    show: Callable[[Notice], None] = lambda notice: None,
 ) -> int:
     """Make so many steps, or as many as fit into the time; return their number."""
     run = _Run(network, store, ends, plan, max(steps, 1), seconds, peak)

@@ -10,7 +10,7 @@ from anygru.extend import UsageError
 
 from . import numerals, parts, times
 from .parts import Columns
-from .written import in_english
+from .written import MONTHS, in_english
 
 if TYPE_CHECKING:
     import polars
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TIMES, SERIES = "times", "series"  # what the columns are
 LEAST = 3  # columns named by times
 STEPS = 10  # columns that are only numbered, which may be channels
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = tuple(map(str.lower, MONTHS))
 _QUARTERS = ("q1", "q2", "q3", "q4")
 _YEARS = 1500, 2200
 _NUMBERS = (
@@ -31,7 +31,6 @@ _NUMBERS = (
 _IDS = re.compile(r"(?i)(.*[_ ])?ids?|.*[a-z]ID")
 _NUMBERED = re.compile(r"(\D*)(\d+)(?:\D.*)?")  # d_1, X1990, 1990 [YR1990]
 _PARTS_OF_YEARS = ("month", "mon", "monat", "mois", "mes", *times.PARTS)
-_LOOKED_AT = 20  # columns that may tell series apart
 
 
 def of_times(
@@ -134,7 +133,7 @@ def _run(frame: "polars.DataFrame", names: Sequence[str], columns: Columns, wher
     dates = {name: text for name, text in clean.items() if times.LIKE_A_DATE.search(text)}
     if len(dates) >= LEAST and _are_times(list(dates.values()), columns, where):
         return "dates", dates
-    for name in names[:_LOOKED_AT]:  # in M4's tables V1 has the names of the series
+    for name in names[: parts.LOOKED_AT]:  # in M4's tables V1 has the names of the series
         if numerals.read(frame[name].head(parts.MANY)).values is not None:
             break
         clean.pop(name)
@@ -229,7 +228,7 @@ def _has_times(frame: "polars.DataFrame", rest: Sequence[str], named: bool, wher
 
 def _apart(frame: "polars.DataFrame", rest: Sequence[str], fixed: Sequence[str], where: str) -> tuple[str, ...]:
     """Return the columns that tell the rows of one time apart, as few as can be."""
-    names = [name for name in rest if name not in fixed and not frame[name].dtype.is_float()][:_LOOKED_AT]
+    names = [name for name in rest if name not in fixed and not frame[name].dtype.is_float()][: parts.LOOKED_AT]
     for size in range(4):
         for chosen in combinations(names, size):
             given = [*chosen, *fixed]

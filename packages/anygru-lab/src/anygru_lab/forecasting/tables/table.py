@@ -75,23 +75,9 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
         UsageError: a column is missing, holds no numbers, or has missing values; a time occurs twice in a group; rows are
             missing; dates have two readings.
     """
-    if not frame.height:
-        raise UsageError(f"{where} has no rows")
-    if frame.width < 2:
-        raise UsageError(f"{where} has one column, {frame.columns[0]!r}; a table has times and values")
     comma = columns.decimal_comma if columns.decimal_comma is not None else decimal_comma
-    columns, named = parts.of_library(frame, columns)
-    frame, columns, said = wide.of_times(parts.joined(frame, columns.by), columns, where, comma)
-    moved = columns.time is None
-    columns = replace(columns, time=parts.time_column(frame, columns, where))
+    frame, columns, remarks = _in_long_form(frame, columns, where, comma)
     assert columns.time is not None
-    moved = moved and columns.time != frame.columns[0]
-    frame, columns, more_said = wide.of_series(times.joined(frame, columns.time), columns, comma)
-    assert columns.time is not None
-    for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
-        if name not in frame.columns:
-            raise UsageError(f"{where} has no column {name!r}; it has {parts.listed(frame.columns)}")
-    frame, cut = recent.kept(frame, columns, where)
     missing = frame[columns.time].is_null().to_numpy()
     if missing.any():
         raise UsageError(
@@ -101,29 +87,18 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     moments = times.read(
         frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
     )
-    numbers, left_out, remarks = parts.targets(frame, columns, where, comma, moments)
+    numbers, left_out, said = parts.targets(frame, columns, where, comma, moments)
     channels = tuple(numbers.columns)
     known, words = _covariates(frame, columns.known, columns, where, comma)
     past, more = _covariates(frame, columns.past, columns, where, comma)
-    moments = zones.of_place(moments, frame, columns, where)
-    remarks += named + said + more_said + cut + ([f"times are those of {columns.time!r}"] if moved else [])
-    remarks += [moments.remark] if moments.remark else []
+    moments = _of_place(moments, frame, columns, where)
+    remarks = said + remarks + ([moments.remark] if moments.remark else [])
     values = numbers.to_numpy().astype(np.float64)
     groups = _groups(frame, columns.by, moments)
-    ordered = [moments.values[rows] for _, rows in groups]
-    for (name, _), each in zip(groups, ordered, strict=True):
-        parts.once(frame, columns, moments, each, name, where)
-    clock = clocks.find(ordered, moments.kind, moments.zone, columns.gaps)
-    if columns.gaps in ("error", "ignore"):
-        there = np.isfinite(values).any(1)
-        valued = [moments.values[rows[there[rows]]] for _, rows in groups]
-        clock, holidays = clocks.without_holidays(valued, clock, columns.country)
-        remarks += [holidays] if holidays else []
-    if columns.gaps == "ignore" and clocks.sparse(ordered, clock):
-        # Equal steps would give the forecast times that the table never has, as hours at night.
-        texts = np.array(clock.texts(moments.values), dtype=object)
-        moments, clock = moments._replace(values=texts, kind="word"), Clock("word")
-        remarks.append("times are names only, since a tenth of the steps and more have no row")
+    for name, rows in groups:
+        parts.once(frame, columns, moments, moments.values[rows], name, where)
+    clock, moments, said = _clock(moments, groups, np.isfinite(values).any(1), columns)
+    remarks += said
     reader = _Reader(values, moments.values, known, past, clock, columns, channels, where)
     if columns.wide is not None:
         groups = reader.begun(groups)
@@ -134,6 +109,71 @@ def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_co
     used = replace(columns, target=channels, words=words | more)
     return Table(series, channels, clock, used, tuple(known_names(words, columns.known)),
                  tuple(known_names(more, columns.past)), tuple(remarks))  # fmt: skip
+
+
+def _in_long_form(
+    frame: "polars.DataFrame", columns: Columns, where: str, comma: bool | None
+) -> "tuple[polars.DataFrame, Columns, list[str]]":
+    """Return the rows that are used, with a column for the times and one that tells series apart, and remarks."""
+    if not frame.height:
+        raise UsageError(f"{where} has no rows")
+    if frame.width < 2:
+        raise UsageError(f"{where} has one column, {frame.columns[0]!r}; a table has times and values")
+    columns, remarks = parts.of_library(frame, columns)
+    frame, columns, said = wide.of_times(parts.joined(frame, columns.by), columns, where, comma)
+    remarks += said
+    time = parts.time_column(frame, columns, where)
+    moved = columns.time is None and time != frame.columns[0]
+    columns = replace(columns, time=time)
+    frame, columns, said = wide.of_series(times.joined(frame, time), columns, comma)
+    remarks += said
+    for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
+        if name not in frame.columns:
+            raise UsageError(f"{where} has no column {name!r}; it has {parts.listed(frame.columns)}")
+    frame, said = recent.kept(frame, columns, where)
+    remarks += said + ([f"times are those of {columns.time!r}"] if moved else [])
+    return frame, columns, remarks
+
+
+def _of_place(moments: times.Moments, frame: "polars.DataFrame", columns: Columns, where: str) -> times.Moments:
+    """Return times of the place that `columns` names, in UTC: where clocks are set back, the later row is the later time."""
+    import polars
+
+    place = columns.zone
+    if place is None or columns.time is None:
+        return moments
+    zones.check(place)
+    if moments.kind != "time":
+        return moments
+    ahead = 0 if "/" in moments.zone else zones.ahead(moments.zone)
+    values = moments.values - np.timedelta64(ahead, "m")
+    zone = place if "/" in place else "Z"
+    if moments.zone:
+        return moments._replace(values=values, zone=zone)
+    if zones.days(values):
+        return moments
+    given = [columns.time, columns.by] if columns.by else [columns.time]
+    second = frame.select((polars.int_range(polars.len()).over(given) > 0).alias("second"))["second"]
+    found = zones.in_utc(values, place, frame[columns.time].cast(polars.String), where, second)
+    return moments._replace(values=found, zone=zone)
+
+
+def _clock(
+    moments: times.Moments, groups: list[tuple[str, np.ndarray]], valued: np.ndarray, columns: Columns
+) -> tuple[Clock, times.Moments, list[str]]:
+    """Return the clock of the times, these as it counts them, and remarks; `valued` says which rows have a value."""
+    ordered = [moments.values[rows] for _, rows in groups]
+    clock, remarks = clocks.find(ordered, moments.kind, moments.zone, columns.gaps), []
+    if columns.gaps in ("error", "ignore"):
+        there = [moments.values[rows[valued[rows]]] for _, rows in groups]
+        clock, holidays = clocks.without_holidays(there, clock, columns.country)
+        remarks += [holidays] if holidays else []
+    if columns.gaps == "ignore" and clocks.sparse(ordered, clock):
+        # Equal steps would give the forecast times that the table never has, as hours at night.
+        texts = np.array(clock.texts(moments.values), dtype=object)
+        moments, clock = moments._replace(values=texts, kind="word"), Clock("word")
+        remarks.append("times are names only, since a tenth of the steps and more have no row")
+    return clock, moments, remarks
 
 
 def _count_missing(missing: np.ndarray, before: int = 0) -> str:

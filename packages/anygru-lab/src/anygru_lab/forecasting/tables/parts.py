@@ -129,6 +129,11 @@ def counts_rows(column: "polars.Series") -> bool:
     return bool((np.diff(column.to_numpy().astype(np.int64)) == 1).all())
 
 
+def _flags(column: "polars.Series") -> bool:
+    """Whether a column says of each row whether something is so, as promotions or holidays."""
+    return column.dtype.is_integer() and column.min() == 0 and column.max() == 1
+
+
 def _part_of(moments: times.Moments) -> "Callable[[polars.Series], bool]":
     """Return what tells whether a column of whole numbers is a part of the times, or differs from it by one number."""
     import polars
@@ -163,7 +168,12 @@ def targets(
     names = list(dict.fromkeys(columns.target))
     if not names:
         names = [name for name in frame.columns if name not in others]
-        for found_by, why in ((counts_rows, "count the rows"), (_part_of(moments), "are parts of the times")):
+        kinds = (
+            (counts_rows, "count the rows"),
+            (_part_of(moments), "are parts of the times"),
+            (_flags, "are only 0 and 1 (--known or --past names what else to learn from)"),
+        )
+        for found_by, why in kinds:
             chosen = [name for name in names if found_by(frame[name])]
             if chosen and len(chosen) < len(names):
                 names = [name for name in names if name not in chosen]

@@ -8,13 +8,13 @@ import numpy as np
 from anygru.extend import UsageError
 
 from . import zones
-from .written import CLOCKS, DATES, OF_MONTHS, REWRITTEN, STARTS, in_english
+from .written import CLOCKS, DATES, MONTHS, OF_MONTHS, REWRITTEN, STARTS, in_english
 from .zones import Zone
 
 if TYPE_CHECKING:
     import polars
 
-_NAMES = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_NAMES = f"(?:{'|'.join(MONTHS)})[a-z]*"
 _COUNTED_PARTS = (
     r"\d{4}[-/ ]?[QMWHS]\d|\b(?:F?[QHS][1-4]|[1-4]Q)[-/ ]*(?:FY ?)?['’]?\d{2}|\bFY ?['’]?\d{2,4}[-/ ]*Q[1-4]"
 )

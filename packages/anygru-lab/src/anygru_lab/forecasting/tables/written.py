@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars
 
-MONTH = r"[A-Za-z]{3,9}\.?"
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH = r"[A-Za-z]{3,9}\.?"
 DATES: tuple[tuple[str, tuple[str, ...]], ...] = (
     *((rf"\d{{4}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{1,2}}", (f"%Y{c}%m{c}%d",)) for c in "-/."),
     *((rf"\d{{1,2}}{re.escape(c)}\d{{1,2}}{re.escape(c)}\d{{4}}", (f"%m{c}%d{c}%Y", f"%d{c}%m{c}%Y")) for c in "/-."),
@@ -15,21 +16,21 @@ DATES: tuple[tuple[str, tuple[str, ...]], ...] = (
         for c in "/-."
     ),
     (r"\d{8}", ("%Y%m%d",)),
-    (rf"{MONTH} \d{{1,2}} \d{{4}}", ("%B %d %Y",)),
-    (rf"\d{{1,2}} {MONTH} \d{{4}}", ("%d %B %Y",)),
-    (rf"\d{{1,2}} {MONTH} \d{{2}}", ("%d %B %y",)),
-    (rf"\d{{1,2}}-{MONTH}-\d{{4}}", ("%d-%B-%Y",)),
-    (rf"\d{{4}}-{MONTH}-\d{{1,2}}", ("%Y-%B-%d",)),
-    (rf"\d{{1,2}}{MONTH}\d{{4}}", ("%d%B%Y",)),
-    (rf"\d{{1,2}}-{MONTH}-\d{{2}}", ("%d-%B-%y",)),
+    (rf"{_MONTH} \d{{1,2}} \d{{4}}", ("%B %d %Y",)),
+    (rf"\d{{1,2}} {_MONTH} \d{{4}}", ("%d %B %Y",)),
+    (rf"\d{{1,2}} {_MONTH} \d{{2}}", ("%d %B %y",)),
+    (rf"\d{{1,2}}-{_MONTH}-\d{{4}}", ("%d-%B-%Y",)),
+    (rf"\d{{4}}-{_MONTH}-\d{{1,2}}", ("%Y-%B-%d",)),
+    (rf"\d{{1,2}}{_MONTH}\d{{4}}", ("%d%B%Y",)),
+    (rf"\d{{1,2}}-{_MONTH}-\d{{2}}", ("%d-%B-%y",)),
     (r"\d{4}-\d{1,2}", ("%Y-%m",)),
     (r"\d{4}/\d{1,2}", ("%Y/%m",)),
     (r"\d{1,2}/\d{4}", ("%m/%Y",)),
-    (rf"{MONTH} \d{{4}}", ("%B %Y",)),
-    (rf"\d{{4}} {MONTH}", ("%Y %B",)),
-    (rf"\d{{4}}-{MONTH}", ("%Y-%B",)),
-    (rf"{MONTH}-\d{{4}}", ("%B-%Y",)),
-    (rf"{MONTH}-\d{{2}}", ("%B-%y",)),
+    (rf"{_MONTH} \d{{4}}", ("%B %Y",)),
+    (rf"\d{{4}} {_MONTH}", ("%Y %B",)),
+    (rf"\d{{4}}-{_MONTH}", ("%Y-%B",)),
+    (rf"{_MONTH}-\d{{4}}", ("%B-%Y",)),
+    (rf"{_MONTH}-\d{{2}}", ("%B-%y",)),
     (r"\d{4}-W\d{2}", ("%G-W%V",)),
     (r"\d{4}-W\d{2}-\d", ("%G-W%V-%u",)),
 )
@@ -92,13 +93,12 @@ _OTHER_MONTHS = (
     "d[ée]c(?:embre)?|dez(?:ember|embro)?|dic(?:embre|iembre)?",
 )
 """Months in German, French, Spanish, Italian, Portuguese and Dutch, where they are not as in English."""
-_ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def in_english(text: "polars.Series") -> "polars.Series":
     """Return texts with the months of other languages in English, without the words and points between day, month and year."""
     text = text.str.replace(r"^(\d{1,2})\. ?(\pL)", "${1} ${2}").str.replace_all(r"(?i) de ", " ")
     text = text.str.replace_all(r"(\pL{3})\.", "${1}").str.replace(r"(\pL)/(\d)", "${1}-${2}")
-    for name, others in zip(_ENGLISH, _OTHER_MONTHS, strict=True):
+    for name, others in zip(MONTHS, _OTHER_MONTHS, strict=True):
         text = text.str.replace(rf"(?i)(^|[\d .-])(?:{others})([\d .-]|$)", f"${{1}}{name}${{2}}")
     return text

@@ -10,9 +10,6 @@ from anygru.extend import UsageError
 if TYPE_CHECKING:
     import polars
 
-    from .parts import Columns
-    from .times import Moments
-
 _HOURS = {"CET": 1, "CEST": 2, "WET": 0, "WEST": 1, "EET": 2, "EEST": 3, "JST": 9,
           "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}  # fmt: skip
 """As RFC 822 has them, and those of Europe and Japan; others have several meanings."""
@@ -43,13 +40,14 @@ def split(text: "polars.Series") -> "tuple[polars.Series, Zone]":
         return rest, Zone(different[0])
     if any("/" in each for each in different):
         return text, Zone()
-    ahead = {each: _minutes(each) for each in different}
-    if len(set(ahead.values())) == 1:
-        return rest, Zone(_name(different[0], ahead[different[0]]))
-    return rest, Zone(minutes=found.replace_strict(ahead).to_numpy())
+    minutes = {each: ahead(each) for each in different}
+    if len(set(minutes.values())) == 1:
+        return rest, Zone(_name(different[0], minutes[different[0]]))
+    return rest, Zone(minutes=found.replace_strict(minutes).to_numpy())
 
 
-def _minutes(zone: str) -> int:
+def ahead(zone: str) -> int:
+    """Return the minutes that an offset or an abbreviation is ahead of UTC."""
     if zone in _HOURS:
         return 60 * _HOURS[zone]
     offset = re.search(r"([+-])(\d{2}):?(\d{2})?$", zone)
@@ -76,33 +74,17 @@ def applied(moments: np.ndarray, zone: Zone, text: "polars.Series", where: str) 
         return moments, ""
     if zone.minutes is not None:
         return moments - zone.minutes.astype("timedelta64[m]"), "Z"
-    return _in_utc(moments, zone.name, text, where), zone.name
+    return in_utc(moments, zone.name, text, where), zone.name
 
 
-def of_place(moments: "Moments", frame: "polars.DataFrame", columns: "Columns", where: str) -> "Moments":
-    """Return times of the place that `columns` names, in UTC: where clocks are set back, the later row is the later time."""
+def check(place: str) -> None:
+    """Refuse a place that is not known."""
     import polars
 
-    place = columns.zone
-    if place is None or columns.time is None:
-        return moments
     try:
         polars.Series([0]).cast(polars.Datetime("us", "UTC")).dt.convert_time_zone(place)
     except polars.exceptions.PolarsError:
         raise UsageError(f"--zone {place!r} is not known; name a place, as Europe/Berlin") from None
-    if moments.kind != "time":
-        return moments
-    ahead = _minutes(moments.zone) if moments.zone and "/" not in moments.zone else 0
-    values = moments.values - np.timedelta64(ahead, "m")
-    zone = place if "/" in place else "Z"
-    if moments.zone:
-        return moments._replace(values=values, zone=zone)
-    if days(values):
-        return moments
-    given = [columns.time, columns.by] if columns.by else [columns.time]
-    second = frame.select((polars.int_range(polars.len()).over(given) > 0).alias("second"))["second"]
-    found = _in_utc(values, place, frame[columns.time].cast(polars.String), where, second)
-    return moments._replace(values=found, zone=zone)
 
 
 def local(moments: np.ndarray, zone: str) -> np.ndarray:
@@ -119,11 +101,11 @@ def suffixes(moments: np.ndarray, zone: str) -> list[str]:
     """What follows each of some moments as it is written: the zone, or the place's distance from UTC."""
     if "/" not in zone:
         return [zone] * len(moments)
-    ahead = (local(moments, zone) - moments) // np.timedelta64(1, "m")
-    return [_name("", minutes) for minutes in ahead.astype(np.int64).tolist()]
+    minutes = (local(moments, zone) - moments) // np.timedelta64(1, "m")
+    return [_name("", each) for each in minutes.astype(np.int64).tolist()]
 
 
-def _in_utc(
+def in_utc(
     moments: np.ndarray, zone: str, text: "polars.Series", where: str, second: "polars.Series | None" = None
 ) -> np.ndarray:
     """Local times in UTC; of those that occur twice it is the first, or where `second` is true, the second."""
