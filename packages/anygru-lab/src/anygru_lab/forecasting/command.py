@@ -14,9 +14,9 @@ from anygru.errors import printable
 from anygru.extend import STANDARD_INPUT, UsageError, count, existing
 
 if TYPE_CHECKING:
-    from .parts import Columns
     from .pipeline import Options
-    from .table import Table
+    from .tables.parts import Columns
+    from .tables.table import Table
     from .training import Plan
 
 FOLDER = "runs/forecast"
@@ -62,27 +62,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _columns(table, "known", "known ahead, as prices: rows of the future have them, and no value to forecast")
     _columns(table, "past", "known only once a step is over, as the weather")
     table.add_argument(
-        "--country", metavar="CODE", help="its holidays count, as DE, US, DE-BY or NYSE (package holidays)"
+        "--country", metavar="CODE", help="country, region or exchange whose holidays count, as DE, DE-BY or NYSE"
     )
     table.add_argument(
         "--gaps",
         choices=("error", "fill", "zero", "ignore"),
-        help="where rows or values are missing: stop, repeat what was before, take 0 (nothing was sold), or count rows that "
-        "have values, and not time (default: error)",
+        help="what to do where rows or values are missing: stop, repeat the values before, take 0 (nothing was sold), or "
+        "count rows that have values, and not time (default: error)",
     )
     table.add_argument(
         "--last",
         type=int,
         metavar="N",
-        help="rows of each series that are used, the newest (default: all; of tables with more than a million rows, "
-        "the last ones)",
+        help="use the newest N rows of each series (default: all; fewer of tables with more than a million rows)",
     )
     what = parser.add_argument_group("the forecast")
     what.add_argument("--horizon", type=int, metavar="N", help="steps to forecast (default: a season)")
     what.add_argument(
-        "--season", metavar="N[,N]", help="steps of the seasons; 1: none (default: found from the times and the values)"
+        "--season",
+        metavar="N[,N]",
+        help="steps of each season, as 24,168; 1: none (default: found in the times and values)",
     )
-    what.add_argument("--folds", type=int, metavar="N", help="origins of the back-test (default: up to 8, by length)")
+    what.add_argument(
+        "--folds", type=int, metavar="N", help="forecasts of each series in the back-test (default: up to 8, by length)"
+    )
     _methods(what)
     what.add_argument("--model", metavar="DIR", help="forecast FILE with the model in this folder, without training")
     what.add_argument("--update", action="store_true", help="with --model: go on training with FILE first")
@@ -95,58 +98,69 @@ def _texts(table: "argparse._ArgumentGroup") -> None:
     table.add_argument(
         "--time-format",
         metavar="FORMAT",
-        help="of the times, as %%d.%%m.%%Y, or excel for its days (default: found by trying)",
+        help="format of the times, as %%d.%%m.%%Y; excel: days as Excel counts them (default: found by trying)",
     )
     table.add_argument(
         "--day-first", action=argparse.BooleanOptionalAction, help="how to read 01/02/2024, where nothing else decides"
     )
     table.add_argument(
-        "--zone", metavar="PLACE", help="of times without one, as Europe/Berlin (default: their clocks are never set)"
+        "--zone",
+        metavar="PLACE",
+        help="where the times were taken, as Europe/Berlin, if they do not say it (default: clocks do not change)",
     )
     table.add_argument(
         "--decimal-comma",
         action=argparse.BooleanOptionalAction,
         help="how to read 1.110 and 1,110, where no other number of the column decides",
     )
-    table.add_argument("--encoding", metavar="NAME", help="of CSV, as cp1251 (default: found from its bytes)")
+    table.add_argument("--encoding", metavar="NAME", help="encoding of CSV, as cp1251 (default: found from its bytes)")
 
 
 def _methods(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--use",
         choices=("average", "best", "gru"),
-        help="the method that forecasts: the median of those that the back-test cannot tell from the best, the best alone, "
-        "or the GRU (default: average)",
+        help="what forecasts; average: the median of the methods that the back-test cannot tell from the best; best: the best "
+        "alone (default: average)",
     )
     group.add_argument("--best", action="store_const", const="best", dest="use", help="the same as --use best")
     group.add_argument(
         "--rivals",
         choices=("auto", "slow", "simple"),
         default="auto",
-        help="methods beside the GRU: AutoETS, AutoTheta, MSTL and, without a season, AutoARIMA, where statsforecast is "
-        "installed; AutoARIMA with a season, too; or none of them (default: %(default)s)",
+        help="methods beside the GRU; auto: AutoETS, AutoTheta, MSTL and, without a season, AutoARIMA, where statsforecast is "
+        "installed; slow: AutoARIMA with a season, too; simple: none of these (default: %(default)s)",
     )
     group.add_argument(
         "--rival-seconds",
         type=float,
         metavar="X",
-        help="for the back-test of each (default: 20, or a part of --minutes)",
+        help="seconds for the back-test of each of these methods (default: 20, or a part of --minutes)",
     )
 
 
 def _training(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
-        "--minutes", type=float, metavar="X", help="for all, half of it for the training (default: 1 for the training)"
+        "--minutes",
+        type=float,
+        metavar="X",
+        help="minutes for the whole run, half of them for the training (default: 1 for the training)",
     )
     group.add_argument("--seconds", type=float, metavar="X", help="the same in seconds")
     group.add_argument(
-        "--steps", type=int, metavar="N", help="exactly so many (default: until validation gets no better)"
+        "--steps", type=int, metavar="N", help="train exactly N steps (default: until validation gets no better)"
     )
     group.add_argument("--context", type=int, metavar="N", help="steps that the GRU reads (default: 2 seasons)")
     group.add_argument("--hidden", type=int, metavar="N", help="hidden size of the GRU (default: 32)")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of weights and windows (default: %(default)s)")
     group.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="threads (default: %(default)s; the model is small)"
+        "--seed", type=int, default=0, metavar="N", help="seed of weights and windows (default: %(default)s)"
+    )
+    group.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads that train (default: %(default)s; the model is small)",
     )
 
 
@@ -215,7 +229,7 @@ def _seasons(args: argparse.Namespace) -> tuple[int, ...] | None:
 
 
 def _columns_of(args: argparse.Namespace) -> "Columns":
-    from .parts import Columns
+    from .tables.parts import Columns
 
     return Columns(
         args.time,
@@ -262,8 +276,8 @@ def _plan(args: argparse.Namespace) -> "Plan":
 
 
 def _read(path: str, columns: "Columns", encoding: str | None) -> "Table":
-    from . import files
-    from .table import of_frame
+    from .tables import files
+    from .tables.table import of_frame
 
     if path != STANDARD_INPUT and os.path.getsize(path) > LARGE:
         size = f"{os.path.getsize(path) / 1e6:,.0f} MB"
@@ -317,8 +331,8 @@ def _new(args: argparse.Namespace) -> int:
 def _again(args: argparse.Namespace) -> int:
     """Forecast a table with a model that was trained before."""
     _torch(args)
-    from . import clock as clocks
     from . import pipeline, results, saved
+    from .tables import clock as clocks
 
     model, columns, clock = saved.load(args.model)
     columns = replace(columns, time_format=args.time_format or columns.time_format,
