@@ -107,12 +107,12 @@ def forecast_of(table: Table, horizon: int, values: np.ndarray, unit: np.ndarray
     network = training.make(store, [first], 1, options.plan)
     trained = training.train(network, store, [first], options.plan, lambda notice: None)
     gru = pipeline.Gru(network, store)
-    rivals, _ = pipeline._rivals(problem, options, gru, [first], lambda line: None)
+    rivals = pipeline._rivals(problem, options, gru, [first], lambda line: None)
     places, nearby = Places.of(problem), backtest.quarters(problem)
     tested = pipeline._tested(problem, gru, rivals, places, nearby, lambda notice: None)
     store = stored(end)
     if steps := int(training.AGAIN * trained.steps):
-        training.learn(network, store, [end], options.plan, steps, 60, training.PEAK / 3, lambda notice: None)
+        training.learn(network, store, [end], options.plan, steps, 60)
     names = tuple(each.name for each in tested)
     model = pipeline.Model(network, calendar, problem.seasons, logs, names, {}, trained.steps)
     methods = [pipeline._method(name, model, problem, store) for name in names]

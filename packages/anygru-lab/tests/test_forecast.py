@@ -244,6 +244,13 @@ def test_nothing_is_learned_from_values_that_never_change(command, tmp_path):
     assert "all methods are equally good here" in said
 
 
+def test_series_that_are_too_short_for_the_back_test_are_told(command, tmp_path):
+    rows = [f"{day},{shop},{n % 5}\n" for shop, number in (("a", 60), ("b", 4)) for n, day in enumerate(days(number))]
+    (tmp_path / "t.csv").write_text("t,shop,x\n" + "".join(rows))
+    said = command(tmp_path / "t.csv", "--by", "shop", "--rivals", "simple", "--out", tmp_path / "out")
+    assert "left out of the back-test: 1 series of fewer than" in said
+
+
 @pytest.mark.parametrize("size", [1e9, 1e-9])
 def test_nothing_is_learned_from_values_that_repeat_but_for_rounding(size, command, tmp_path):
     values = [size * (2 + math.sin(2 * math.pi * n / 7)) for n in range(600)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOLDER = "runs/forecast"
 LARGE = 100_000_000  # bytes of a file, that take so long that a line says so
 _MOST = 1 << 20
-_OF_MODEL = (
+_OF_MODEL = [
     "time",
     "by",
     "target",
@@ -35,7 +35,7 @@ _OF_MODEL = (
     "folds",
     "hidden",
     "context",
-)
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

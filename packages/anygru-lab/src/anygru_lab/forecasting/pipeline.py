@@ -98,7 +98,6 @@ class Result:
     tested: list[Tested]
     used: str
     future: dict[str, np.ndarray]
-    notes: tuple[str, ...]
     why: str
 
 
@@ -156,10 +155,17 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     trained = training.train(network, store, ends, options.plan, show)
     places = Places.of(problem)
     gru = Gru(network, store)
-    rivals, notes = _rivals(problem, options, gru, ends, tell)
+    if len(problem.long) < len(table.series):
+        lacking = len(table.series) - len(problem.long)
+        tell(f"left out of the back-test: {lacking:,} series of fewer than {problem.least} steps")
+    rivals = _rivals(problem, options, gru, ends, tell)
     nearby = backtest.quarters(problem)
     tested = _tested(problem, gru, rivals, places, nearby, show)
-    notes += _failures(rivals, tell)
+    for each in rivals:
+        if isinstance(each, statistical.Statistical) and each.failures:
+            tell(
+                f"{each.name} could not be fitted {count(each.failures, 'time')}, where the last value is its forecast"
+            )
     modelled = any(isinstance(each, statistical.Statistical) for each in rivals)
     rules = [each.name for each in rivals if isinstance(each, Rule)] if modelled else []
     doubted = (GRU,) if problem.short else ()
@@ -172,31 +178,17 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
         network, calendar, problem.seasons, logs, names if used == AVERAGE else (used,), factors, trained.steps
     )
     future = _future(model, problem, options.plan)
-    notes += () if all(len(each) >= problem.least for each in table.series) else (_too_short(problem),)
-    return Result(problem, findings, model, places, tested, used, future, notes, trained.why)
+    return Result(problem, findings, model, places, tested, used, future, trained.why)
 
 
-def _too_short(problem: Problem) -> str:
-    lacking = len(problem.table.series) - len(problem.long)
-    return f"{lacking:,} series of fewer than {problem.least} steps are not in the back-test"
-
-
-def _rivals(
-    problem: Problem, options: Options, gru: Gru, ends: list[int], tell: Tell
-) -> tuple[list[Method], tuple[str, ...]]:
-    """Return the methods beside the GRU, and what must be said about them."""
-    notes: list[str] = []
-
-    def note(line: str) -> None:
-        notes.append(line)
-        tell(line)
-
+def _rivals(problem: Problem, options: Options, gru: Gru, ends: list[int], tell: Tell) -> list[Method]:
+    """Return the methods beside the GRU; those that are left out are told."""
     rivals: list[Method] = simple(problem, [season for season, _ in seasons.candidates(problem.table.clock)])
     linear = Linear(problem, gru.store, ends)
     rivals += [linear] if linear.usable else []
     if options.rivals != "simple":
-        rivals += statistical.rivals(problem, options.rival_seconds, options.rivals == "slow", note)
-    return rivals, tuple(notes)
+        rivals += statistical.rivals(problem, options.rival_seconds, options.rivals == "slow", tell)
+    return rivals
 
 
 def _tested(
@@ -210,19 +202,6 @@ def _tested(
         show(Notice(number, number / len(rivals), None, f"back-test of {each.name}"))
         tested.append(backtest.tried(each, places, nearby=nearby))
     return tested
-
-
-def _failures(rivals: list[Method], tell: Tell) -> tuple[str, ...]:
-    """Tell which models could not be fitted to all series."""
-    found = [(each.name, getattr(each, "failures", 0)) for each in rivals]
-    lines = tuple(
-        f"{name} could not be fitted {count(failures, 'time')}, where the last value is its forecast"
-        for name, failures in found
-        if failures
-    )
-    for line in lines:
-        tell(line)
-    return lines
 
 
 def _future(model: Model, problem: Problem, plan: Plan) -> dict[str, np.ndarray]:

@@ -40,11 +40,7 @@ def read(path: str, file: BinaryIO, encoding: str | None) -> Contents:
         )
     import polars
 
-    readers: dict[bytes, Callable[[Any], Any]] = {
-        b"ARROW1": polars.read_ipc,
-        b"{": _of_objects,
-        b"[": polars.read_json,
-    }
+    readers: dict[bytes, Callable[[Any], Any]] = {b"ARROW1": polars.read_ipc, b"{": _of_objects, b"[": polars.read_json}
     for mark, reader in readers.items():
         if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(mark):
             return Contents(reader(file.read()))

@@ -24,19 +24,7 @@ _TIMES = ("date", "time", "datetime", "timestamp", "year", "period", "ds", "datu
 """Names of columns of times."""
 _PARTS = (
     *times.PARTS,
-    "month",
-    "mon",
-    "mo",
-    "monat",
-    "mois",
-    "mes",
-    "day",
-    "dy",
-    "tag",
-    "hour",
-    "hr",
-    "minute",
-    "time",
+    *["month", "mon", "mo", "monat", "mois", "mes", "day", "dy", "tag", "hour", "hr", "minute", "time"],
 )
 """Names of columns that go on with a time."""
 _LIKE_A_PART = re.compile(r"(?i)ye?a?r|mo|mnth|da?y|we?e?k|q|ho?u?r|do[wy]|jahr|tag")

@@ -292,11 +292,7 @@ class _Reader:
         else:
             read = _forward(np.where(missing, np.nan, values))[source[:kept]]
         return Series(
-            name,
-            read,
-            filled[:kept],
-            _forward(self.known[rows])[source],
-            _forward(self.past[rows])[source[:kept]],
+            name, read, filled[:kept], _forward(self.known[rows])[source], _forward(self.past[rows])[source[:kept]]
         )
 
     def begun(self, groups: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
