@@ -123,14 +123,9 @@ def convolution_nd(
 
 
 def convolution_2d(
-    x: VariableLike,
-    W: VariableLike,
-    b: VariableLike = None,
-    stride: Ints = 1,
-    pad: Ints = 0,
-    cover_all: bool = False,
+    x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0, cover_all: bool = False,
     **kwargs: Any,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """Pictures x [B, I, H, W] convolved with filters W [O, I / groups, kH, kW]; see `convolution_nd`.
 
     Args:
@@ -144,14 +139,9 @@ def convolution_2d(
 
 
 def dilated_convolution_2d(
-    x: VariableLike,
-    W: VariableLike,
-    b: VariableLike = None,
-    stride: Ints = 1,
-    pad: Ints = 0,
-    dilate: Ints = 1,
+    x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0, dilate: Ints = 1,
     cover_all: bool = False,
-) -> Variable:
+) -> Variable:  # fmt: skip
     """`convolution_2d` with its arguments in another order."""
     return convolution_2d(x, W, b, stride, pad, cover_all, dilate=dilate)
 
@@ -183,14 +173,9 @@ def deconvolution_nd(
 
 
 def deconvolution_2d(
-    x: VariableLike,
-    W: VariableLike,
-    b: VariableLike = None,
-    stride: Ints = 1,
-    pad: Ints = 0,
-    outsize: Sequence[int] | None = None,
-    **kwargs: Any,
-) -> Variable:
+    x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0,
+    outsize: Sequence[int] | None = None, **kwargs: Any,
+) -> Variable:  # fmt: skip
     """`deconvolution_nd` of pictures; `dilate` and `groups` are keywords (ValueError for one of an earlier release)."""
     dilate, groups = dilate_and_groups(kwargs)
     return _deconvolution(x, W, b, *_geometry(2, as_pair(stride), as_pair(pad), outsize, dilate, groups))

@@ -16,8 +16,6 @@ from .lstms import _lstm as _lstm  # in Chainer beside `n_step_lstm`, where publ
 
 __all__ = ["n_step_bigru", "n_step_bilstm", "n_step_birnn", "n_step_gru", "n_step_lstm", "n_step_rnn"]
 
-_STATES = {1: "hx", 2: "hx and cx"}
-
 
 def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..., tuple[Any, ...]]:
     """A function over time steps; `both` says whether it runs in both directions, None that the caller does."""
@@ -43,7 +41,7 @@ def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..
         stack = Stack(kind, n_layers, dropout_ratio, bidirectional, time_major=True)
         return run(stack, states, given["ws"], given["bs"], xs)
 
-    directions = " in both directions" if both else ""
+    directions, states_named = " in both directions" if both else "", " and ".join(("hx", "cx")[:n_states])
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"""Stacked {next(iter(kinds.values())).name} layers over time steps{directions}.
 
@@ -52,13 +50,13 @@ def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..
     Args:
         n_layers: S, number of layers.
         dropout_ratio: probability of dropping what goes from one layer to the next, when `config.train`.
-        {_STATES[n_states]}: initial states [S, B, N]; in both directions [2S, B, N], forward and backward in turn.
+        {states_named}: initial states [S, B, N]; in both directions [2S, B, N], forward and backward in turn.
         ws: for each layer and direction its matrices, first those on the input, then those on the state.
         bs: for each layer and direction its biases [N].
         xs: time steps [B_t, I], B_t not increasing.
 
     Returns:
-        The states after each sequence's last step, in the shape of {_STATES[n_states]}, and ys, the last layer's states at
+        The states after each sequence's last step, in the shape of {states_named}, and ys, the last layer's states at
         each step [B_t, N] (in both directions [B_t, 2N]).
 
     Raises:

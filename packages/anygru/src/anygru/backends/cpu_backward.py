@@ -271,7 +271,7 @@ class BackwardPass:
     ) -> None:
         """Gradients of a group's weights: the first tensors of a direction.
 
-        terms: the rows that are summed: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H].
+        terms: as of `sum_products`, with kept values always.
         begun: of each weight, whether its gradient has rows of other pieces already.
         to_input: where the gradient of the input goes if the kernels make it, and whether it is added.
         """

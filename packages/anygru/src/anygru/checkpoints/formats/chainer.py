@@ -234,11 +234,7 @@ def _read_none(content: memoryview, shape: tuple[int, ...], place: str, budget: 
 
 
 def is_none(array: np.ndarray, name: str) -> bool:
-    """Whether an array stands for None.
-
-    Raises:
-        TypeError: it holds other Python objects.
-    """
+    """Whether an array stands for None; TypeError if it holds other Python objects."""
     if array.dtype.kind != "O":
         return False
     if array.shape != () or array[()] is not None:
