@@ -247,7 +247,7 @@ def test_nothing_is_learned_from_values_that_never_change(command, tmp_path):
 def test_series_that_are_too_short_for_the_back_test_are_told(command, tmp_path):
     rows = [f"{day},{shop},{n % 5}\n" for shop, number in (("a", 60), ("b", 4)) for n, day in enumerate(days(number))]
     (tmp_path / "t.csv").write_text("t,shop,x\n" + "".join(rows))
-    said = command(tmp_path / "t.csv", "--by", "shop", "--rivals", "simple", "--out", tmp_path / "out")
+    said = command(tmp_path / "t.csv", "--by", "shop", "--rivals", "simple", "--steps", 5, "--out", tmp_path / "out")
     assert "left out of the back-test: 1 series of fewer than" in said
 
 

@@ -10,7 +10,7 @@ from torch_programs import Program
 
 import anygru
 
-COUNT = 75
+COUNT = 40
 """Programs in a test."""
 
 
