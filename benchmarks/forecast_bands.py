@@ -1,7 +1,7 @@
 """What the 80 % bands of `anygru forecast` hold, on data of known process.
 
-After the last day of each series the process is drawn 100 times more from where the series has come to, and the share of those
-values that lies in the band counts, so that no luck of a single future is in it. The standard error is that of the mean over
+After the last day of each series the process is drawn 100 times more from where the series has come to. What is told is the
+share of these values within the band, so that no luck of a single future is in it. The standard error is that of the mean over
 tables. A table of one series takes one to three seconds.
 """
 
@@ -85,7 +85,7 @@ PROCESSES = {
 
 
 def held(process: Callable[[np.random.Generator, int], Paths], days: int, count: int, seed: int, rivals: str) -> float:
-    """The share of what may follow that lies in the bands of a table of so many series, in per cent."""
+    """The share of what may follow within the bands of a table of so many series, in per cent."""
     random = np.random.default_rng(seed)
     times = np.datetime64("2020-01-06", "us") + np.arange(days) * np.timedelta64(DAY, "us")
     drawn = [process(random, days) for _ in range(count)]

@@ -15,7 +15,7 @@ from .backtest import Scores
 from .pipeline import Options, Result
 from .problem import Problem
 from .tables import clock, files
-from .tables.parts import Columns
+from .tables.parts import Columns, id_of
 from .tables.table import Table, of_frame
 from .training import Plan
 
@@ -233,13 +233,12 @@ def _like(frame: Any, problem: Problem, future: dict[str, np.ndarray]) -> Any:
 
 def _with_ids(result: Any, by: str | None, given: Any, polars: Any) -> Any:
     """The result with the columns that tell series apart as the given frame has them: their types, and each its own."""
-    names = [] if by is None else [by] if by in given.columns else by.split(",")
-    if not names or not set(names) <= set(given.columns):
+    if by is None:
         return result
-    texts = polars.concat_str(
-        [polars.col(name).cast(polars.String).fill_null("(none)") for name in names], separator=", "
-    )
-    ids = given.select(polars.struct(names).alias("ids"), texts.alias(by)).unique(by)
+    names = [by] if by in given.columns else by.split(",")
+    if not set(names) <= set(given.columns):
+        return result
+    ids = given.select(polars.struct(names).alias("ids"), id_of(names).alias(by)).unique(by)
     found = result.join(ids, on=by, how="left", maintain_order="left")
     return found.select(polars.col("ids").struct.unnest(), polars.exclude(by, "ids"))
 

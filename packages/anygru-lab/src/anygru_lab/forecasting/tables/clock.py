@@ -139,7 +139,7 @@ def find(groups: Sequence[np.ndarray], kind: str, zone: str, gaps: str) -> Clock
 
 
 def same(clock: Clock, other: Clock, where: str) -> None:
-    """Refuse a table whose steps are not those of the one that a model was trained on."""
+    """Refuse a table with other steps than those that a model was trained on."""
     if (other.unit, other.step) != (clock.unit, clock.step) and other.step:
         raise UsageError(f"the model's steps are {clock.name()}, and those of {where} are {other.name()}")
 

@@ -100,13 +100,18 @@ def constant(column: "polars.Series") -> bool:
 
 def joined(frame: "polars.DataFrame", name: str | None) -> "polars.DataFrame":
     """The table with columns that tell series apart together, named as "store,item", joined into one of this name."""
-    import polars
-
     parts = (name or "").split(",")
     if name is None or name in frame.columns or not set(parts) <= set(frame.columns):
         return frame
-    texts = [polars.col(part).cast(polars.String).fill_null("(none)") for part in parts]
-    return frame.with_columns(polars.concat_str(texts, separator=", ").alias(name)).drop(parts)
+    return frame.with_columns(id_of(parts).alias(name)).drop(parts)
+
+
+def id_of(names: Sequence[str]) -> "polars.Expr":
+    """The name of the series that each row belongs to, from the columns that tell series apart."""
+    import polars
+
+    texts = [polars.col(name).cast(polars.String).fill_null("(none)") for name in names]
+    return polars.concat_str(texts, separator=", ")
 
 
 def counts_rows(column: "polars.Series") -> bool:

@@ -218,7 +218,7 @@ def _groups(frame: "polars.DataFrame", by: str | None, moments: times.Moments) -
     if by is None:
         rows = np.arange(frame.height)
         return [("", rows if moments.kind == "word" else np.argsort(moments.values, kind="stable"))]
-    text = frame[by].cast(polars.String).fill_null("(none)")
+    text = frame.select(parts.id_of([by])).to_series()
     names = text.unique().sort()
     inverse = text.cast(polars.Enum(names)).to_physical().to_numpy()
     order = np.arange(frame.height) if moments.kind == "word" else np.argsort(moments.values, kind="stable")

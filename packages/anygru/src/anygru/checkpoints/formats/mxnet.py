@@ -33,9 +33,8 @@ WIDE_AXES, STORAGE_TYPES, NUMPY_SHAPES = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 """Magic numbers of an array, oldest first: with 64-bit axes; with a storage type; under NumPy's shape semantics."""
 
 DTYPES = [
-    *("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"),
-    *("int16", "uint16", "uint32", "uint64", "bfloat16"),
-]
+    "float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool", "int16", "uint16", "uint32", "uint64", "bfloat16",
+]  # fmt: skip
 """The dtypes' names, by their number in MXNet."""
 
 _SCOPE = "._:/"
