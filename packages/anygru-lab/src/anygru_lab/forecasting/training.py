@@ -158,29 +158,34 @@ def train(
     if plan.steps is not None or validation is None:
         steps = plan.steps or STEPS // 4
         made = learn(network, store, ends, plan, steps, plan.seconds, PEAK, show)
-        return Trained(
-            network, made, None, "as asked for" if plan.steps else "the series are too short for a validation"
-        )
+        why = "as asked for" if plan.steps else "the series are too short for a validation"
+        return Trained(network, made, None, why)
     begin = time.monotonic()
-    best, best_step, worse, why = copy.deepcopy(network.state_dict()), 0, 0, "all steps are made"
-    run = _Run(network, store, inner, plan, STEPS, plan.seconds * 0.75)
-    least = _score(run.smooth, store, validation)
-    while not run.over:
+    steps, least, why = _until_no_better(
+        _Run(network, store, inner, plan, STEPS, plan.seconds * 0.75), validation, show
+    )
+    rest = max(1.0, plan.seconds - (time.monotonic() - begin))
+    made = learn(network, store, ends, plan, int(AGAIN * steps), rest) if steps else 0
+    return Trained(network, steps + made, least, why)
+
+
+def _until_no_better(
+    run: "_Run", validation: tuple[np.ndarray, np.ndarray], show: Callable[[Notice], None]
+) -> tuple[int, float, str]:
+    """Train until validation gets no better; return the best step, whose weights the network gets, its loss, and why it ended."""
+    best, best_step, worse = copy.deepcopy(run.network.state_dict()), 0, 0
+    least = _score(run.smooth, run.store, validation)
+    while not run.over and worse < PATIENCE:
         run.steps(EVERY)
-        score = _score(run.smooth, store, validation)
+        score = _score(run.smooth, run.store, validation)
         worse = 0 if score < least else worse + 1
         if score < least:
             best, least, best_step = copy.deepcopy(run.smooth.state_dict()), score, run.step
         show(Notice(run.step, run.share, least))
-        if worse >= PATIENCE:
-            why = f"no better validation in {PATIENCE}"
-            break
-    else:
-        why = "the time is over" if run.step < STEPS else why
-    network.load_state_dict(best)
-    rest = max(1.0, plan.seconds - (time.monotonic() - begin))
-    made = learn(network, store, ends, plan, int(AGAIN * best_step), rest) if best_step else 0
-    return Trained(network, best_step + made, least, why)
+    run.network.load_state_dict(best)
+    if worse >= PATIENCE:
+        return best_step, least, f"no better validation in {PATIENCE}"
+    return best_step, least, "the time is over" if run.step < STEPS else "all steps are made"
 
 
 def _repeated(base: int, store: Store, ends: Sequence[int]) -> bool:

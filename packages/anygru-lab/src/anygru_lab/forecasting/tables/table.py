@@ -248,38 +248,17 @@ class _Reader:
     def series(self, name: str, rows: np.ndarray) -> Series:
         where = f"{name!r} in {self.where}" if name else self.where
         rows = rows[self.clock.without_off(self.moments[rows])] if self.clock.off else rows
-        values = self.values[rows]
         begin = 0
-        if self.columns.gaps in ("error", "fill") and np.isfinite(values).any():
-            there = np.flatnonzero(np.isfinite(values).any(1))
-            begin, end = int(there[0]), len(rows) if self.columns.known else int(there[-1]) + 1
-            self.early, self.late = self.early + begin, self.late + len(rows) - end
-            rows, values = rows[begin:end], values[begin:end]
+        if self.columns.gaps in ("error", "fill"):
+            begin, rows = self._between_ends(rows)
         if self.columns.gaps == "ignore":
-            rows, values = self._with_values(rows, values)
+            rows = self._with_values(rows)
         steps = len(rows)
         if self.columns.known:  # rows without values at the end tell what is known ahead
-            there = np.flatnonzero(np.isfinite(values).any(1))
-            steps = int(there[-1]) + 1 if len(there) else 0
-        values = values[:steps]
-        if not steps or not np.isfinite(values).any(0).all():
-            first = self.channels[0 if not steps else int((~np.isfinite(values).any(0)).argmax())]
-            raise UsageError(f"column {first!r} of {where} has no values at all")
+            steps = _ends(self.values[rows])[1]
+        values = self.values[rows[:steps]]
+        self._check(values, begin, where)
         missing = ~np.isfinite(values)
-        far = np.abs(np.where(missing, 0, values)) > MOST
-        if far.any():
-            row, channel = np.argwhere(far)[0]
-            raise UsageError(
-                f"column {self.channels[channel]!r} of {where} holds {values[row, channel]:g}, and {MOST:g} is the most; "
-                "divide the column by a power of ten"
-            )
-        if missing.any() and self.columns.gaps not in ("fill", "zero"):
-            channel = int(missing.any(0).argmax())
-            raise UsageError(
-                f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel], begin)} "
-                "(or holds what is no finite number); --gaps fill repeats the value before, --gaps zero takes 0, "
-                "--gaps ignore leaves the row out"
-            )
         self.numbers += int(missing.sum())
         moments = self.moments[rows]
         at = clocks.places(moments, self.clock, where, self.columns.gaps)
@@ -295,27 +274,54 @@ class _Reader:
             name, read, filled[:kept], _forward(self.known[rows])[source], _forward(self.past[rows])[source[:kept]]
         )
 
+    def _between_ends(self, rows: np.ndarray) -> tuple[int, np.ndarray]:
+        """How many rows are before the first value, and those from it to the last, or on to what is known ahead."""
+        begin, end = _ends(self.values[rows])
+        end = len(rows) if self.columns.known or not end else end
+        self.early, self.late = self.early + begin, self.late + len(rows) - end
+        return begin, rows[begin:end]
+
+    def _check(self, values: np.ndarray, before: int, where: str) -> None:
+        """Refuse values [steps, channels] that lack more than may be filled, or are too large; `before`: rows left out."""
+        missing = ~np.isfinite(values)
+        empty = missing.all(0)  # of no steps, too
+        if empty.any():
+            raise UsageError(f"column {self.channels[int(empty.argmax())]!r} of {where} has no values at all")
+        far = np.abs(np.where(missing, 0, values)) > MOST
+        if far.any():
+            row, channel = np.argwhere(far)[0]
+            raise UsageError(
+                f"column {self.channels[channel]!r} of {where} holds {values[row, channel]:g}, and {MOST:g} is the most; "
+                "divide the column by a power of ten"
+            )
+        if missing.any() and self.columns.gaps not in ("fill", "zero"):
+            channel = int(missing.any(0).argmax())
+            raise UsageError(
+                f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel], before)} "
+                "(or holds what is no finite number); --gaps fill repeats the value before, --gaps zero takes 0, "
+                "--gaps ignore leaves the row out"
+            )
+
     def begun(self, groups: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarray]]:
         """The groups of a table in wide form from their first to their last value: cells before and after belong to others."""
         found = []
         for name, rows in groups:
-            there = np.flatnonzero(np.isfinite(self.values[rows]).any(1))
-            if len(there):
-                end = len(rows) if self.columns.known else int(there[-1]) + 1
-                found.append((name, rows[there[0] : end]))
+            begin, end = _ends(self.values[rows])
+            if end:
+                found.append((name, rows[begin : len(rows) if self.columns.known else end]))
         self.empty = len(groups) - len(found)
         return found or groups
 
-    def _with_values(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _with_values(self, rows: np.ndarray) -> np.ndarray:
         """The rows whose values are all there, and those that tell what is known ahead."""
-        there = np.isfinite(values)
+        there = np.isfinite(self.values[rows])
         if not there.any(0).all():
-            return rows, values  # a column without any is an error
+            return rows  # a column without any is an error
         kept = there.all(1)
         if self.columns.known:
-            kept[int(np.flatnonzero(there.any(1))[-1]) + 1 :] = True
+            kept[_ends(self.values[rows])[1] :] = True
         self.left_out += int((~kept).sum())
-        return rows[kept], values[kept]
+        return rows[kept]
 
     def remarks(self) -> list[str]:
         filled = ((self.rows, "row"), (self.numbers, "value"))
@@ -331,6 +337,12 @@ class _Reader:
         if self.clock.kind == "word" and self.rows + len(self.values) > 1:
             said.append("missing rows are not noticed")
         return said
+
+
+def _ends(values: np.ndarray) -> tuple[int, int]:
+    """The first row with a value, and the one after the last; zeros if there is none."""
+    there = np.flatnonzero(np.isfinite(values).any(1))
+    return (int(there[0]), int(there[-1]) + 1) if len(there) else (0, 0)
 
 
 def _forward(values: np.ndarray) -> np.ndarray:

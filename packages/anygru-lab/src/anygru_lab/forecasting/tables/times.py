@@ -193,39 +193,17 @@ def _of_excel(values: np.ndarray) -> np.ndarray:
 
 
 def _of_text(column: "polars.Series", where: str, form: str | None, day_first: bool | None) -> Moments:
-    import polars
-
-    if form == EXCEL:
-        numbers = column.cast(float, strict=False)
-        if numbers.null_count():
-            raise UsageError(
-                f"{where} holds {_first(column, numbers)!r}, which is no day of Excel, as --time-format says"
-            )
-        return _moments(_of_excel(numbers.to_numpy()))
     if form is not None:
-        found = column.str.strptime(polars.Datetime("us"), form, strict=False)
-        if found.null_count():
-            raise UsageError(f"{where} holds {_first(column, found)!r}, which is not of --time-format {form!r}")
-        if getattr(found.dtype, "time_zone", None):
-            return _moments(found.dt.replace_time_zone(None).to_numpy(), "Z")
-        return _moments(found.to_numpy())
+        return _of_form(column, where, form)
     common = _of_one_format(column) if len(column) > MANY else None
     if common is not None:
         return _moments(common)
     text, zone = _plain(column)
     late = text.str.contains(_MIDNIGHT).to_numpy()
     text = text.str.replace(_MIDNIGHT, "${1}00${2}")
-    if text.str.contains(r"^\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?$").all():
-        parts = (
-            text.str.split(":").list.to_struct(fields=["h", "m", "s"]).struct.unnest().cast(polars.Float64).fill_null(0)
-        )
-        seconds = (3600 * parts["h"] + 60 * parts["m"] + (parts["s"] if parts.width > 2 else 0)).to_numpy()
-        return Moments(seconds, "number", remark=f"times read as {text[0]} = {seconds[0]:g} seconds")
-    if text.str.contains(r"^[+-]?\d+(\.\d+)?$").all() and not text.str.contains(r"^\d{8}$").all():
-        return _of_numbers(text.cast(float))
-    fiscal = _fiscal(text)
-    if fiscal is not None:
-        return fiscal
+    counted = _counted(text)
+    if counted is not None:
+        return counted
     readings, tried = _readings(text)
     if not readings:
         readings, more = _readings(in_english(text))
@@ -247,6 +225,39 @@ def _of_text(column: "polars.Series", where: str, form: str | None, day_first: b
         raise UsageError(_no_format(column, text, tried, where))
     words = np.array(column.to_list(), dtype=object)
     return Moments(words, "word", remark="times are words: rows are taken as the file has them, the oldest first")
+
+
+def _of_form(column: "polars.Series", where: str, form: str) -> Moments:
+    """Read texts of the format that --time-format names."""
+    import polars
+
+    if form == EXCEL:
+        numbers = column.cast(float, strict=False)
+        if numbers.null_count():
+            raise UsageError(
+                f"{where} holds {_first(column, numbers)!r}, which is no day of Excel, as --time-format says"
+            )
+        return _moments(_of_excel(numbers.to_numpy()))
+    found = column.str.strptime(polars.Datetime("us"), form, strict=False)
+    if found.null_count():
+        raise UsageError(f"{where} holds {_first(column, found)!r}, which is not of --time-format {form!r}")
+    if getattr(found.dtype, "time_zone", None):
+        return _moments(found.dt.replace_time_zone(None).to_numpy(), "Z")
+    return _moments(found.to_numpy())
+
+
+def _counted(text: "polars.Series") -> Moments | None:
+    """Read texts that are no dates but counts: durations as 1:30:00, numbers, fiscal years; None for others."""
+    import polars
+
+    if text.str.contains(r"^\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?$").all():
+        each = text.str.split(":").list.to_struct(fields=["h", "m", "s"]).struct.unnest()
+        parts = each.cast(polars.Float64).fill_null(0)
+        seconds = (3600 * parts["h"] + 60 * parts["m"] + (parts["s"] if parts.width > 2 else 0)).to_numpy()
+        return Moments(seconds, "number", remark=f"times read as {text[0]} = {seconds[0]:g} seconds")
+    if text.str.contains(r"^[+-]?\d+(\.\d+)?$").all() and not text.str.contains(r"^\d{8}$").all():
+        return _of_numbers(text.cast(float))
+    return _fiscal(text)
 
 
 def _fiscal(text: "polars.Series") -> Moments | None:
