@@ -13,9 +13,9 @@ import torch
 import anygru_lab
 from anygru.cli import UsageError
 from anygru_lab.forecasting import (
+    arguments,
     backtest,
     calendar,
-    command,
     conformal,
     generated,
     model,
@@ -664,10 +664,10 @@ def test_a_run_tells_what_it_does():
 @pytest.mark.parametrize(("minutes", "training", "rival"), [(None, 60, 20), ("0.5", 15, 1.5), ("10", 300, 20)])
 def test_minutes_limit_all_that_a_run_does(minutes, training, rival):
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    options = command._options(parser.parse_args(["--minutes", minutes] if minutes else []))
+    arguments.add_arguments(parser)
+    options = arguments.options(parser.parse_args(["--minutes", minutes] if minutes else []))
     assert (options.plan.seconds, options.rival_seconds) == (training, rival)
     of_python = anygru_lab.Forecaster(minutes=minutes and float(minutes))._options()
     assert (of_python.plan.seconds, of_python.rival_seconds) == (training, rival)
-    given = command._options(parser.parse_args(["--minutes", "1", "--rival-seconds", "9"]))
+    given = arguments.options(parser.parse_args(["--minutes", "1", "--rival-seconds", "9"]))
     assert (given.plan.seconds, given.rival_seconds) == (30, 9)

@@ -169,8 +169,7 @@ class Forecaster:
         known, past = tuple(self.known), tuple(self.past)
         time, by = (None if each is None else ",".join([each] if isinstance(each, str) else each)
                     for each in (self.time, self.by))  # fmt: skip
-        return Columns(time, by, target, known, past, self.gaps, self.time_format, self.day_first,
-                       self.decimal_comma, self.zone, self.last, self.country)  # fmt: skip
+        return Columns.of(self, time=time, by=by, target=target, known=known, past=past)
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)

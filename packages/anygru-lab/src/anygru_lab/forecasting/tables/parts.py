@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,6 +54,12 @@ class Columns:
     """What the columns of a table in wide form are, see `wide`; None: it is in long form."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """Words of covariates, from a table that was read before."""
+
+    @classmethod
+    def of(cls, said: Any, **read: Any) -> "Columns":
+        """What the attributes of these names say, those of a `Forecaster` or of the command's arguments; `read` goes before."""
+        names = {each.name for each in fields(cls)} - {"wide", "words", *read}
+        return cls(**read, **{name: getattr(said, name) for name in names})
 
 
 def of_library(frame: "polars.DataFrame", columns: Columns) -> tuple[Columns, list[str]]:
