@@ -19,8 +19,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ._worker import STEP
 from .addresses import listening_at, own_address
+from .heartbeats import Worker, workers_in
 
 BEAT = 1.0  # seconds between two heartbeats
 MISSED = 5.0  # seconds without one after which a worker counts as stopped where something else has failed
@@ -142,13 +142,13 @@ class Supervisor:
 
     def at_step(self, rank: int) -> str:
         """Return " at step N" for a worker of this machine that has reported its step, otherwise nothing."""
-        return next((worker.at_step() for worker in self._workers() if worker.rank == rank), "")
+        return next((worker.at_step() for worker in workers_in(self.folder) if worker.rank == rank), "")
 
     # The workers of this machine
 
     def _watch_workers(self) -> None:
         while not self._done.wait(BEAT / 2):
-            workers = self._workers()
+            workers = workers_in(self.folder)
             if self.stopped is not None and workers and workers[0].attempt != self._stopped_in:
                 self.stopped = None  # all workers have started again
             failing = self._failing or any(worker.has_ended() for worker in workers)
@@ -159,18 +159,7 @@ class Supervisor:
                 if stopped is not False and age is not None and age > patience and not worker.has_ended():
                     self._end(worker, age)
 
-    def _workers(self) -> "list[_Worker]":
-        """The workers of the newest attempt."""
-        found = []
-        for path in self.folder.glob("*.beat"):
-            try:
-                found.append(_Worker(path, *json.loads(path.read_text())))
-            except (OSError, ValueError, TypeError):  # being written
-                continue
-        newest = max((worker.attempt for worker in found), default=0)
-        return [worker for worker in found if worker.attempt == newest]
-
-    def _end(self, worker: "_Worker", age: float) -> None:
+    def _end(self, worker: Worker, age: float) -> None:
         """End a stopped worker, after saying so: its own end, by our signal, is not the cause."""
         with self._lock:
             if self.stopped is None:
@@ -305,7 +294,7 @@ class Supervisor:
         if self.verdict is None:
             return
         say(self.verdict)
-        for worker in self._workers():
+        for worker in workers_in(self.folder):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker.pid, signal.SIGKILL)
         os._exit(self.verdict.status)
@@ -323,50 +312,6 @@ def _own_name(place: Place) -> str:
 def say(verdict: Cause) -> None:
     """Print the verdict, the last line of a job that failed."""
     print(f"anygru launch: the job failed: {verdict.text}", file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True)
-class _Worker:
-    """A worker of this machine, by its heartbeat."""
-
-    path: Path
-    attempt: int
-    rank: int
-    pid: int
-
-    def is_stopped(self) -> bool | None:
-        """Return whether a signal has stopped the process; None where the system does not tell."""
-        state = state_of(Path(f"/proc/{self.pid}"))
-        return None if state is None else state == "T"
-
-    def at_step(self) -> str:
-        """Return " at step N" if the worker has reported one, otherwise nothing."""
-        try:
-            return f" at step {int(self.path.with_suffix(STEP).read_text())}"
-        except (OSError, ValueError):
-            return ""
-
-    def age(self) -> float | None:
-        """Return the seconds since its last heartbeat."""
-        try:
-            return time.time() - self.path.stat().st_mtime
-        except OSError:
-            return None
-
-    def has_ended(self) -> bool:
-        """Return whether the process is no more, or waits for the agent to take note of its end."""
-        try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:
-            return True
-
-
-def state_of(entry: Path) -> str | None:
-    """Return Linux's letter for how a process or thread in /proc is, such as R where it runs; None where it has ended."""
-    try:
-        return (entry / "stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return None
 
 
 def _send(lines: Any, message: dict[str, Any]) -> None:

@@ -22,8 +22,8 @@ import torch.distributed as dist
 from ..errors import ArgumentError
 from . import peers
 from .addresses import LOOPBACK, interface_of, is_loopback, own_address
+from .heartbeats import state_of
 from .stores import store_of_rank_0
-from .supervision import state_of
 
 TIMEOUT = "ANYGRU_TIMEOUT"
 """The variable with the seconds that a collective waits, set by `anygru launch --timeout`."""
