@@ -26,6 +26,7 @@ BEAT = 1.0  # seconds between two heartbeats
 MISSED = 5.0  # seconds without one after which a worker counts as stopped where something else has failed
 TOGETHER = 3.0  # seconds in which the causes of all machines come together
 AT_ONCE = 2.0  # seconds after which a launcher that has ended counts as lost
+STAYS = 3.0  # seconds at most in which all launchers ask for the verdict
 GRACE = 8.0  # seconds in which an agent ends after the verdict
 _LINE = 1 << 16  # bytes of a message at most
 
@@ -52,6 +53,8 @@ class _Machine:
     cause: Cause | None = None
     connected: bool = True
     left: bool = False
+    told: bool = False
+    """It has heard the verdict."""
 
 
 @dataclass
@@ -135,10 +138,14 @@ class Supervisor:
         return cause
 
     def stop(self) -> None:
-        """Tell the others that this launcher has done its work."""
+        """Tell the others that this launcher has done its work; where the job meets, stay until they have heard the verdict."""
         self._done.set()
-        if self.place is not None and self.place.serves and self._linked:
-            time.sleep(0 if self.verdict is None else BEAT)  # the others fetch the verdict
+        latest = time.monotonic() + STAYS
+        while self.verdict is not None and time.monotonic() < latest:
+            with self._lock:
+                if all(machine.told or not machine.connected for machine in self._machines.values()):
+                    return
+            time.sleep(BEAT / 20)
 
     def at_step(self, rank: int) -> str:
         """Return " at step N" for a worker of this machine that has reported its step, otherwise nothing."""
@@ -247,6 +254,7 @@ class Supervisor:
                         machine.cause, machine.left = cause, bool(told["left"])
                         verdict = self.verdict
                     _send(lines, {"failing": self._first is not None, "verdict": verdict})
+                    machine.told = verdict is not None
             except (OSError, ValueError, KeyError, TypeError):
                 if machine is not None:
                     machine.connected = False
