@@ -6,32 +6,21 @@ import os
 import signal
 import socket
 import sys
-import textwrap
 import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from typing import IO
 
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ._worker import BEATS, LAUNCHER, LOGS
 from .addresses import LOOPBACK, answers, is_this_machine, own_address
+from .failures import cause_of, report
 from .folders import claimed, held_folder
-from .supervision import Cause, Place, Supervisor, say
+from .supervision import Place, Supervisor
 from .world import TIMEOUT, timeout_said
 
-# Torch's words for a connection that another process has broken, or that nobody answered on.
-_BROKEN = (
-    "connection closed by peer",
-    "connection reset by peer",
-    "timed out waiting",
-    "socket timeout",
-    "broken pipe",
-)
 GRACE = 15.0  # seconds between a signal and the end of a launcher that does not come back
 
 
@@ -85,22 +74,14 @@ def run(
     from torch.distributed.elastic.rendezvous import RendezvousError
     from torch.distributed.run import run as torchrun
 
-    from . import one_machine
-
     _check(options)
     extra = {"OMP_NUM_THREADS": _threads(options)} | dict(environment or {}) | {LAUNCHER: str(os.getpid())}
     if getattr(options, "timeout", None) is not None:
         extra[TIMEOUT] = str(options.timeout)
     alone = _on_one_machine(options)
     if alone:
-        options.rdzv_backend, options.rdzv_endpoint, options.rdzv_id = (
-            one_machine.register(),
-            LOOPBACK,
-            uuid.uuid4().hex,
-        )
+        _meet_here(options)
     else:
-        if options.master_port is None:
-            options.master_port = 29500  # torchrun's default
         _meet_elsewhere(options)
         if options.max_restarts:
             # With one store for all attempts, a restarted job would find the dead addresses of the attempt before.
@@ -120,20 +101,20 @@ def run(
         try:
             torchrun(options)
         except ChildFailedError as error:
-            verdict = supervisor.agree(_cause(error, supervisor))
-            return _report(verdict, None if verdict == supervisor.stopped else error)
+            verdict = supervisor.agree(cause_of(error, supervisor.at_step))
+            return report(verdict, None if verdict == supervisor.stopped else error)
         except SignalException as error:
             cause = supervisor.verdict or supervisor.signalled(error.sigval)
             if cause is not None:
-                return _report(supervisor.agree(cause))
+                return report(supervisor.agree(cause))
             print(f"anygru launch: ended by {error.sigval.name}", file=sys.stderr)
             return 128 + error.sigval.value
         except RendezvousError as error:
             told = supervisor.wait()
             if told is not None:
-                return _report(told)
+                return report(told)
             raise LaunchError(f"the machines of the job did not meet at {options.rdzv_endpoint}: {error}") from error
-        return 0 if (elsewhere := supervisor.at_end()) is None else _report(elsewhere)
+        return 0 if (elsewhere := supervisor.at_end()) is None else report(elsewhere)
 
 
 @contextlib.contextmanager
@@ -189,8 +170,17 @@ def _check(options: argparse.Namespace) -> None:
         raise ArgumentError(f"--timeout must be above 0 seconds, got {timeout}")
 
 
+def _meet_here(options: argparse.Namespace) -> None:
+    """Let the processes of this machine find each other without a port that another job could take."""
+    from . import one_machine
+
+    options.rdzv_backend, options.rdzv_endpoint, options.rdzv_id = one_machine.register(), LOOPBACK, uuid.uuid4().hex
+
+
 def _meet_elsewhere(options: argparse.Namespace) -> None:
     """Find out whether this machine is the one where the others meet: torchrun asks only what the host name resolves to."""
+    if options.master_port is None:
+        options.master_port = 29500  # torchrun's default
     host, port = _meeting_place(options)
     if options.rdzv_backend != "c10d" or not host:
         return
@@ -342,54 +332,3 @@ def _copy(file: IO[bytes], done: threading.Event) -> None:
         last = done.wait(0.1)
         sys.stdout.write(file.read().decode(errors="replace"))
         sys.stdout.flush()
-
-
-def _cause(error: "ChildFailedError", supervisor: Supervisor) -> Cause:
-    """Why the workers of this machine failed: the one failure that came before the others."""
-    rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
-    failure = error.failures[rank]
-    order, at = _order(failure)
-    follows = failure.error_file_data.get("follows")
-    if order == 4 and follows:  # the process that it names is the cause
-        return Cause(order, at, str(follows), 1)
-    return Cause(order, at, _told(rank, failure) + supervisor.at_step(rank), _status(failure))
-
-
-def _told(rank: int, failure: "ProcessFailure") -> str:
-    where = f"local rank {failure.local_rank}, process {failure.pid} on {socket.gethostname()}"
-    if failure.exitcode < 0:
-        return f"rank {rank} ({where}) was killed by signal {-failure.exitcode} ({failure.signal_name()})"
-    return f"rank {rank} ({where}) ended with exit status {failure.exitcode}"
-
-
-def _status(failure: "ProcessFailure") -> int:
-    return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
-
-
-def _report(verdict: Cause, error: "ChildFailedError | None" = None) -> int:
-    """Print the first failure of this machine with its traceback, then the verdict; return the verdict's exit status."""
-    if error is not None:
-        rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
-        failure = error.failures[rank]
-        print(f"anygru launch: {_told(rank, failure)}", file=sys.stderr)
-        message = failure.error_file_data.get("message", {})
-        if isinstance(message, dict) and "extraInfo" in message:
-            print(textwrap.indent(message["extraInfo"]["py_callstack"].rstrip(), "  "), file=sys.stderr)
-    say(verdict)
-    return verdict.status
-
-
-def _order(failure: "ProcessFailure") -> tuple[int, float]:
-    """The cause before its consequences: a killed worker, then the oldest exception, then plain exit statuses.
-
-    The others lose their connection to the failed worker, and may be noticed before it; their errors tell whose end they
-    follow from, or are torch's words for a broken connection. SIGTERM is how the launcher ends them.
-    """
-    if failure.exitcode < 0:
-        return (0 if failure.exitcode != -signal.SIGTERM else 5), failure.timestamp
-    written = failure.error_file_data.get("time_ns")
-    if written is None:
-        return 2, failure.timestamp
-    words = str(failure.error_file_data.get("message", "")).lower()
-    follows = failure.error_file_data.get("follows") or any(sign in words for sign in _BROKEN)
-    return (4 if follows else 1), written / 1e9
