@@ -173,13 +173,8 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
             operator.check({key: value})
             operator.expect(len(values), {key: value})
     if not operator.variadic and len(values) > operator.places:
-        # MXNet 1.9.1's functions take `out` and `name` by place, too, after the attributes (inspect.signature of mx.nd.flatten).
-        own, (given, *more) = arguments[: operator.places], arguments[operator.places :]
-        if len(more) > 1 or (out is not None and given is not None):
-            raise TypeError(f"{operator.name} takes {operator.places + 2} arguments, got {len(values)}")
-        if not isinstance(given, (Array, list, tuple, type(None))):
-            raise TypeError(f"{operator.name}: out must be an NDArray or a list of them, got {given!r}")
-        return call(operator, own, attributes, out if given is None else given)
+        out = _out_by_place(operator, arguments, out)
+        return call(operator, arguments[: operator.places], attributes, out)
     if ctx is None:
         ctx = as_context(named.get("ctx"))
     try:
@@ -199,6 +194,16 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
     if carried or (state.recording and isinstance(result, Tensor) and not result.is_floating_point()):
         _carry_through(given, operator, arguments, attributes)
     return given
+
+
+def _out_by_place(operator: Operator, arguments: tuple, out: Any) -> Any:
+    """MXNet 1.9.1's functions take `out` and `name` by place, too, after the attributes (inspect.signature of mx.nd.flatten)."""
+    given, *more = arguments[operator.places :]
+    if len(more) > 1 or (out is not None and given is not None):
+        raise TypeError(f"{operator.name} takes {operator.places + 2} arguments, got {len(arguments)}")
+    if not isinstance(given, (Array, list, tuple, type(None))):
+        raise TypeError(f"{operator.name}: out must be an NDArray or a list of them, got {given!r}")
+    return out if given is None else given
 
 
 def _fit(operator: Operator, values: list, named: Mapping[str, Any]) -> None:

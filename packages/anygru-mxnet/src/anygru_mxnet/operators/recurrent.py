@@ -193,6 +193,17 @@ def _projected_lstm(*arguments: Any) -> tuple[Tensor, ...]:
         return torch.lstm(*arguments)
 
 
+def _initial(
+    states: Sequence[Tensor], shapes: list[tuple[int, int, int]], data: Tensor, state_for_any: bool
+) -> list[Tensor]:
+    """The states to begin from, zeros unless they are given; MXNetError for other shapes."""
+    given = list(states) or [data.new_zeros(shape) for shape in shapes]
+    given = [part.expand(-1, shapes[0][1], -1) if state_for_any else part for part in given]
+    if [tuple(part.shape) for part in given] != shapes:
+        raise MXNetError(f"RNN: states must be of shapes {shapes}, got {[tuple(part.shape) for part in given]}")
+    return given
+
+
 def run_recurrent(
     mode: str,
     data: Tensor,
@@ -230,10 +241,7 @@ def run_recurrent(
         raise MXNetError(
             f"RNN: data must have {weights[0].shape[1]} features as the weights have, got {data.shape[-1]}"
         )
-    given = list(states) or [data.new_zeros(shape) for shape in shapes]
-    given = [part.expand(-1, batch, -1) if state_for_any else part for part in given]
-    if [tuple(part.shape) for part in given] != shapes:
-        raise MXNetError(f"RNN: states must be of shapes {shapes}, got {[tuple(part.shape) for part in given]}")
+    given = _initial(states, shapes, data, state_for_any)
     initial: Any = given if mode == "lstm" else given[0]
     dropout = _effective_dropout(dropout, data, layers)
     compute: Any = _projected_lstm if projected else _OF_TORCH[mode]

@@ -80,6 +80,7 @@ class SGD(Rule):
     """w -= lr (g + wd w), with a momentum of these steps."""
 
     _by_rows = True
+    _with_momentum = staticmethod(updates.sgd_momentum)
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -106,7 +107,7 @@ class SGD(Rule):
         if state is None:
             updates.sgd(weight, gradient, lr, wd)
         else:
-            updates.sgd_momentum(weight, gradient, state, lr, wd, self.momentum)
+            self._with_momentum(weight, gradient, state, lr, wd, self.momentum)
 
 
 @register
@@ -119,16 +120,11 @@ class NAG(SGD):
     """SGD with Nesterov's momentum."""
 
     _by_rows = False
+    _with_momentum = staticmethod(updates.nesterov)
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any) -> None:
         super().__init__(momentum=momentum, **kwargs)
         self.aggregate_num = 0
-
-    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        if state is None:
-            updates.sgd(weight, gradient, lr, wd)
-        else:
-            updates.nesterov(weight, gradient, state, lr, wd, self.momentum)
 
 
 @register
