@@ -13,7 +13,8 @@ from samples import DATA, ENDINGS, model
 
 import anygru
 from anygru.checkpoints import NAMES, format_module, load_checkpoint, save_checkpoint
-from anygru.checkpoints.documented import Equations, find_gates, places, run, step
+from anygru.checkpoints.documented import find_gates, places
+from anygru.checkpoints.equations import Equations, run, step
 from anygru.checkpoints.layout import CheckpointLayout
 from anygru.checkpoints.stored import StoredTensor
 from anygru.checkpoints.translation import core_weights, framework_tensors

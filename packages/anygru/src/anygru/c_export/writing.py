@@ -77,12 +77,29 @@ class _Writer:
         body = self._body(lines, value, width)
         functions = with_needs(list(dict.fromkeys(self.wanted)))
         math = any(FUNCTIONS[each].math for each in functions)
+        state = sum(4 * len(gru.layers) * gru.directions * gru.hidden for gru in self.grus) + 4 * self.turns
+        parts = [
+            self._head(width, state, math),
+            "\n/* ---- The numbers ---- */\n\n",
+            "".join(self.constants.text),
+            "\n/* ---- The arithmetic ---- */\n",
+            *(f"\n{FUNCTIONS[each].text.lstrip()}" for each in functions),
+            *(f"\n{text.lstrip()}" for text in self.own.values()),
+            "\n/* ---- The model ---- */\n",
+            RESET,
+            body,
+            "\n#endif\n",
+        ]
+        text = "".join(parts).replace("@@", self.name.upper()).replace("@", self.name)
+        return Source(text, self.name, self.inputs, width, not self.whole_chunks, math, self.constants.bytes, state)
+
+    def _head(self, width: int, state: int, math: bool) -> str:
+        """What the file says of the model; `state`: how many bytes it has, `math`: whether <math.h> is needed."""
         fields = "".join(
             f"    float {self._field(gru)}[{len(gru.layers) * gru.directions}][{gru.hidden}];"
             f" /* of {as_comment(gru.path or 'the GRU')} */\n"
             for gru in self.grus
         )
-        state = sum(4 * len(gru.layers) * gru.directions * gru.hidden for gru in self.grus) + 4 * self.turns
         places = {
             "structure": "\n".join(f"     {line}" for line in self._describe(self.found, 0)),
             "bytes": f"{self.constants.bytes:,}".replace(",", " "),
@@ -104,20 +121,7 @@ class _Writer:
         head = HEAD
         for place, text in places.items():
             head = head.replace(f"<{place}>", text)
-        parts = [
-            head,
-            "\n/* ---- The numbers ---- */\n\n",
-            "".join(self.constants.text),
-            "\n/* ---- The arithmetic ---- */\n",
-            *(f"\n{FUNCTIONS[each].text.lstrip()}" for each in functions),
-            *(f"\n{text.lstrip()}" for text in self.own.values()),
-            "\n/* ---- The model ---- */\n",
-            RESET,
-            body,
-            "\n#endif\n",
-        ]
-        text = "".join(parts).replace("@@", self.name.upper()).replace("@", self.name)
-        return Source(text, self.name, self.inputs, width, not self.whole_chunks, math, self.constants.bytes, state)
+        return head
 
     def _body(self, lines: list[str], value: str, width: int) -> str:
         if self.whole_chunks:

@@ -1,7 +1,7 @@
 """Finding GRU layers by the names and shapes of their tensors, whatever the model around them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
@@ -236,18 +236,9 @@ class _Candidate:
             return None
         entry = self._prefix + HALF_ENTRY
         marks = [entry] if entry in self._tensors else []
-        biased = [set(source) & {"bias_ih", "bias_hh"} for source in sources]
-        notes: list[str] = []
-        if any(biased) and any(one != biased[0] for one in biased):
+        biases, *others = [[part for part in source if part in ("bias_ih", "bias_hh")] for source in sources]
+        if any(set(one) != set(biases) for one in others):
             return None
-        if len(biased[0]) == 1 and self._layout.bias_hh and not self._layout.concatenated:
-            notes.append(f"only {biased[0].pop()} is there: the other bias is read as zeros")
-        if self._layout.columns and not any(biased):
-            notes.append(
-                "without biases its tensors leave the formula open: read as reset after the product, Keras's default"
-            )
-        if self._layout.remark:
-            notes.append(self._layout.remark)
         return FoundGRU(
             path=split_prefix(self._prefix),
             layout=replace(self._layout, name=own_name(self._layout.cell, True)) if frozen else self._layout,
@@ -255,15 +246,24 @@ class _Candidate:
             hidden_size=hidden_size,
             num_layers=layers,
             bidirectional=directions == 2,
-            bias=any(part in source for source in sources for part in ("bias_ih", "bias_hh")),
+            bias=bool(biases),
             dtype=dtype,
             parameters=sum(self._tensors[name].values.size for name in names),
             sources=tuple(sources),
             names=tuple(names + self._aliases(sources, directions) + self._scales(names) + marks),
             reset=self._layout.reset,
-            notes=tuple(notes),
+            notes=tuple(self._notes(biases)),
             frozen=frozen,
         )
+
+    def _notes(self, biases: list[str]) -> Iterator[str]:
+        """What a reader should know of a GRU with these biases."""
+        if len(biases) == 1 and self._layout.bias_hh and not self._layout.concatenated:
+            yield f"only {biases[0]} is there: the other bias is read as zeros"
+        if self._layout.columns and not biases:
+            yield "without biases its tensors leave the formula open: read as reset after the product, Keras's default"
+        if self._layout.remark:
+            yield self._layout.remark
 
     def _dtype(self, sources: list[Sources]) -> tuple[str, str]:
         """The dtype that the GRU computes in, and the format of a frozen one's matrices; two empty texts if there is none."""

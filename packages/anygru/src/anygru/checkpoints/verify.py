@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint, load_checkpoint
 from .conversion import Conversion, Verdict
-from .documented import Equations, Gates, find_gates, places, run, step
+from .documented import Gates, find_gates, places
+from .equations import Equations, run, step
 from .finding import FoundGRU
 from .originals import run_original
 from .stored import StoredTensor

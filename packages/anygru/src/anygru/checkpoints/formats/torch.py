@@ -343,7 +343,22 @@ def _read_old(path: str | os.PathLike[str], budget: Budget) -> Content:
     reader.load()
     start = reader.cursor.position
     reader.load()
-    keys = reader.load()
+    storages = _storages_at_the_end(reader, announced)
+    again = RestrictedUnpickler(
+        data,
+        known,
+        where=where,
+        persistent_load=lambda identifier: storages[_storage_id(identifier)[0]],
+        budget=budget,
+    )
+    again.cursor.position = start
+    tree = again.load()
+    return Content(_finish(tree, where, budget), marks=_read_marks(again, tree))
+
+
+def _storages_at_the_end(reader: RestrictedUnpickler, announced: dict[str, tuple[str, int]]) -> dict[str, _Storage]:
+    """The storages by their keys, of which the tensors announced dtype and count."""
+    where, keys = reader.where, reader.load()
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise CheckpointError(f"{where}: the list of storages does not hold their names")
     if len(set(keys)) != len(keys) or set(keys) != set(announced):
@@ -356,13 +371,4 @@ def _read_old(path: str | os.PathLike[str], budget: Budget) -> Content:
             reader.cursor.fail(f"storage {key} has {written} elements, {count} were announced")
         taken = reader.cursor.take(count * _item_size(dtype), f"storage {key}")
         storages[key] = _Storage(taken, dtype or None)
-    again = RestrictedUnpickler(
-        data,
-        known,
-        where=where,
-        persistent_load=lambda identifier: storages[_storage_id(identifier)[0]],
-        budget=budget,
-    )
-    again.cursor.position = start
-    tree = again.load()
-    return Content(_finish(tree, where, budget), marks=_read_marks(again, tree))
+    return storages
