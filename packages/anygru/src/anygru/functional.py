@@ -28,7 +28,8 @@ from .facts.torch_private import tracing_state
 from .facts.weights import check_tensors
 from .operator import tracing
 from .operator.casting import AnyWeights, autocast_enabled
-from .operator.execution import direct, run, sizes_of, unrecorded
+from .operator.execution import direct, run, sizes_of
+from .operator.surroundings import unrecorded
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

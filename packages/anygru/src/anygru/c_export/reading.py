@@ -15,7 +15,7 @@ from ..facts.weights import KINDS
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
 from ..layers.of_torch import as_ours
-from ..layers.recurrent import is_reparametrization, settle_weights
+from ..layers.shared import is_reparametrization, settle_weights
 from .operations import Activation, Direction, Linear, Norm, Operation, Recurrence, Sum, check_numbers, recurrences
 from .residual import Residual
 

@@ -13,16 +13,8 @@ from ..facts.weights import KINDS, Layout, Weights
 from ..functional import compute_cell
 from ..operator.typed_calls import CellCall
 from .frozen_calls import FrozenGRUCell, frozen_copy
-from .recurrent import (
-    Recurrent,
-    as_leaf,
-    as_weights,
-    check_parts,
-    check_size,
-    of_formula,
-    of_layout,
-    settle_weights,
-)
+from .recurrent import Recurrent
+from .shared import as_leaf, as_weights, check_parts, check_size, of_formula, of_layout, settle_weights
 
 
 class GRUCell(Recurrent):

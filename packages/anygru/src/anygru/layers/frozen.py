@@ -20,9 +20,9 @@ from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
 from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
-from ..operator.execution import is_recorded
 from ..operator.frozen_weights import FrozenWeights
-from .recurrent import check_size, formula_repr, refuse_script
+from ..operator.surroundings import is_recorded
+from .shared import check_size, formula_repr, refuse_script
 
 _IN_OPTIONS = frozenset(("batch_first", "batch_first_states", "dropout", "training"))
 """The attributes that `options` depends on and that may change."""

@@ -21,8 +21,8 @@ from ..functional import compute, compute_cell
 from ..operator.frozen_weights import FrozenWeights
 from ..operator.typed_calls import CellCall, SequenceCall, typed
 from .frozen import Frozen
-from .recurrent import as_leaf, check_parts, check_size, of_formula, settle_weights
 from .rnn_names import RNNNames
+from .shared import as_leaf, check_parts, check_size, of_formula, settle_weights, sizes_repr
 from .stream import Stream
 
 _Kind = TypeVar("_Kind", bound="FrozenGRU | FrozenGRUCell")
@@ -228,15 +228,6 @@ def _give_memory_back(frozen: Frozen) -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
         if trim is not None:
             trim(0)
-
-
-def sizes_repr(layer: Any) -> str:
-    words = f"{layer.input_size or None}, {layer.hidden_size}"
-    defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-    for name, default in defaults.items():
-        if getattr(layer, name) != default:
-            words += f", {name}={getattr(layer, name)}"
-    return words
 
 
 def check_plain(layer: Any) -> None:

@@ -26,18 +26,10 @@ from ..operator.typed_calls import SequenceCall, typed
 from .cell import GRUCell as GRUCell
 from .frozen_calls import FrozenGRU as FrozenGRU
 from .frozen_calls import FrozenGRUCell as FrozenGRUCell
-from .frozen_calls import frozen_copy, sizes_repr
-from .recurrent import (
-    Recurrent,
-    as_leaf,
-    as_weights,
-    check_parts,
-    check_size,
-    of_formula,
-    of_layout,
-    settle_weights,
-)
+from .frozen_calls import frozen_copy
+from .recurrent import Recurrent
 from .rnn_names import RNNNames
+from .shared import as_leaf, as_weights, check_parts, check_size, of_formula, of_layout, settle_weights, sizes_repr
 from .stream import Stream
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from ..facts.weights import KINDS, Weights
 from .gru import GRU, GRUCell
-from .recurrent import settle_weights
+from .shared import settle_weights
 
 
 def as_ours(layer: nn.Module) -> GRU | GRUCell:

@@ -19,7 +19,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_number
 from .machine import Machine
 from .memory import StateRows
-from .recurrent import check_size
+from .shared import check_size
 from .stepper import check_step
 
 _HEADER = struct.Struct("<8s16sQII")

@@ -9,7 +9,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_sequences
 from .machine import Machine
 from .memory import StateRows
-from .recurrent import check_size
+from .shared import check_size
 
 
 class Stepper:

@@ -16,9 +16,11 @@ from ..facts.decays import resets_of
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
 from ..facts.quantization import Stored
+from ..facts.torch_private import is_profiled
 from ..functional import compute
-from ..operator.execution import describe, is_profiled, is_recorded, named
+from ..operator.execution import describe
 from ..operator.frozen_weights import FrozenWeights
+from ..operator.surroundings import is_recorded, named
 
 if TYPE_CHECKING:
     from ..backends.cpu_prepared import Prepared

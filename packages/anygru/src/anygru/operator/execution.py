@@ -1,20 +1,18 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from .. import backends
 from ..backends import aten
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
-from ..facts import torch_private
 from ..facts.arguments import check_state
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
+from ..facts.torch_private import is_any_autocast, is_profiled
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
 from .casting import (
@@ -28,15 +26,7 @@ from .casting import (
     faster_products,
 )
 from .frozen_weights import FrozenWeights
-
-_any_autocast, _transform, _recorder = (
-    torch_private.is_any_autocast,
-    torch_private.transform,
-    torch_private.tracing_state,
-)
-_dispatch_modes, is_profiled = torch_private.dispatch_modes, torch_private.is_profiled
-_plain_types: dict[type, bool] = {}
-_Result = TypeVar("_Result")
+from .surroundings import has_tangent, is_recorded, is_transformed, named, unrecorded, wants_gradient
 
 
 def run(
@@ -55,7 +45,7 @@ def run(
     Args:
         order: int64 [B], where to find the states of packed rows in h_0 and h_n; None: in the rows' own order.
     """
-    if _any_autocast() and autocast_enabled(input):
+    if is_any_autocast() and autocast_enabled(input):
         return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options), order)
     plain = batch_sizes is None and options.noise is None and options.products is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
@@ -105,7 +95,7 @@ def _run_cast(
 def _autocast_products(
     input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch_sizes: Tensor | None
 ) -> torch.dtype | None:
-    needs_grad = not isinstance(weights, FrozenWeights) and _needs_grad(input, h_0, weights)
+    needs_grad = not isinstance(weights, FrozenWeights) and wants_gradient(input, h_0, weights)
     return autocast_products(input.dtype, input, weights, batch_sizes, needs_grad)
 
 
@@ -137,26 +127,20 @@ def direct(
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
     if isinstance(weights, FrozenWeights):
-        if _needs_grad(input, h_0, modifiers.present()) or _is_transformed() or is_recorded():
+        if wants_gradient(input, h_0, modifiers.present()) or is_transformed() or is_recorded():
             return None
         compute = getattr(weights, name)
         given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
         return named(compute, *given) if is_profiled() else compute(*given)
     compute = backends.direct(name, options.backend, input.is_cuda)
-    if compute is None or _is_transformed() or is_recorded():
+    if compute is None or is_transformed() or is_recorded():
         return None
     if modifiers is NONE:
-        call: tuple[Any, ...] = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
+        call: tuple[Any, ...] = (input, h_0, weights, options, wants_gradient(input, h_0, weights))
     else:
-        needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present()))
+        needs_grad = wants_gradient(input, h_0, (*weights, *modifiers.present()))
         call = (input, h_0, weights, options, needs_grad, modifiers)
     return named(compute, *call) if is_profiled() else compute(*call)
-
-
-def named(compute: Callable[..., Any], *call: Any) -> Any:
-    """The call under a name for torch.profiler, which does not see native calls."""
-    with torch.profiler.record_function("anygru::gru"):
-        return compute(*call)
 
 
 def describe(
@@ -185,23 +169,6 @@ def describe(
     modified += () if options.noise is None else options.noise.names()
     problem = _problem(Call(input, state, weights, batch_sizes), layout, options)
     return problem._replace(modified=modified, rounds_rows=rounds_rows)
-
-
-def is_recorded() -> bool:
-    """Whether torch.jit.trace or the legacy ONNX exporter records the present computation."""
-    return _recorder() is not None
-
-
-def unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
-    """The result of work that torch.jit.trace does not record, so that comparisons of sizes cause no warnings about constants."""
-    recorder = _recorder()
-    if recorder is None:
-        return work(*arguments)
-    torch_private.set_tracing_state(None)
-    try:
-        return work(*arguments)
-    finally:
-        torch_private.set_tracing_state(recorder)
 
 
 def _check(
@@ -245,7 +212,7 @@ def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[T
     # What is recorded are plain operations, which have a gradient.
     refuses_gradients = torch.is_grad_enabled() and not is_recorded()
     for name, tensor in named_tensors:
-        if tensor is not None and ((refuses_gradients and tensor.requires_grad) or _has_tangent(tensor)):
+        if tensor is not None and ((refuses_gradients and tensor.requires_grad) or has_tangent(tensor)):
             raise ArgumentError(
                 f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
                 f"{name}.detach(), or train the layer that `thaw()` gives"
@@ -259,37 +226,6 @@ def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[T
     problem = _problem(call, weights.layout, options)._replace(rounds_rows=weights.rounds_rows)
     found: tuple[Tensor, Tensor] = named(weights.run, problem, call) if is_profiled() else weights.run(problem, call)
     return found
-
-
-def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
-    return torch.is_grad_enabled() and (
-        input.requires_grad
-        or (h_0 is not None and h_0.requires_grad)
-        or any(weight.requires_grad for weight in weights)
-    )
-
-
-def _has_tangent(tensor: Tensor) -> bool:
-    return torch_private.forward_level() >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
-
-
-def _is_transformed(tensors: Sequence[Tensor] = ()) -> bool:
-    """Whether kernels cannot read tensors' memory.
-
-    So it is if torch.func, forward-mode AD or a dispatch mode is active, or one of these tensors intercepts torch's operators
-    or was made under a transform that has ended, and has no memory of its own.
-    """
-    if _transform() is not None or torch_private.forward_level() >= 0 or _dispatch_modes() > 0:
-        return True
-    for tensor in tensors:
-        kind = type(tensor)
-        plain = _plain_types.get(kind)
-        if plain is None:
-            plain = kind.__torch_dispatch__ is Tensor.__torch_dispatch__
-            _plain_types[kind] = plain
-        if not plain or torch_private.is_wrapped(tensor):
-            return True
-    return False
 
 
 def _run_by_layer(call: Call, layout: Layout, options: Options) -> tuple[Tensor, ...]:
@@ -351,7 +287,7 @@ def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tens
     if torch.compiler.is_compiling():
         return tracing.run(call, layout, options.formula, options.backend, options.clipping)
     problem = unrecorded(_problem, call, layout, options)
-    if _recorder() is not None:
+    if is_recorded():
         problem = problem._replace(recorded=True)
         _refuse_to_record(problem)
     compute = backends.choose(problem, options.backend).run
@@ -369,7 +305,7 @@ def _refuse_to_record(problem: Problem) -> None:
 
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
-    needs_grad = _needs_grad(input, h_0, weights if modifiers is NONE else (*weights, *modifiers.present()))
+    needs_grad = wants_gradient(input, h_0, weights if modifiers is NONE else (*weights, *modifiers.present()))
     if options.products is None and input.dtype in HALVES:
         options = options._replace(products=faster_products(input, weights, batch_sizes, needs_grad))
-    return tracing.problem_of(call, layout, options, needs_grad, _is_transformed(call.tensors()))
+    return tracing.problem_of(call, layout, options, needs_grad, is_transformed(call.tensors()))

@@ -10,7 +10,7 @@ from ..layers.frozen import Frozen
 from ..layers.frozen_calls import check_plain
 from ..layers.gru import GRU, GRUCell
 from ..layers.of_torch import as_ours
-from ..layers.recurrent import is_reparametrization
+from ..layers.shared import is_reparametrization
 from .accelerate import Report, describe, recurrent_modules
 
 _KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
