@@ -116,10 +116,17 @@ class GRUCell(Recurrent):
         return cell
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
-        """The state [B, H] after input [B, I] from h [B, H]; None: zeros. Without the B, of one sequence.
+        """The state after one step.
+
+        Args:
+            input: [B, I], or [I] of one sequence, in the dtype of the weights.
+            h: the state before, [B, H] or [H], of the dtype and on the device of the input; None: zeros.
+
+        Returns:
+            Tensor: [B, H] or [H].
 
         Raises:
-            ArgumentError, ArgumentTypeError: naming the argument.
+            ArgumentError, ArgumentTypeError, BackendError: what `functional.gru_cell` raises.
         """
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, h)
@@ -130,7 +137,7 @@ class GRUCell(Recurrent):
         return compute_cell(input, h, self._current(self._weight_names), self._options)
 
     def freeze(self, weights: WeightFormat = "float32") -> FrozenGRUCell:
-        """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
+        """A cell for inference with a copy of the present weights, packed once; arguments and errors as of `GRU.freeze`."""
         return frozen_copy(FrozenGRUCell, self, weights)
 
     def ungrouped(self) -> "GRUCell":

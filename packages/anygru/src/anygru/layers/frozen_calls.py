@@ -41,6 +41,9 @@ class FrozenGRU(RNNNames, Frozen):
         dropout: kept for `thaw`; it has no effect.
         reset, gate_activation, activation, backend, groups, input_groups, batch_first_states: as for `GRU`.
 
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the argument.
+
     Example:
         >>> layer = anygru.GRU(10, 20)
         >>> frozen = layer.freeze(weights="int8")
@@ -102,7 +105,7 @@ class FrozenGRU(RNNNames, Frozen):
         return_states: bool = False,
         reset_states: PerStep | None = None,
     ) -> tuple[Any, ...]:
-        """As `GRU.forward`, without gradients.
+        """As `GRU.forward`, in float32 and without gradients.
 
         Raises:
             ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
@@ -130,7 +133,7 @@ class FrozenGRU(RNNNames, Frozen):
         return self._options._replace(dropout=0.0, batch_first=False, batch_first_states=False)
 
     def stream(self, batch_size: int | None = None) -> Stream:
-        """A stream that runs this layer and shares its packed weights; see `GRU.stream`."""
+        """A stream that runs this layer and shares its packed weights; argument and errors as of `GRU.stream`."""
         return Stream(self, batch_size)
 
     def thaw(self) -> Any:
@@ -152,6 +155,9 @@ class FrozenGRUCell(Frozen):
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
         input_size, hidden_size, bias, device: as for `GRUCell`.
         reset, gate_activation, activation, backend, groups, input_groups: as for `GRUCell`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the argument.
     """
 
     trainable: ClassVar[Any]
@@ -181,7 +187,11 @@ class FrozenGRUCell(Frozen):
         __call__: CellCall
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
-        """As `GRUCell.forward`, without gradients."""
+        """As `GRUCell.forward`, in float32 and without gradients.
+
+        Raises:
+            ArgumentError: also where a gradient is asked for.
+        """
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, h)
             if node is not None:

@@ -242,7 +242,7 @@ class GRU(RNNNames, Recurrent):
             input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
                 `functional.gru` takes.
             h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch, or [L*D, 1, H] for all sequences; None:
-                zeros. With batch_first_states [B, L*D, H] or [1, L*D, H].
+                zeros. With batch_first_states [B, L*D, H] or [1, L*D, H]. Dtype and device are those of the input.
             lengths: int [B], in steps, when input is a padded tensor.
             resets: bool or numbers, a value for each step: where it is true, the state is 0 before that step; see
                 `functional.gru`.
@@ -310,7 +310,14 @@ class GRU(RNNNames, Recurrent):
         return layer.requires_grad_().train(self.training)
 
     def stream(self, batch_size: int | None = None) -> Stream:
-        """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.layers.stream`."""
+        """A stream that runs this layer one step or one chunk at a time and keeps the state.
+
+        Args:
+            batch_size: B; None: steps are [I] and chunks [T, I], without a batch dimension.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: as `anygru.Stream`: two directions, a lazy layer, no such batch size.
+        """
         return Stream(self, batch_size)
 
     def extra_repr(self) -> str:

@@ -66,7 +66,7 @@ class Session:
         return self._pool.step([self], x.unsqueeze(0))[0]
 
     async def submit(self, x: Tensor) -> Tensor:
-        """As `step`, computed together with the steps that others submit meanwhile; see `SessionPool`."""
+        """As `step`, errors included, computed together with the steps that others submit meanwhile; see `SessionPool`."""
         return await self._pool._submit(self, x)
 
     def reset(self) -> None:

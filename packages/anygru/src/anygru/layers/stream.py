@@ -141,12 +141,16 @@ class Stream:
         self._state[:, index] = 0
 
     def step(self, x: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
-        """The top layer's output [B, H] ([H]) for one step x [B, I] ([I]).
+        """The top layer's output [B, H] ([H]) for one step.
 
         Args:
+            x: [B, I] ([I]), of the weights' dtype and on their device.
             resets: bool, or numbers that are 0 where there is none, [B] ([]): where it is true, a sequence starts again from a
                 state of zeros.
             reset_states: [L, B, H] ([L, H]), or [L, 1, H] for all sequences: start from these.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: naming the argument; the state stays.
         """
         form = "[I]" if self.batch_size is None else "[B, I]"
         if resets is not None or reset_states is not None:
@@ -161,14 +165,16 @@ class Stream:
         return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
 
     def run(self, chunk: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
-        """The top layer's outputs [T, B, H] for a chunk [T, B, I], or [T, H] for [T, I]; T may be 0.
-
-        Always steps first, whatever the layer's batch_first.
+        """The top layer's outputs [T, B, H] ([T, H]) for a chunk of steps.
 
         Args:
+            chunk: [T, B, I] ([T, I]), whatever the layer's batch_first; T may be 0. Dtype and device as of `step`.
             resets: bool, or numbers that are 0 where there is none, [T, B] ([T]): where it is true, a sequence starts again from
                 a state of zeros before that step.
             reset_states: [L, T, B, H] ([L, T, H]), or [L, 1, H] for all: start from these.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: naming the argument; the state stays.
         """
         if resets is None and reset_states is None:
             output = self._advance_in_place(chunk, many=True)
