@@ -7,13 +7,13 @@ implementations take turns in one process, three times; medians. Each call is co
 """
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 import anygru
+from anygru_lab.bench.cuda_events import timed
 
 LAYERS = ((1, 32, 256), (100, 1, 128), (100, 32, 128), (100, 32, 512), (50, 64, 1024), (20, 512, 512))
 """Steps T, sequences B, and H, which is the input size, too."""
@@ -21,21 +21,6 @@ CELLS = ((32, 256), (512, 512))
 """B and H of single steps."""
 SECONDS = 0.12
 """Of one turn."""
-
-
-def timed(call: Callable[[], Any]) -> float:
-    """The median milliseconds of a call."""
-    times: list[float] = []
-    end = time.perf_counter() + SECONDS
-    while len(times) < 5 or time.perf_counter() < end:
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        first.record()
-        call()
-        last.record()
-        last.synchronize()
-        times.append(first.elapsed_time(last))
-    return statistics.median(times)
 
 
 def row(name: str, kinds: dict[str, torch.nn.Module], *inputs: torch.Tensor, train: bool) -> str:
@@ -50,8 +35,8 @@ def row(name: str, kinds: dict[str, torch.nn.Module], *inputs: torch.Tensor, tra
         expected = expected or found
         for one, other in zip(found, expected, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3 * float(other.abs().max()))
-    turns = [{kind: timed(call) for kind, call in calls.items()} for _ in range(3)]
-    times = {kind: statistics.median(turn[kind] for turn in turns) for kind in kinds}
+    turns = [{kind: timed(call, SECONDS, least=5) for kind, call in calls.items()} for _ in range(3)]
+    times = {kind: 1e3 * statistics.median(statistics.median(turn[kind]) for turn in turns) for kind in kinds}
     theirs, *ours = times.values()
     figures = [f"{value:.3f}" for value in times.values()] + [f"{theirs / value:.2f}" for value in ours]
     return f"| {name}{', training' if train else ''} | " + " | ".join(figures) + " |"

@@ -5,25 +5,8 @@ Started as `python gpu_worker.py NAME THREADS`.
 
 # It imports packages that are not there when types are checked.
 # mypy: ignore-errors
-import time
-
+from cuda_events import timed
 from worker import Data, serve
-
-
-def timed(call, seconds):
-    """Seconds of each call on the GPU, from an idle GPU on: what the launches of a call cost counts."""
-    import torch
-
-    times, end = [], time.perf_counter() + seconds
-    while not times or time.perf_counter() < end:
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        first.record()
-        call()
-        last.record()
-        last.synchronize()
-        times.append(first.elapsed_time(last) / 1e3)
-    return times
 
 
 def sample(output):
