@@ -651,10 +651,10 @@ def test_there_is_an_error_if_no_checkpoint_is_whole(train, tmp_path):
     ],
 )
 def test_an_index_of_wrong_types_is_damaged(train, copy, changes):
-    from anygru_lab.language_model import checkpoint
+    from anygru_lab.language_model.index import digest
 
     index, _ = index_and_tensors(copy)
     contents = json.loads(index.read_text()) | changes
     del contents["digest"]
-    index.write_text(json.dumps({**contents, "digest": checkpoint._digest(contents)}))
+    index.write_text(json.dumps({**contents, "digest": digest(contents)}))
     only_line(train("--resume", "--out", copy), str(index), "damaged")

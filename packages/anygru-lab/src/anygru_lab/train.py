@@ -17,8 +17,9 @@ from anygru.extend import STANDARD_INPUT, Failure, UsageError, existing
 from .language_model import options as options_module
 
 if TYPE_CHECKING:
-    from .language_model.checkpoint import Progress, RunFolder
+    from .language_model.checkpoint import RunFolder
     from .language_model.corpus import Corpus
+    from .language_model.index import Progress
     from .language_model.session import Job
 
 

@@ -16,10 +16,9 @@ import dataclasses
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,62 +27,17 @@ import safetensors.torch
 from torch import Tensor
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, UsageError, open_bytes, open_for_replace, open_regular, parse_json, shown
+from anygru.extend import Budget, UsageError, open_bytes, open_for_replace, open_regular, parse_json
 
-from . import options as options_module
+from .index import Best, Progress, TensorFile, from_json, to_json
 from .model import Shape
-from .options import Options
 
 INDEX = "checkpoint.json"
 _OLDER = "checkpoint-*.json"  # the index of an older checkpoint, by its step
-_FILE_NAME = re.compile(r"(?:state|model)-\d{8,19}-[0-9a-f]{12}\.safetensors", re.ASCII)
-FORMAT = "anygru train, 1"
 PREVIOUS = "previous"
 # Temporary files that a kill during a write leaves behind.
 _UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", f".{_OLDER}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
 SHAPE = "anygru language model"  # key of the model's sizes in the metadata of its file
-
-
-@dataclass(frozen=True)
-class TensorFile:
-    """A safetensors file as the index knows it."""
-
-    file: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best model so far: after which step, how good on the held-out documents, and its file."""
-
-    step: int
-    bits_per_byte: float
-    file: TensorFile
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The part of a checkpoint that goes into the JSON."""
-
-    step: int
-    steps: int
-    every: int
-    seconds: float  # spent in training, over all resumptions
-    options: Options
-    texts: tuple[str, ...]
-    corpus: str  # digest of the documents
-    best: Best | None = None
-    state: TensorFile | None = None
-    val_texts: tuple[str, ...] = ()
-
-    @property
-    def finished(self) -> bool:
-        return self.step >= self.steps
-
-    def files(self) -> list[TensorFile]:
-        """The tensor files of the checkpoint."""
-        return [entry for entry in (self.state, self.best.file if self.best else None) if entry is not None]
 
 
 class RunFolder:
@@ -165,7 +119,7 @@ class RunFolder:
         budget = Budget(path)
         text = open_bytes(path, budget)
         try:
-            return _from_json(parse_json(text, budget))
+            return from_json(parse_json(text, budget))
         except CheckpointError:
             raise
         except (ValueError, TypeError, KeyError) as error:
@@ -203,7 +157,7 @@ class RunFolder:
         if progress.options.keep > 1:
             self._set_index_aside()
         with open_for_replace(self.path / INDEX, "w") as out:
-            json.dump(_to_json(progress), out, indent=1)
+            json.dump(to_json(progress), out, indent=1)
         self._remove_all_but(progress)
         return progress
 
@@ -295,63 +249,6 @@ def _tensors(path: Path, data: bytes) -> dict[str, Tensor]:
         return safetensors.torch.load(data)
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise CheckpointError(f"{path} is damaged or no safetensors file: {_words(error)}") from None
-
-
-def _to_json(progress: Progress) -> dict[str, Any]:
-    lists = {"texts": list(progress.texts), "val_texts": list(progress.val_texts)}
-    contents = {"format": FORMAT, **asdict(progress), **lists}
-    return {**contents, "digest": _digest(contents)}
-
-
-def _from_json(stored: Any) -> Progress:
-    """Parse what `_to_json` wrote; ValueError, TypeError or KeyError for anything else."""
-    if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
-        raise ValueError(f"it is not in the format {FORMAT!r}")
-    if stored.pop("digest", None) != _digest({"format": FORMAT, **stored}):
-        raise ValueError("its contents do not match its digest")
-    best, state = stored.pop("best"), _tensor_file(stored.pop("state"))
-    options, texts, val_texts = stored.pop("options"), stored.pop("texts"), stored.pop("val_texts", [])
-    kinds = {"step": int, "steps": int, "every": int, "seconds": float, "corpus": str}
-    if stored.keys() != kinds.keys() or not all(_is_a(stored[name], kind) for name, kind in kinds.items()):
-        raise ValueError(f"expected the values {', '.join(kinds)}, each of its type")
-    if not isinstance(options, dict) or not _are_paths(texts) or not _are_paths(val_texts):
-        raise ValueError("the options must be an object and the texts a list of paths")
-    if best is not None:
-        if not isinstance(best, dict) or not _is_a(best["step"], int) or not _is_a(best["bits_per_byte"], float):
-            raise ValueError("the best model must have a step and bits per byte")
-        best = Best(best["step"], best["bits_per_byte"], _tensor_file(best["file"]))
-    parsed = options_module.from_json(options)
-    return Progress(options=parsed, texts=tuple(texts), val_texts=tuple(val_texts), best=best, state=state, **stored)
-
-
-def _are_paths(stored: Any) -> bool:
-    return isinstance(stored, list) and all(isinstance(path, str) for path in stored)
-
-
-def _tensor_file(stored: Any) -> TensorFile:
-    """An entry for a file; only a name that this program gives, so that it cannot lead out of the folder."""
-    if not isinstance(stored, dict) or stored.keys() != {"file", "bytes", "sha256"}:
-        raise ValueError("a file must have a name, a size and a digest")
-    name, size, digest = stored["file"], stored["bytes"], stored["sha256"]
-    if (
-        not isinstance(name, str)
-        or not _FILE_NAME.fullmatch(name)
-        or not _is_a(size, int)
-        or not isinstance(digest, str)
-    ):
-        raise ValueError(f"the file {shown(name)} is none of a run, or its size or digest are none")
-    return TensorFile(name, size, digest)
-
-
-def _is_a(value: Any, kind: type) -> bool:
-    """Whether a value is a number from 0 on, or a text; JSON writes 2.0 as 2.0, so a float may not be an integer."""
-    if isinstance(value, bool) or not isinstance(value, kind):
-        return False
-    return not isinstance(value, int | float) or 0 <= value < 1 << 62
-
-
-def _digest(contents: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 def _words(error: Exception) -> str:

@@ -6,10 +6,11 @@ from anygru.errors import printable
 from anygru.extend import count
 
 from . import plot
-from .checkpoint import Progress, RunFolder, read_model
+from .checkpoint import RunFolder, read_model
 from .corpus import Corpus
 from .generate import build, generate, write_text
 from .history import History
+from .index import Progress
 
 SAMPLE_BYTES = 600
 SAMPLE_TEMPERATURE = 0.6

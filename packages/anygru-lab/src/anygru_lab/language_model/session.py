@@ -18,9 +18,10 @@ from anygru.errors import CheckpointError
 from anygru.extend import Failure, UsageError, count
 
 from . import plot
-from .checkpoint import Best, Progress, RunFolder, TensorFile, read_model
+from .checkpoint import RunFolder, read_model
 from .corpus import Corpus, load
 from .history import History
+from .index import Best, Progress, TensorFile
 from .options import Options
 from .progress import Board, Display, Displays, Screen, Wandb
 from .trainer import Group, Trainer, learning_rate
