@@ -389,10 +389,11 @@ def test_several_series_and_channels_are_rows():
 
 def test_a_saved_forecaster_goes_on(tmp_path):
     given = frame()
-    fitted = forecaster(horizon=7).fit(given)
+    fitted = forecaster(horizon=7, zone="Europe/Berlin", last=100).fit(given)
     fitted.save(tmp_path / "model")
     loaded = anygru_lab.Forecaster.load(tmp_path / "model")
     assert loaded.predict(given).equals(fitted.predict(given))
+    assert (loaded.horizon, loaded.zone, loaded.last) == (7, "Europe/Berlin", 100)
 
 
 def test_texts_of_a_frame_are_read_as_those_of_a_file():

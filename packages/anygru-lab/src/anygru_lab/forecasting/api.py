@@ -139,8 +139,7 @@ class Forecaster:
     def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
         """Return the forecaster of a folder; `predict` and `update` take the frame."""
         model, columns, steps = saved.load(os.fspath(folder))
-        found = cls(horizon=model.horizon, known=columns.known, past=columns.past, by=columns.by, time=columns.time,
-                    target=columns.target, country=model.calendar.country, gaps=columns.gaps)  # fmt: skip
+        found = cls(horizon=model.horizon, **columns.said() | {"country": model.calendar.country})
         problem = Problem(Table((), columns.target, steps, columns), model.horizon, 0, model.seasons)
         found._state = _State(model, problem, {}, [], None)
         return found

@@ -58,8 +58,15 @@ class Columns:
     @classmethod
     def of(cls, said: Any, **read: Any) -> "Columns":
         """What the attributes of these names say, those of a `Forecaster` or of the command's arguments; `read` goes before."""
-        names = {each.name for each in fields(cls)} - {"wide", "words", *read}
-        return cls(**read, **{name: getattr(said, name) for name in names})
+        return cls(**{name: getattr(said, name) for name in cls._said() if name not in read}, **read)
+
+    def said(self) -> dict[str, Any]:
+        """What `of` takes."""
+        return {name: getattr(self, name) for name in self._said()}
+
+    @classmethod
+    def _said(cls) -> list[str]:
+        return [each.name for each in fields(cls) if each.name not in ("wide", "words")]
 
 
 def of_library(frame: "polars.DataFrame", columns: Columns) -> tuple[Columns, list[str]]:
