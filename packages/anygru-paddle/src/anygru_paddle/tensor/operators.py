@@ -96,6 +96,13 @@ class _Rules(NamedTuple):
     fills: bool = False
 
 
+def _cut(compute: Binary, x: torch.Tensor, y: float, swapped: bool) -> torch.Tensor:
+    """In float16, digits cut off at every step (recorded, 2.6.2)."""
+    number = to_dtype(torch.tensor(y), torch.float16).float()
+    cut = to_dtype(compute(number, x.float()) if swapped else compute(x.float(), number), torch.float16)
+    return torch.add(cut, 0.0) if compute is times else cut
+
+
 def _operator(symbol: str, compute: Binary, rules: _Rules) -> "Callable[[Tensor, Any], Tensor]":
     """The operator method `symbol`, by torch's function `compute` of two tensors, or of a tensor and a number."""
     promotes, divides, compares, small, numbers, swapped, rounds, fills = rules
@@ -117,13 +124,14 @@ def _operator(symbol: str, compute: Binary, rules: _Rules) -> "Callable[[Tensor,
                 x, y = _to(x, common), _to(y, common)
         elif isinstance(y, float) and not mine.is_floating_point and not mine.is_complex:
             x = _to(x, torch.float32)
-        elif mine == torch.bool and compares:
-            y = bool(y)  # Paddle 2.6.2 casts the number: a bool tensor is equal to 3 where it is True (recorded)
-        elif mine == torch.bool and promotes and rounds and is_number:
-            # Paddle 2.6.2 casts the number in sums and differences, too: True - 1 is True (recorded).
-            return wrap(torch.ones_like(x) if y else torch.clone(x))
         elif mine == torch.bool:
-            x = _to(x, torch.int64)
+            if compares:
+                y = bool(y)  # Paddle 2.6.2 casts the number: a bool tensor is equal to 3 where it is True (recorded)
+            elif promotes and rounds and is_number:
+                # Paddle 2.6.2 casts the number in sums and differences, too: True - 1 is True (recorded).
+                return wrap(torch.ones_like(x) if y else torch.clone(x))
+            else:
+                x = _to(x, torch.int64)
         if rounds and isinstance(y, (int, float)) and x.is_floating_point():
             y = single(y)
         act = compute
@@ -135,10 +143,7 @@ def _operator(symbol: str, compute: Binary, rules: _Rules) -> "Callable[[Tensor,
         if not (compares or divides or (numbers and is_number)):
             no_small(x if isinstance(y, float) else self, symbol, small)
         if mine == torch.float16 and (promotes or act is times) and isinstance(y, (int, float)) and self.is_cpu:
-            # In float16, digits cut off at every step (recorded, 2.6.2).
-            y = to_dtype(torch.tensor(float(y)), mine).float()
-            cut = to_dtype(act(y, x.float()) if swapped else act(x.float(), y), mine)
-            return wrap(torch.add(cut, 0.0) if act is times else cut)
+            return wrap(_cut(act, x, float(y), swapped))
         try:
             out = act(y, x) if swapped else act(x, y)
         except (RuntimeError, TypeError) as error:
