@@ -51,6 +51,19 @@ def test_a_gradient_that_may_have_a_graph_does_not_stop_gradients():
     assert paddle.grad(x * x, x)[0].stop_gradient
 
 
+@pytest.mark.parametrize("loop", [1, 3])
+def test_a_second_derivative_of_a_cell_from_gradients_that_are_given(loop):
+    paddle.seed(1)
+    cell, x = paddle.nn.GRUCell(2, 3), leaf([0.1, 0.2], [0.3, 0.4])
+    state, half = None, paddle.full([2, 3], 0.5)
+    for _ in range(loop):
+        _, state = cell(x, state)
+    (given,) = paddle.grad(state, x, grad_outputs=[half], create_graph=True)
+    (summed,) = paddle.grad((state * half).sum(), x, create_graph=True)
+    found, expected = (paddle.grad((first * first).sum(), x)[0].numpy() for first in (given, summed))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_an_unused_part_of_a_split_has_zeros():
     x = leaf(1.0, 2.0, 3.0, 4.0)
     used, other = paddle.split(x, 2)

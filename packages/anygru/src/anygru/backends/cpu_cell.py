@@ -129,7 +129,8 @@ def _gradients_of_step(
     """Gradients for (input, h, *weights), computed by torch, so that they can be differentiated again."""
 
     def whole(tensor: Tensor) -> Tensor:
-        return tensor.reshape(1, -1, tensor.shape[-1])
+        # Not the method: a head gradient may be of a subclass whose `reshape` takes other arguments.
+        return torch.reshape(tensor, (1, -1, tensor.shape[-1]))
 
     problem = plain_problem(options.formula, options[OF_LAYOUT], len(weights), input.dtype)
     problem = problem._replace(clipping=options.clipping)
