@@ -168,7 +168,10 @@ def test_an_executor_computes_and_sums_gradients():
         bound.backward(nd.ones((2,)) * 2)
     assert bound.grad_dict["v"].asnumpy().tolist() == [8, 8]
     assert bound.output_dict[symbol.list_outputs()[0]].asnumpy().tolist() == [6, 6]
-    assert bound.reshape(v=(1,)).forward()[0].shape == (1,)
+    assert bound.reshape(v=(1,), i=(1,)).forward()[0].shape == (1,)
+    assert bound.reshape(partial_shaping=True, v=(1,)).forward()[0].shape == (1,)
+    with pytest.raises(MXNetError, match="partial_shaping"):
+        bound.reshape(v=(1,))  # `i` would no longer be the same array (MXNet 1.9.1, recorded)
     with pytest.raises(MXNetError, match="larger than original"):
         bound.reshape(v=(3,))
     with pytest.raises(TypeError, match="Unknown argument q"):

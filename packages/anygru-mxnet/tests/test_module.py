@@ -420,3 +420,24 @@ def test_padding_of_fewer_rows_than_a_batch_is_told(rows, size, pads):
     module.bind(data.provide_data, for_training=False)
     module.init_params()
     assert module.predict(data).shape == (rows, 2)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (4, 5)])
+def test_a_batch_that_would_change_a_parameter_is_refused(shape):
+    """As in MXNet 1.9.1 (recorded): an executor of other shapes shares the arrays whose shapes are not given."""
+    whole = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="f"), name="softmax")
+    module = mx.mod.Module(whole)
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params(mx.init.One())
+    labels = [nd.zeros(4)]
+    with pytest.raises(mx.MXNetError, match="f_weight.*changes from"):
+        module.forward(mx.io.DataBatch([nd.ones(shape)], labels))
+    with pytest.raises(mx.MXNetError, match="f_weight"):
+        module.reshape([("data", shape)], [("softmax_label", (4,))])
+    with pytest.raises(mx.MXNetError, match="softmax_label"):
+        module.reshape([("data", (2, 3))])
+    assert module.data_shapes[0].shape == (4, 3)
+    # Inputs beyond those that the module names are left alone, as in MXNet.
+    module.forward(mx.io.DataBatch([nd.ones((4, 3)), nd.ones(1)], labels), is_train=False)
+    assert module.get_params()[0]["f_weight"].shape == (2, 3)
+    assert module.get_outputs()[0].shape == (4, 2)

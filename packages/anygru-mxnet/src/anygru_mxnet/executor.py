@@ -174,12 +174,21 @@ class Executor:
         """An executor for other shapes, on the same arrays where their shapes stay.
 
         Raises:
-            MXNetError: for a larger argument, unless `allow_up_sizing`.
+            MXNetError: for another shape of an array that `kwargs` do not name, unless `partial_shaping`, for a larger
+                argument, unless `allow_up_sizing`, and for shapes from which the others do not follow.
         """
         shapes, _, states = self._symbol.infer_shape(**kwargs)
-        for (name, array), shape in zip(self.arg_dict.items(), shapes, strict=True):
+        if shapes is None:
+            raise MXNetError(f"Insufficient argument shapes provided: {kwargs}")
+        pairs = zip((*self.arg_dict.items(), *self.aux_dict.items()), (*shapes, *states), strict=True)
+        for (name, array), shape in pairs:
+            if array.shape != shape and not partial_shaping and name not in kwargs:
+                raise MXNetError(
+                    f"Shape of {name}, which is not given, changes from {array.shape} to {shape}; new executors would not "
+                    "share it: set partial_shaping=True if that is intended"
+                )
             if not allow_up_sizing and np.prod(shape) > array.size:
-                raise MXNetError(f"New shape of arg: {name} is larger than original: set allow_up_sizing=True")
+                raise MXNetError(f"New shape of {name} is larger than original: set allow_up_sizing=True")
 
         def fitted(array: NDArray | None, shape: tuple[int, ...]) -> NDArray | None:
             if array is None or array.shape == shape:

@@ -2,70 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .base import DtypeLike, MXNetError, Sizes, mx_real_t
+from .base import MXNetError, mx_real_t
+from .batches import DataBatch, DataDesc
 from .ndarray.ndarray import NDArray
 from .ndarray.register import FUNCTIONS
 from .ndarray.utils import array
 
 take = FUNCTIONS["take"]
-
-
-class _Described(NamedTuple):
-    name: str
-    shape: Any
-
-
-class DataDesc(_Described):
-    """Name and shape of an input, a tuple of the two, with a dtype and a layout."""
-
-    dtype: Any
-    layout: str
-
-    def __new__(cls, name: str, shape: Sizes, dtype: DtypeLike = mx_real_t, layout: str = "NCHW") -> "DataDesc":
-        made = super().__new__(cls, name, shape)
-        made.dtype = dtype
-        made.layout = layout
-        return made
-
-    def __repr__(self) -> str:
-        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
-
-    @staticmethod
-    def get_batch_axis(layout: str | None) -> int:
-        """The place of N in a layout."""
-        return 0 if layout is None else layout.find("N")
-
-
-class DataBatch:
-    """The arrays of a batch: `data`, `label`, and how many samples at its end are padding."""
-
-    def __init__(
-        self,
-        data: list,
-        label: list | None = None,
-        pad: int | None = None,
-        index: Any = None,
-        bucket_key: Any = None,
-        provide_data: list | None = None,
-        provide_label: list | None = None,
-    ) -> None:
-        for what, given in (("Data", data), ("Label", label)):
-            assert given is None or isinstance(given, (list, tuple)), f"{what} must be list of NDArrays"
-        self.data = data
-        self.label = label
-        self.pad = pad
-        self.index = index
-        self.bucket_key = bucket_key
-        self.provide_data = provide_data
-        self.provide_label = provide_label
-
-    def __str__(self) -> str:
-        shapes = [[part.shape for part in parts] if parts else [] for parts in (self.data, self.label)]
-        return f"{type(self).__name__}: data shapes: {shapes[0]} label shapes: {shapes[1]}"
 
 
 class DataIter:
@@ -120,7 +67,13 @@ class NDArrayIter(DataIter):
         last_batch_handle: an incomplete last batch is filled from the start ("pad"), left out ("discard"), or comes first
             after the next `reset` ("roll_over").
         data_name, label_name: names of arrays without one.
+        layout: for `provide_data` and `provide_label`; the batch comes first.
+
+    Raises:
+        NotImplementedError: for a layout with another axis first.
     """
+
+    _pad = 0
 
     def __init__(
         self,
@@ -131,11 +84,15 @@ class NDArrayIter(DataIter):
         last_batch_handle: str = "pad",
         data_name: str = "data",
         label_name: str = "softmax_label",
+        layout: str = "NCHW",
     ) -> None:
         super().__init__(batch_size)
+        if layout.find("N"):
+            raise NotImplementedError(f"NDArrayIter: layout {layout!r}: the batch must come first; NDArray.swapaxes")
+        self.layout = layout
         self.data = _named(data, data_name, allow_empty=False)
         self.label = _named(label, label_name, allow_empty=True)
-        self.num_data = len(self.data[0][1])
+        self.num_data, self.num_source = len(self.data[0][1]), len(self.data) + len(self.label)
         self.shuffle, self.last_batch_handle = shuffle, last_batch_handle
         self._left = np.empty(0, dtype="int64")
         self.idx, self._rows_of = np.arange(self.num_data), np.arange(self.num_data)
@@ -152,7 +109,9 @@ class NDArrayIter(DataIter):
         return self._described(self.label)
 
     def _described(self, parts: list) -> list[DataDesc]:
-        return [DataDesc(name, (self.batch_size, *values.shape[1:]), values.dtype) for name, values in parts]
+        return [
+            DataDesc(name, (self.batch_size, *values.shape[1:]), values.dtype, self.layout) for name, values in parts
+        ]
 
     def hard_reset(self) -> None:
         """Begin again, without the samples that the last pass left over."""
@@ -203,7 +162,7 @@ class NDArrayIter(DataIter):
 
         For the first batch of a pass: how many the pass before has left over, as MXNet 1.9.1 counts them (recorded).
         """
-        return self._pad or max(-self.cursor, 0)
+        return self._pad or (-self.cursor if -self.batch_size < self.cursor < 0 else 0)
 
 
 class CSVIter(NDArrayIter):

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from . import metric
+from .batches import DataBatch, DataDesc
 from .callback import LogValidationMetricsCallback
 from .checkpoints import BatchEndParam, load_checkpoint, load_params, save_checkpoint
 from .context import Context, cpu
 from .executor import Executor
 from .initializer import Initializer, Uniform
-from .io import DataBatch, DataDesc, DataIter, NDArrayIter
+from .io import DataIter, NDArrayIter
 from .module.base_module import BaseModule, Callbacks, call_back
 from .module.bucketing_module import BucketingModule
 from .module.module import Module

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import metric
+from ..batches import DataBatch
 from ..checkpoints import BatchEndParam, read_params, save_params
 from ..initializer import Initializer, Uniform
-from ..io import DataBatch
 from ..ndarray import concatenate
 from ..ndarray.ndarray import NDArray
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from ..batches import DataBatch
 from ..checkpoints import load_params
-from ..io import DataBatch
 from ..metric import EvalMetric
 from ..monitor import Monitor
 from ..ndarray import array

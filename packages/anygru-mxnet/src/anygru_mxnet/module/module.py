@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from anygru.extend import open_for_replace
 
 from .. import optimizer as optimizers
+from ..batches import DataBatch, DataDesc
 from ..checkpoints import load_checkpoint, save_checkpoint
 from ..context import Context, current_context
 from ..executor import Executor
 from ..initializer import InitDesc, Initializer, Uniform
-from ..io import DataBatch, DataDesc
 from ..metric import EvalMetric
 from ..monitor import Monitor
 from ..ndarray.ndarray import NDArray
@@ -283,16 +283,20 @@ class Module(BaseModule):
         self.optimizer_initialized = True
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
-        """Compute the outputs for a batch, of whatever shapes."""
+        """Compute the outputs for a batch, of any size that leaves the parameters' shapes.
+
+        Raises:
+            MXNetError: for shapes that would change a parameter's.
+        """
         running = self._running()
-        given = dict(zip((d.name for d in self.data_shapes), data_batch.data, strict=True))
+        names = [description.name for description in self.data_shapes]
+        given = dict(zip(names, data_batch.data[: len(names)], strict=True))
         if self.label_shapes and data_batch.label:
             given |= zip((d.name for d in self.label_shapes), data_batch.label, strict=False)
         given = {name: value for name, value in given.items() if name in running.arg_dict}
         if any(running.arg_dict[name].shape != value.shape for name, value in given.items()):
-            self._executor = running = running.reshape(
-                True, True, **{name: value.shape for name, value in given.items()}
-            )
+            shapes = {name: value.shape for name, value in given.items()}
+            self._executor = running = running.reshape(allow_up_sizing=True, **shapes)
             # From then on the module says that it is bound for these shapes, as in MXNet 1.9.1 (recorded).
             for descriptions in (self.data_shapes, self.label_shapes):
                 descriptions[:] = [_of_shape(each, given) for each in descriptions]
@@ -350,11 +354,16 @@ class Module(BaseModule):
         """Nothing to do, since parameters have one place; programs for MXNet call it after an update."""
 
     def reshape(self, data_shapes: list, label_shapes: list | None = None) -> None:
-        """Be ready for inputs of other shapes."""
+        """Be ready for inputs of other shapes.
+
+        Raises:
+            MXNetError: for shapes that would change a parameter's.
+        """
         parts = ((d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()) for s in (data_shapes, label_shapes))
-        self.data_shapes, self.label_shapes = (list(part) for part in parts)
-        known = {d.name: d.shape for d in (*self.data_shapes, *self.label_shapes)}
-        self._executor = self._running().reshape(True, True, **known)
+        data, labels = (list(part) for part in parts)
+        known = {description.name: description.shape for description in (*data, *labels)}
+        self._executor = self._running().reshape(allow_up_sizing=True, **known)
+        self.data_shapes, self.label_shapes = data, labels
 
     def save_optimizer_states(self, fname: str) -> None:
         """Write the optimizer's states to a file."""

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..io import DataBatch
+from ..batches import DataBatch
 from ..metric import EvalMetric
 from ..ndarray import array
 from ..ndarray.ndarray import NDArray

@@ -4,8 +4,8 @@ import copy
 import logging
 from typing import Any
 
+from ..batches import DataBatch
 from ..initializer import Initializer, Uniform
-from ..io import DataBatch
 from ..metric import EvalMetric
 from ..ndarray.ndarray import NDArray
 from .base_module import BaseModule

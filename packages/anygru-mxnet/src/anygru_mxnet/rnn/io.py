@@ -7,7 +7,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from ..base import DtypeLike
-from ..io import DataBatch, DataDesc, DataIter
+from ..batches import DataBatch, DataDesc
+from ..io import DataIter
 from ..ndarray.utils import array
 
 __all__ = ["BucketSentenceIter", "encode_sentences"]
