@@ -185,3 +185,29 @@ def test_the_profiler_counts_operators_and_tasks(tmp_path):
     assert {event["name"] for event in events} >= {"task", "frame", "event", "mark", "aten::full"}
     assert "Total Count" in profiler.dumps(reset=True)
     assert "Total Count" not in profiler.dumps()
+
+
+@pytest.mark.parametrize(
+    ("options", "weights", "state"),
+    [
+        ({}, [[0.967854, 2.321459], [3, 4], [4.686247, 5.917556]], [0.37875, 0, 4]),
+        (
+            {"clip_gradient": 0.3, "eps": 0.1, "learning_rate": 0.2},
+            [[0.930593, 2.41644], [3, 4], [4.613415, 5.770982]],
+            [0.13875, 0, 0.225],
+        ),
+    ],
+)
+def test_adagrad_with_a_rate_for_each_row(options, weights, state):
+    """Numbers recorded from MXNet 1.9.1."""
+    rule = mx.optimizer.create("groupadagrad", **{"learning_rate": 0.1, "rescale_grad": 0.5, **options})
+    assert isinstance(rule, mx.optimizer.contrib.GroupAdaGrad)
+    update, weight = mx.optimizer.get_updater(rule), nd.array([[1, 2], [3, 4], [5, 6]])
+    for step in range(3):
+        update(0, nd.array([[0.1, -1], [0, 0], [3, step]]), weight)
+    np.testing.assert_allclose(weight.asnumpy(), weights, rtol=1e-5)
+    np.testing.assert_allclose(update.states[0].asnumpy()[:, 0], state, rtol=1e-6)
+    with pytest.raises(AssertionError, match="two axes"):
+        rule.create_state(0, nd.ones(3))
+    with pytest.raises(AssertionError, match="Weight decay"):
+        mx.optimizer.get_updater(mx.optimizer.create("groupadagrad", wd=0.1))(0, weight, weight)

@@ -5,7 +5,7 @@ Of MXNet 1.9's `mxnet.base`.
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,14 @@ class MXNetError(RuntimeError):
 class NotImplementedForSymbol(MXNetError):
     """What only arrays can do."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
+    def __init__(self, function: Callable, alias: str | None, *args: Any) -> None:
+        super().__init__()
+        self.function, self.alias, self.args = function.__name__, alias, tuple(str(type(value)) for value in args)
+
+    def __str__(self) -> str:
+        named = f' (namely operator "{self.alias}")' if self.alias else ""
+        given = f" with arguments ({', '.join(self.args)})" if self.args else ""
+        return f"Function {self.function}{named}{given} is not implemented for Symbol and only available in NDArray."
 
 
 string_types = (str,)

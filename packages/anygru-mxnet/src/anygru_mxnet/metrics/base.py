@@ -30,9 +30,9 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     return labels, preds
 
 
-def register(klass: type["EvalMetric"]) -> type["EvalMetric"]:
-    """Make a metric known by its class name in lower case."""
-    REGISTRY[klass.__name__.lower()] = klass
+def register(klass: type["EvalMetric"], name: str | None = None) -> type["EvalMetric"]:
+    """Make a metric known by a name, its class name by default, in lower case."""
+    REGISTRY[(name or klass.__name__).lower()] = klass
     return klass
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import ndarray as nd
 from ..operators.registry import one_axis
-from .base import Arrays, GlobalMetric, Labels, alias, check_label_shapes, register
+from .base import Arrays, EvalMetric, GlobalMetric, Labels, alias, check_label_shapes, register
 
 __all__ = [
     "F1", "MCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "PCC", "Perplexity", "TopKAccuracy",
@@ -205,9 +205,15 @@ class MCC(_Binary):
 class PCC(GlobalMetric):
     """Pearson's correlation of many classes, Matthews' of two (Gorodkin 2004)."""
 
-    def __init__(self, name: str = "pcc", output_names: Labels = None, label_names: Labels = None) -> None:
+    def __init__(
+        self,
+        name: str = "pcc",
+        output_names: Labels = None,
+        label_names: Labels = None,
+        has_global_stats: bool = True,
+    ) -> None:
         self._local, self._whole = np.zeros((2, 2)), np.zeros((2, 2))
-        super().__init__(name, output_names, label_names)
+        EvalMetric.__init__(self, name, output_names, label_names, has_global_stats=has_global_stats)
 
     def _score(self, counts: np.ndarray) -> float:
         """The correlation, given how often each class was found for each class that was wanted."""

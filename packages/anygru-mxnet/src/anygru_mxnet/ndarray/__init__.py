@@ -1,5 +1,7 @@
 """`mx.nd`: arrays and the operators on them."""
 
+from typing import Any
+
 import torch
 
 from anygru.extend import refuser
@@ -14,12 +16,17 @@ from .updates import all_finite, multi_all_finite
 from .utils import *
 
 add, subtract, multiply, divide = (symmetric(name) for name in ("add", "sub", "mul", "div"))
-true_divide, modulo, power = divide, symmetric("mod"), symmetric("power")
+true_divide, modulo, _power = divide, symmetric("mod"), symmetric("power")
 maximum, minimum = symmetric("maximum"), symmetric("minimum")
 equal, not_equal = symmetric("equal"), symmetric("not_equal")
 greater, greater_equal = symmetric("greater"), symmetric("greater_equal")
 lesser, lesser_equal = symmetric("lesser"), symmetric("lesser_equal")
 logical_and, logical_or, logical_xor = (symmetric(f"logical_{name}") for name in ("and", "or", "xor"))
+
+
+def power(base: Any, exp: Any) -> Any:
+    """`base` to the power of `exp`: arrays or numbers."""
+    return _power(base, exp)
 
 
 def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:

@@ -103,11 +103,13 @@ def cond(pred: NDArray, then_func: Callable, else_func: Callable, name: str = "c
     return then_func() if bool(pred.asscalar()) else else_func()
 
 
-def allclose(a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True) -> NDArray:
-    """[1] if all elements are close to each other; [0] otherwise."""
+def allclose(
+    a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True, name: str | None = None
+) -> NDArray:
+    """1 if all elements are close to each other; 0 otherwise; without axes, as in MXNet 1.9.1 (recorded)."""
     # `equal_nan` is True here and False in torch and NumPy.
     close = torch.allclose(a._t, b._t.to(a._t.dtype), rtol, atol, equal_nan)
-    return wrap(torch.tensor([close], dtype=torch.uint8, device=a._t.device), a._ctx)
+    return wrap(torch.tensor(close, dtype=torch.uint8, device=a._t.device), a._ctx)
 
 
 def isnan(data: NDArray) -> NDArray:

@@ -174,7 +174,9 @@ class NDArray(Arithmetic):
             return self
         return wrap(run(lambda t: move(t, context), self._t), context)
 
-    as_in_ctx = as_in_context
+    def as_in_ctx(self, ctx: Context) -> "NDArray":
+        """`as_in_context`."""
+        return self.as_in_context(ctx)
 
     def wait_to_read(self) -> None:
         """Wait until the values are computed."""
@@ -331,12 +333,14 @@ class NDArray(Arithmetic):
         else:
             raise MXNetError(IN_PLACE)
 
-    def slice_assign(self, rhs: "NDArray", begin: tuple, end: tuple, step: tuple) -> "NDArray":
+    def slice_assign(self, rhs: Any, begin: tuple, end: tuple, step: tuple) -> "NDArray":
         """Write an array into a slice."""
         self[tuple(slice(*three) for three in zip(begin, end, step, strict=True))] = rhs
         return self
 
-    slice_assign_scalar = slice_assign
+    def slice_assign_scalar(self, value: float, begin: tuple, end: tuple, step: tuple) -> "NDArray":
+        """Write a number into a slice."""
+        return self.slice_assign(value, begin, end, step)
 
 
 def _rebuild(values: np.ndarray, ctx: Context) -> NDArray:

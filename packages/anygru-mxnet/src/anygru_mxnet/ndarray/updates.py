@@ -76,6 +76,6 @@ def multi_all_finite(*arrays: NDArray, init_output: bool = True, out: NDArray | 
     return result
 
 
-def all_finite(data: NDArray, init_output: bool = True, out: NDArray | None = None) -> NDArray:
+def all_finite(data: NDArray, init_output: bool = True, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """[1] if every element is finite, [0] otherwise; with `init_output=False`, times the old `out`."""
     return multi_all_finite(data, init_output=init_output, out=out)

@@ -145,15 +145,19 @@ def waitall() -> None:
         torch.cuda.synchronize()
 
 
-def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array over a NumPy array's memory.
+def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[NDArray] | None = None) -> NDArray:
+    """An array over a NumPy array's memory; of `mx.nd`, unless `array_cls` is the class of `mx.np`.
 
     Raises:
         ValueError: for an array that is not contiguous, unless it is copied.
     """
     if zero_copy and not ndarray.flags["C_CONTIGUOUS"]:
         raise ValueError("Only c-contiguous arrays are supported for zero-copy")
-    array = wrap(torch.from_numpy(ndarray if zero_copy else ndarray.copy()), as_context(None))
+    array = wrap(
+        torch.from_numpy(ndarray if zero_copy else ndarray.copy()),
+        as_context(None),
+        numpy_semantics=array_cls not in (None, NDArray),
+    )
     if zero_copy:
         ndarray.flags.writeable = False  # from now on the values change through the NDArray alone
     return array

@@ -111,9 +111,9 @@ def ndim(a: Any) -> int:
     return asarray(a).ndim
 
 
-def size(a: Any) -> int:
-    """The number of elements."""
-    return asarray(a).size
+def size(a: Any, axis: int | None = None) -> int:
+    """The number of elements, or the length of an axis."""
+    return asarray(a).size if axis is None else asarray(a).shape[axis]
 
 
 __all__ = [

@@ -142,6 +142,10 @@ class ndarray(NDArray):
         kind = torch_dtype(dtype)
         return self if not copy and kind == self._t.dtype else apply(lambda t: t.to(kind, copy=True), self)
 
+    def reshape_view(self, *shape: Any, **kwargs: Any) -> Any:
+        """Another shape over the same memory, by the codes of `mx.nd.reshape`."""
+        return NDArray.reshape(self, *shape, **kwargs)
+
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """Another shape over the same memory; -1 is inferred."""
         only("order", order, "C")

@@ -22,10 +22,13 @@ def _sizes(size: Sizes) -> tuple[int, ...]:
 def _scaled(draw: Any, low: Any, scale: Any, size: Sizes, dtype: DtypeLike, ctx: ContextLike, out: Any) -> Any:
     """`low + scale * draw`, where numbers and arrays broadcast with the size."""
     shape = torch.broadcast_shapes(*(getattr(part, "shape", ()) for part in (low, scale)), _sizes(size))
-    result = made(lambda **kind: draw(shape, **kind), ctx, dtype) * scale + low
+    return _into(out, made(lambda **kind: draw(shape, **kind), ctx, dtype) * scale + low)
+
+
+def _into(out: Any, drawn: Any) -> Any:
     if out is None:
-        return result
-    out[...] = result
+        return drawn
+    out[...] = drawn
     return out
 
 
@@ -83,21 +86,28 @@ def randn(*size: int, **kwargs: Any) -> Any:
 
 
 def randint(
-    low: int, high: int | None = None, size: Sizes = None, dtype: DtypeLike = None, ctx: ContextLike = None
+    low: int,
+    high: int | None = None,
+    size: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
+    out: Any = None,
 ) -> Any:
     """Whole numbers of [low, high), or of [0, low) without `high`; int64."""
     bounds = (0, low) if high is None else (low, high)
-    return made(lambda **kind: torch.randint(*bounds, _sizes(size), **kind), ctx, dtype or "int64")
+    return _into(out, made(lambda **kind: torch.randint(*bounds, _sizes(size), **kind), ctx, dtype or "int64"))
 
 
-def choice(a: Any, size: Sizes = None, replace: bool = True, p: Any = None, ctx: ContextLike = None) -> Any:
+def choice(
+    a: Any, size: Sizes = None, replace: bool = True, p: Any = None, ctx: ContextLike = None, out: Any = None
+) -> Any:
     """Elements of an array, or numbers below `a`, drawn with probabilities `p`."""
     count = a if isinstance(a, int) else len(a)
     weights = torch.ones(count) if p is None else torch.as_tensor(getattr(p, "_t", p), dtype=torch.float64)
     number = torch.Size(_sizes(size)).numel()
     drawn = torch.multinomial(weights, number, replace).reshape(_sizes(size))
     places = made(lambda **kind: drawn.to(**kind), ctx, "int64")
-    return places if isinstance(a, int) else a[places]
+    return _into(out, places if isinstance(a, int) else a[places])
 
 
 def multinomial(n: int, pvals: Any, size: Sizes = None) -> Any:

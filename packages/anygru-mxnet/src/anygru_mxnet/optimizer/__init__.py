@@ -1,5 +1,6 @@
 """`mx.optimizer`: update rules under MXNet's rescaling, clipping and weight decay."""
 
+from . import contrib
 from .optimizer import *
 from .optimizer import Optimizer
 from .optimizers import *

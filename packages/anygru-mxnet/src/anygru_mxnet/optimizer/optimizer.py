@@ -160,6 +160,10 @@ class Optimizer:
             )
         self.lr = lr
 
+    def set_lr_scale(self, args_lrscale: dict) -> None:
+        """Refused, as in MXNet 1.9.1: `set_lr_mult`."""
+        raise DeprecationWarning
+
     def set_lr_mult(self, args_lr_mult: dict) -> None:
         """Set factors on the rate, by index or name."""
         self.lr_mult = self._told("__lr_mult__") | args_lr_mult

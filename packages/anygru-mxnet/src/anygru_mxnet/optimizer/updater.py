@@ -18,7 +18,7 @@ from anygru.extend import mxnet_files as files
 
 from .. import lr_scheduler
 from ..base import MXNetError
-from ..context import cpu
+from ..context import Context, cpu
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from .optimizer import Optimizer
@@ -47,9 +47,17 @@ class Updater:
                 self.states[one] = self.optimizer.create_state_multi_precision(one, values)
                 self.states_synced[one] = True
             elif not self.states_synced[one]:
-                self.states[one] = _on(self.states[one], values)
+                self.states[one] = self.sync_state_context(self.states[one], values.context)
                 self.states_synced[one] = True
         self._update(index, grad, weight)
+
+    def sync_state_context(self, state: Any, context: Context) -> Any:
+        """A state on a context."""
+        if isinstance(state, NDArray):
+            return state.as_in_context(context)
+        if isinstance(state, (tuple, list)):
+            return type(state)(self.sync_state_context(part, context) for part in state)
+        return state
 
     def _update(self, index: Any, grad: Any, weight: Any) -> None:
         """Call the optimizer: for as many weights of a dtype at once as it wants, or for one after the other."""
@@ -145,15 +153,6 @@ def read_states(path: str) -> bytes:
             return file.read()
     except CheckpointError as error:
         raise MXNetError(str(error)) from error
-
-
-def _on(state: Any, weight: NDArray) -> Any:
-    """A state where its weight is."""
-    if isinstance(state, NDArray):
-        return state.as_in_context(weight.context)
-    if isinstance(state, (tuple, list)):
-        return type(state)(_on(part, weight) for part in state)
-    return state
 
 
 def _as_mxnet(value: Any) -> PickledCall | None:

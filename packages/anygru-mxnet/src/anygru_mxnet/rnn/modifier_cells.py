@@ -60,12 +60,12 @@ class ModifierCell(BaseRNNCell):
         """Shape and layout of the states of the cell inside."""
         return self.base_cell.state_info
 
-    def begin_state(self, func: Any = symbol.zeros, **kwargs: Any) -> list[Symbol]:
+    def begin_state(self, init_sym: Any = symbol.zeros, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]
         """States of the cell inside."""
         assert not self._modified, MODIFIED
         self.base_cell._modified = False
         try:
-            return self.base_cell.begin_state(func=func, **kwargs)
+            return self.base_cell.begin_state(func=init_sym, **kwargs)
         finally:
             self.base_cell._modified = True
 

@@ -35,9 +35,17 @@ def full(shape: Sizes, val: float, dtype: DtypeLike = None, **kwargs: Any) -> Sy
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, dtype: DtypeLike = None, **kwargs: Any
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    name: str | None = None,
+    dtype: DtypeLike = None,
+    **kwargs: Any,
 ) -> Symbol:
-    """Evenly spaced numbers."""
+    """Evenly spaced numbers; with `infer_range`, as many as their reader needs."""
+    kwargs |= {"name": name, **({"infer_range": True} if infer_range else {})}
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype or mx_real_t}
     return _created("_arange", attributes, kwargs)
 
@@ -82,7 +90,15 @@ def _either(name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | Non
 maximum = _either("maximum", builtins.max)
 minimum = _either("minimum", builtins.min)
 hypot = _either("hypot", lambda a, b: (a * a + b * b) ** 0.5)
-power = pow = _either("power", python_operator.pow, "_rpower")
+_power = _either("power", python_operator.pow, "_rpower")
+
+
+def power(base: Any, exp: Any) -> Any:
+    """`base` to the power of `exp`: symbols or numbers."""
+    return _power(base, exp)
+
+
+pow = power
 
 # Operators are added to this module from a table; with this name a type checker does not look for each of them here.
 __getattr__ = refuser("mxnet.symbol")

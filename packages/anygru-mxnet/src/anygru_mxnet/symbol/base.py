@@ -55,7 +55,7 @@ class SymbolBase:
         return f"<Symbol {name}>"
 
     def __bool__(self) -> bool:
-        raise NotImplementedForSymbol("bool")
+        raise NotImplementedForSymbol(self.__bool__, "bool")
 
     def __len__(self) -> int:
         return len(self._entries)

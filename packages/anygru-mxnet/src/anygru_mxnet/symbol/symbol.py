@@ -101,7 +101,7 @@ class Symbol(SymbolBase):
         """Another dtype."""
         return apply(OPERATORS["Cast"], [self], {"dtype": dtype}, None, "cast")
 
-    def flatten(self) -> "Symbol":
+    def flatten(self, inplace: bool = False) -> "Symbol":
         """Two dimensions."""
         return apply(OPERATORS["Flatten"], [self], {}, None, "flatten")
 
@@ -113,11 +113,11 @@ class Symbol(SymbolBase):
         attributes = {**cuts, "axis": axis, "squeeze_axis": squeeze_axis}
         return apply(OPERATORS["_split_v2"], [self], attributes, None, "_split_v2")
 
-    def expand_dims(self, axis: int) -> "Symbol":
+    def expand_dims(self, axis: int, inplace: bool = False) -> "Symbol":
         """One more axis of size 1."""
         return apply(OPERATORS["expand_dims"], [self], {"axis": axis}, None, "expand_dims")
 
-    def squeeze(self, axis: Sizes = None) -> "Symbol":
+    def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "Symbol":
         """Without the axes of size 1."""
         attributes = {} if axis is None else {"axis": axis}
         return apply(OPERATORS["squeeze"], [self], attributes, None, "squeeze")
@@ -129,7 +129,7 @@ class Symbol(SymbolBase):
 
 def _only_of_arrays(name: str) -> Any:
     def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedForSymbol(name)
+        raise NotImplementedForSymbol(method, None, *args)
 
     method.__name__ = name
     method.__doc__ = "Refused: only arrays have values."

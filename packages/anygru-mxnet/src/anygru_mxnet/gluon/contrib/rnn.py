@@ -61,13 +61,10 @@ class LSTMPCell(LSTMCell):
             (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer),
             prefix,
             params,
-            state_size=projection_size,
+            projection=(projection_size, h2r_weight_initializer),
         )
         self._activation, self._recurrent_activation = "tanh", "sigmoid"
         self._projection_size = projection_size
-        self.h2r_weight = self.params.get(
-            "h2r_weight", shape=(projection_size, hidden_size), init=h2r_weight_initializer, allow_deferred_init=True
-        )
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape and layout of the output and of the cell."""

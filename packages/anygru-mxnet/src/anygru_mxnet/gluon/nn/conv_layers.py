@@ -104,7 +104,7 @@ class _Conv(HybridBlock):
         options = self._kwargs
         sizes = self.weight.shape or (0, 0)
         # Of a transposed convolution these are, as in MXNet, the output's and then the input's channels.
-        text = f"{sizes[1] or None} -> {sizes[0] or None}, kernel_size={options['kernel']}, stride={options['stride']}"
+        text = f"{sizes[1] or None} -> {sizes[0]}, kernel_size={options['kernel']}, stride={options['stride']}"
         for key, name, usual in (("pad", "padding", 0), ("dilate", "dilation", 1), ("adj", "output_padding", 0)):
             if set(options.get(key, (usual,))) != {usual}:
                 text += f", {name}={options[key]}"

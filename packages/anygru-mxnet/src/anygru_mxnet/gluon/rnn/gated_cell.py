@@ -18,7 +18,8 @@ class GatedCell(HybridRecurrentCell):
         input_size: features of the input, C; 0 waits for the first input.
         initializers: of the two weights and the two biases.
         prefix, params: as for `Block`.
-        state_size: size of the state that the second product takes, if it is not H.
+        projection: size of the output, which the second product takes, and initializer of the weight that makes it, if
+            the output is not the H features.
     """
 
     # How many states of shape [N, H] there are.
@@ -32,15 +33,19 @@ class GatedCell(HybridRecurrentCell):
         initializers: tuple[Initial, Initial, Initial, Initial],
         prefix: str | None,
         params: ParameterDict | None,
-        state_size: int | None = None,
+        projection: tuple[int, Initial] | None = None,
     ) -> None:
         super().__init__(prefix=prefix, params=params)
         self._hidden_size = hidden_size
         self._input_size = input_size
         rows = gates * hidden_size
-        shapes = ((rows, input_size), (rows, state_size or hidden_size), (rows,), (rows,))
+        taken = projection[0] if projection else hidden_size
+        shapes = ((rows, input_size), (rows, taken), (rows,), (rows,))
         names = ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")
-        for name, shape, init in zip(names, shapes, initializers, strict=True):
+        parts = list(zip(names, shapes, initializers, strict=True))
+        if projection:
+            parts.insert(2, ("h2r_weight", (taken, hidden_size), projection[1]))
+        for name, shape, init in parts:
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
