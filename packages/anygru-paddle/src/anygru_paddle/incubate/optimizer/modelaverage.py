@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ...optimizer.optimizer import Optimizer, Pairs
 from ...tensor.operation import plain
 
 __all__ = ["ModelAverage"]
@@ -13,32 +14,10 @@ __all__ = ["ModelAverage"]
 _MOVED_AFTER = 16384  # steps after which a sum is added to the next, so that rounding does not grow
 
 
-class _Sums:
-    """The sums of one parameter, and over how many steps they go."""
-
-    def __init__(self, parameter: torch.Tensor) -> None:
-        self.parts = [torch.zeros_like(plain(parameter.detach())) for _ in range(3)]
-        self.updates = self.steps = self.older = 0
-
-    def add(self, value: torch.Tensor, share: float, least: int, most: int) -> None:
-        """One step's values; a full window becomes the older part of the mean."""
-        self.updates, self.steps = self.updates + 1, self.steps + 1
-        self.parts[0] += value
-        if self.updates % _MOVED_AFTER == 0:
-            self.parts[1] += self.parts[0]
-            self.parts[0].zero_()
-        if self.steps >= least and self.steps >= min(most, self.updates * share):
-            self.parts[2] = self.parts[0] + self.parts[1]
-            self.parts[0].zero_(), self.parts[1].zero_()
-            self.older, self.steps = self.steps, 0
-
-    def mean(self) -> torch.Tensor:
-        """The mean of the added values."""
-        return (self.parts[0] + self.parts[1] + self.parts[2]) / (self.steps + self.older)
-
-
-class ModelAverage:
+class ModelAverage(Optimizer):
     """Adds up the parameters step by step, and puts their mean in their place for an evaluation.
+
+    A parameter without a gradient is not added; its mean is nan (recorded, 2.6.2).
 
     Args:
         average_window_rate: the window's share of all steps.
@@ -46,6 +25,10 @@ class ModelAverage:
         min_average_window, max_average_window: the least and the most steps of the window.
         name: kept for scripts.
     """
+
+    accumulators = dict.fromkeys(
+        ("sum_1", "sum_2", "sum_3", "restore", "num_accumulates", "old_num_accumulates", "num_updates")
+    )
 
     def __init__(
         self,
@@ -55,25 +38,54 @@ class ModelAverage:
         max_average_window: int = 10000,
         name: str | None = None,
     ) -> None:
-        if parameters is None:
-            raise AttributeError("parameters argument given to the Optimizer should not be None in dygraph mode.")
-        self._parameter_list = list(parameters)
-        self._window = average_window_rate, min_average_window, max_average_window
-        self._sums = {id(each): _Sums(each) for each in self._parameter_list}
-        self._kept: dict[int, torch.Tensor] = {}
+        super().__init__(0.0, parameters, name=name)
+        self.average_window = average_window_rate
+        self.min_average_window = min_average_window
+        self.max_average_window = max_average_window
+
+    def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+        if "num_" in name:
+            return torch.zeros(1, dtype=torch.int64, device=parameter.device)
+        return super()._start(name, parameter, options)
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Add the parameters as they are."""
-        for each in self._parameter_list:
-            self._sums[id(each)].add(plain(each.detach()), *self._window)
+    def _apply(self, params_grads: Pairs) -> None:
+        """Add the parameters as they are; a full window becomes the older part of the mean."""
+        for parameter in self._parameter_list:
+            self._state(parameter, {}, {})
+        for parameter, _ in params_grads:
+            newest, newer, older, _, steps, older_steps, updates = self._state(parameter, {}, {})[1]
+            updates += 1
+            steps += 1
+            newest += plain(parameter.detach())
+            if updates.item() % _MOVED_AFTER == 0:
+                newer += newest
+                newest.zero_()
+            window = min(self.max_average_window, updates.item() * self.average_window)
+            if steps.item() >= max(self.min_average_window, window):
+                older.copy_(newest + newer)
+                older_steps.copy_(steps)
+                for each in (newest, newer, steps):
+                    each.zero_()
 
-    def minimize(self, loss: torch.Tensor, *_: Any, **__: Any) -> None:
+    def minimize(self, loss: Any, *_: Any, **__: Any) -> None:  # type: ignore[override]
         """`step`; the gradients are the other optimizer's."""
         self.step()
 
+    def _made(self, parameter: Any) -> list[torch.Tensor]:
+        """The accumulators of a parameter. Raises RuntimeError before the first step."""
+        if id(parameter) not in self._accumulators:
+            raise RuntimeError(f"Accumulator restore does not exist for parameter {parameter.name}; call step first")
+        return self._accumulators[id(parameter)][1]
+
     @contextlib.contextmanager
-    def _averaged(self, need_restore: bool) -> Iterator[None]:
+    def apply(self, executor: object = None, need_restore: bool = True) -> Iterator[None]:
+        """`with average.apply():` puts the means in place, and the parameters back at its end; without `with` nothing."""
+        with torch.no_grad():
+            for each in self._parameter_list:
+                newest, newer, older, kept, steps, older_steps, _ = self._made(each)
+                kept.copy_(plain(each.detach()))
+                plain(each.detach()).copy_((newest + newer + older) / (steps + older_steps))
         try:
             yield
         finally:
@@ -81,24 +93,7 @@ class ModelAverage:
                 self.restore()
 
     @torch.no_grad()
-    def apply(self, executor: object = None, need_restore: bool = True) -> Any:
-        """Put the means in place; `with average.apply():` puts the parameters back at its end."""
-        for each in self._parameter_list:
-            own = plain(each.detach())
-            self._kept[id(each)] = own.clone()
-            own.copy_(self._sums[id(each)].mean())
-        return self._averaged(need_restore)
-
-    @torch.no_grad()
     def restore(self, executor: object = None) -> None:
         """Put the parameters back."""
         for each in self._parameter_list:
-            if id(each) in self._kept:
-                plain(each.detach()).copy_(self._kept.pop(id(each)))
-
-    def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Clear the gradients of the parameters."""
-        for each in self._parameter_list:
-            each.clear_gradient(set_to_zero)  # type: ignore[attr-defined]
-
-    clear_gradients = clear_grad
+            plain(each.detach()).copy_(self._made(each)[3])
