@@ -10,6 +10,7 @@ from ..tensor.tensor import Tensor
 from .core import CPUPlace, CUDAPlace, get_cuda_device_count
 
 __all__ = [
+    "Block",
     "Parameter",
     "Variable",
     "cpu_places",
@@ -19,6 +20,10 @@ __all__ = [
     "in_pir_mode",
     "use_pir_api",
 ]
+
+
+class Block:
+    """What static programs consist of; optimizers that programs have written ask whether they get one."""
 
 
 class EagerParamBase(Tensor):

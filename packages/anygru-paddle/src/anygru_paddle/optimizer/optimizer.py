@@ -6,19 +6,17 @@ from typing import Any, ClassVar, cast
 import torch
 
 from ..base import unique_name
-from ..base.framework import EagerParamBase
+from ..base.framework import Block, EagerParamBase
 from ..nn.clip import ClipGradBase
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from ..tensor.differentiable import gradient_of
 from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor, as_torch, plain
+from .hooks import Hooks, State, torch_dtype_of
 from .lr import LRScheduler
 
 Pairs = list[tuple[EagerParamBase, torch.Tensor]]
 Group = dict[str, Any]
-# Accumulators by name, and once more as plain torch tensors, which torch's functions on lists take faster than a subclass.
-State = tuple[dict[str, Tensor], list[torch.Tensor]]
-_torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
 def as_regularizer(weight_decay: object, name: str) -> WeightDecayRegularizer | None:
@@ -34,7 +32,7 @@ def as_regularizer(weight_decay: object, name: str) -> WeightDecayRegularizer | 
     raise TypeError(f"{name}: weight_decay must be float or regularizer, but received {type(weight_decay).__name__}")
 
 
-class Optimizer:
+class Optimizer(Hooks):
     """Changes parameters by their gradients.
 
     Args:
@@ -43,7 +41,10 @@ class Optimizer:
             'weight_decay'; 'grad_clip').
         weight_decay: a number (L2) or a regularizer, for parameters without their own.
         grad_clip: one of the `ClipGradBy...` of `paddle.nn`.
-        name: kept for scripts.
+        name: goes before the names of accumulators, in files, too (recorded, 2.6.2).
+
+    A subclass of a program's own has `_append_optimize_op(block, (parameter, gradient))` and, if it keeps accumulators,
+    `_create_accumulators(block, parameters)`; with groups both get dicts, as in Paddle. The block is empty.
 
     Raises:
         AttributeError: without parameters.
@@ -168,7 +169,8 @@ class Optimizer:
     def _apply(self, params_grads: Pairs) -> None:
         rule = type(self).rule
         if rule is None:
-            raise NotImplementedError(f"{type(self).__name__} has no update rule")
+            self._apply_own(params_grads)
+            return
         rate = self.get_lr()
         alike: dict[Any, tuple[Group, list[tuple[torch.Tensor, ...]]]] = {}
         # A parameter that is listed twice takes two steps, one after the other (recorded, 2.6.2).
@@ -179,11 +181,25 @@ class Optimizer:
                 _, values = self._state(parameter, options, group)
                 options["lr"] = rate * self._rate_factor(parameter, group)
                 turn = turns[id(parameter)] = turns.get(id(parameter), 0) + 1
-                key = turn, *options.values(), _torch_dtype(parameter), parameter.device
+                key = turn, *options.values(), torch_dtype_of(parameter), parameter.device
                 alike.setdefault(key, (options, []))[1].append((plain(parameter), plain(gradient), *values))
             for options, rows in alike.values():
                 parameters, gradients, *state = (list(column) for column in zip(*rows, strict=True))
                 rule(parameters, gradients, state, **options)
+
+    @torch.no_grad()
+    def _apply_own(self, params_grads: Pairs) -> None:
+        """A step by the operations of a subclass that a program has written for Paddle."""
+        treated = self._treated(params_grads)
+        block, grouped = Block(), self._param_groups is self._groups
+        for group in self._groups:
+            pairs = [(parameter, wrap(gradient)) for own, parameter, gradient in treated if own is group]
+            options = {name: value for name, value in group.items() if name != "params"}
+            params = [parameter for parameter, _ in pairs]
+            self._create_accumulators(block, {**options, "params": params} if grouped else params)
+            for pair in pairs:
+                self._append_optimize_op(block, {**options, "params": pair} if grouped else pair)
+            self._finish_update(block, {**options, "params": pairs} if grouped else pairs)
 
     def _treated(self, params_grads: Pairs) -> list[tuple[Group, EagerParamBase, torch.Tensor]]:
         """The gradients clipped, and then with the regularizers' terms."""
@@ -261,14 +277,21 @@ class Optimizer:
             return state
         options = {**options, **self._firsts(group)}
         values = [self._start(name, plain(parameter.detach()), options) for name in self.accumulators]
-        named = {name: wrap(value.detach()) for name, value in zip(self.accumulators, values, strict=True)}
-        for name, tensor in named.items():
-            tensor.name = unique_name.generate(f"{parameter.name}_{name}")
-            tensor.persistable = True
+        named = {
+            name: self._named(value, parameter, name) for name, value in zip(self.accumulators, values, strict=True)
+        }
         if self._waiting:
             self._load(named)
         self._accumulators[id(parameter)] = named, values
         return named, values
+
+    def _named(self, value: torch.Tensor, parameter: EagerParamBase, name: str) -> Tensor:
+        """An accumulator with the name that it has in files."""
+        tensor = wrap(value.detach())
+        own = name if self._name is None else f"{self._name}_{name}"
+        tensor.name = unique_name.generate(f"{parameter.name}_{own}")
+        tensor.persistable = True
+        return tensor
 
     def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
         """The first value of an accumulator."""
@@ -303,7 +326,8 @@ class Optimizer:
         """
         states = [named for named, _ in self._accumulators.values()]
         # Accumulator by accumulator, not parameter by parameter (recorded, 2.6.2).
-        out: dict[str, Any] = {state[name].name: state[name] for name in self.accumulators for state in states}
+        names = dict.fromkeys(name for state in states for name in state)
+        out: dict[str, Any] = {state[name].name: state[name] for name in names for state in states if name in state}
         if isinstance(self._learning_rate, LRScheduler):
             out["LR_Scheduler"] = self._learning_rate.state_dict()
         return out
