@@ -111,15 +111,38 @@ class GradScaler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing to restore."""
 
+    def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
+        """Set the first scale."""
+        self._init_loss_scaling = new_init_loss_scaling
 
-def _setting(name: str) -> tuple[Any, Any]:
-    """`get_<name>` and `set_<name>` of a scaler; a disabled one knows only the values set, as in Paddle 2.6.2 (recorded)."""
-    return lambda self: getattr(self, "_" + name), lambda self, value: setattr(self, "_" + name, value)
+    def set_incr_ratio(self, new_incr_ratio: float) -> None:
+        """Set the factor of a rise. Raises AssertionError unless it is above 1."""
+        if new_incr_ratio <= 1.0:
+            raise AssertionError("The new_incr_ratio must be > 1.0.")
+        self._incr_ratio = new_incr_ratio
+
+    def set_decr_ratio(self, new_decr_ratio: float) -> None:
+        """Set the factor of a fall. Raises AssertionError unless it is below 1."""
+        if new_decr_ratio >= 1.0:
+            raise AssertionError("The new_decr_ratio must be < 1.0.")
+        self._decr_ratio = new_decr_ratio
+
+    def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
+        """Set the steps before a rise."""
+        self._incr_every_n_steps = new_incr_every_n_steps
+
+    def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
+        """Set the steps before a fall."""
+        self._decr_every_n_nan_or_inf = new_decr_every_n_nan_or_inf
+
+
+def _getter(name: str) -> Any:
+    """`get_<name>` of a scaler; a disabled one knows only the values set, as in Paddle 2.6.2 (recorded)."""
+    return lambda self: getattr(self, "_" + name)
 
 
 for _name in ("init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
-    for _verb, _method in zip(("get_", "set_"), _setting(_name), strict=True):
-        setattr(GradScaler, _verb + _name, _method)
+    setattr(GradScaler, "get_" + _name, _getter(_name))
 
 
 _MODEL_OPTIONS = {

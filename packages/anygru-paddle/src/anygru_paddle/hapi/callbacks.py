@@ -340,12 +340,16 @@ class ReduceLROnPlateau(_Watching):
         self._reset()
         self.cooldown_counter = 0
 
+    def in_cooldown(self) -> bool:
+        """Whether the rate was lowered so lately that it waits."""
+        return self.cooldown_counter > 0
+
     def on_eval_end(self, logs: Logs = None) -> None:
         """Compare with the best value; lower the rate if it is time."""
         current = self._current(logs)
         if current is None:
             return
-        if self.cooldown_counter > 0:
+        if self.in_cooldown():
             self.cooldown_counter, self.wait_epoch = self.cooldown_counter - 1, 0
         if self._improves(current):
             self.best_value, self.wait_epoch = current, 0

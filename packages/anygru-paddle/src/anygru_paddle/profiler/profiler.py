@@ -68,6 +68,7 @@ class Profiler:
         record_shapes, profile_memory: as torch's profiler has them.
         timer_only: time only.
         emit_nvtx, custom_device_types: kept for scripts.
+        with_flops: as torch's profiler has it.
     """
 
     def __init__(
@@ -81,13 +82,18 @@ class Profiler:
         timer_only: bool = False,
         emit_nvtx: bool = False,
         custom_device_types: Iterable[str] = (),
+        with_flops: bool = False,
     ) -> None:
         if isinstance(scheduler, (list, tuple)):
             first, end = scheduler
             scheduler = make_scheduler(closed=max(first - 1, 0), ready=int(first > 0), record=end - first, repeat=1)
         self._state = scheduler or (lambda step: ProfilerState["RECORD"])
         self._ready, self._timer_only = on_trace_ready, timer_only
-        self._options: dict[str, Any] = {"record_shapes": record_shapes, "profile_memory": profile_memory}
+        self._options: dict[str, Any] = {
+            "record_shapes": record_shapes,
+            "profile_memory": profile_memory,
+            "with_flops": with_flops,
+        }
         self.step_num = 0
         self.profiler_result: Any = None
         self._recording: Any = None

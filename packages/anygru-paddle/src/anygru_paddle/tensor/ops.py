@@ -104,7 +104,15 @@ sign = _any("sign", torch.sign, "-1, 0 or 1 by the sign of x.")
 sgn = _any(
     "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign of x; for complex numbers x / |x|."
 )
-trunc = _any("trunc", torch.trunc, "The integer part.")
+
+
+@operation
+def trunc(input: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """The integer part."""
+    need_tensor(input, "input", "trunc")
+    return torch.trunc(input)
+
+
 frac = _any("frac", lambda x: _fraction(x), "The part after the point.")
 isnan = _any("isnan", torch.isnan, "Where x is not a number.")
 isinf = _any("isinf", torch.isinf, "Where x is infinite.")

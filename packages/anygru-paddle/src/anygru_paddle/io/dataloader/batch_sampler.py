@@ -45,6 +45,8 @@ class BatchSampler(Sampler):
                 raise AssertionError("dataset should not be a paddle.io.IterableDataset")
             if sampler is not None:
                 raise AssertionError("should not set both dataset and sampler")
+            if not isinstance(shuffle, bool):
+                raise AssertionError(f"shuffle should be a boolean value, but got {type(shuffle)}")
             self.sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise AssertionError(f"batch_size should be a positive integer, but got {batch_size}")

@@ -335,12 +335,11 @@ class SpectralNorm(Layer):
         weight_shape: Sequence[int],
         dim: int = 0,
         power_iters: int = 1,
-        epsilon: float = 1e-12,
+        eps: float = 1e-12,
         dtype: Any = "float32",
-        name: str | None = None,
     ) -> None:
-        super().__init__(name, dtype)
-        self._dim, self._power_iters, self._epsilon = dim, power_iters, epsilon
+        super().__init__(dtype=dtype)
+        self._dim, self._power_iters, self._epsilon = dim, power_iters, eps
         rows = weight_shape[dim]
         for end, size in (("_u", rows), ("_v", math.prod(weight_shape) // rows)):
             vector = self.create_parameter([size], dtype=dtype, default_initializer=Normal(0.0, 1.0))
