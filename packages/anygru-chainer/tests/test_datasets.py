@@ -114,3 +114,41 @@ def test_the_parts_of_concat_examples_have_chainers_names():
     rows = [np.ones(2, np.float32), np.ones(3, np.float32)]
     np.testing.assert_array_equal(_concat_arrays_with_padding(rows, -1), [[1, 1, -1], [1, 1, 1]])
     np.testing.assert_array_equal(_concat_arrays([1, 2], None), [1, 2])
+
+
+class Stream(io.BytesIO):
+    def seekable(self):
+        return False
+
+
+def test_pickle_dataset(tmp_path):
+    """Positions by number, slice and list, and the same from a file of several processes."""
+    examples = [(1, "a"), [2], {"x": np.arange(3)}]
+    file = io.BytesIO()
+    writer = datasets.PickleDatasetWriter(file)
+    for example in examples:
+        writer.write(example)
+    writer.flush()
+    read = datasets.PickleDataset(file)
+    assert len(read) == 3
+    assert read[:2] == examples[:2]
+    assert read[[1, 0]] == examples[1::-1]
+    np.testing.assert_array_equal(read[-1]["x"], [0, 1, 2])
+    path = tmp_path / "examples"
+    with datasets.open_pickle_dataset_writer(path, protocol=2) as writer:
+        writer.write("first")
+        writer.write("second")
+    with datasets.open_pickle_dataset(path) as read, pickle.loads(pickle.dumps(read)) as again:
+        read._after_fork()
+        assert [read[1], again[0], read[0], again[1]] == ["second", "first", "first", "second"]
+    with pytest.raises(ValueError, match="closed"):
+        read[0]
+    with pytest.raises(ValueError, match="random access"):
+        datasets.PickleDataset(Stream())
+
+
+def test_cross_validation_by_its_old_name():
+    splits = datasets.get_cross_validation_datasets(list(range(4)), n_fold=2)
+    assert [list(test) for _, test in splits] == [[2, 3], [0, 1]]
+    with pytest.raises(ValueError, match="n_folds"):
+        datasets.get_cross_validation_datasets([1])

@@ -161,6 +161,16 @@ def test_labels_to_be_ignored_do_not_count():
     assert float(F.accuracy(p, p.argmax(1), ignore_label=-1).array) == 1
 
 
+def test_labels_of_more_than_two_classes_are_never_right():
+    labels = np.array([[0, 2], [1, -1]], np.int32)
+    assert float(F.binary_accuracy(np.array([[-1.0, 2.0], [3.0, 4.0]], "f"), labels).array) == pytest.approx(2 / 3)
+
+
+def test_a_norm_over_all_axes():
+    found = F.normalize(np.array([[3.0, 0.0], [0.0, 4.0]]), eps=0.0, axis=None)
+    np.testing.assert_allclose(found.array, [[0.6, 0.0], [0.0, 0.8]])
+
+
 def test_dropout_scales_what_it_keeps():
     np.random.seed(0)
     y = F.dropout(np.ones((100, 100)), 0.25).array

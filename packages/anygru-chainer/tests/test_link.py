@@ -161,6 +161,20 @@ def test_orthogonal_columns_have_the_asked_length():
     np.testing.assert_allclose(array.T @ array, 4 * np.eye(3), atol=1e-12)
 
 
+def test_weights_that_enlarge_and_shrink_pictures():
+    """Linear interpolation, of each channel by itself; all values of one channel add up to 1 where it shrinks."""
+    enlarging, shrinking = np.empty((2, 2, 3, 3), "f"), np.empty((2, 1, 4), "f")
+    chainer.initializers.UpsamplingDeconvFilter()(enlarging)
+    chainer.initializers.DownsamplingConvFilter()(shrinking)
+    np.testing.assert_array_equal(enlarging[0, 0], np.outer([0.5, 1, 0.5], [0.5, 1, 0.5]))
+    np.testing.assert_array_equal(enlarging[0, 1], np.zeros((3, 3)))
+    np.testing.assert_array_equal(shrinking[:, 0], [[0.125, 0.375, 0.375, 0.125]] * 2)
+    with pytest.raises(ValueError, match="ksize"):
+        chainer.initializers.UpsamplingDeconvFilter()(np.empty((1, 1, 2, 3), "f"))
+    with pytest.raises(ValueError, match="interpolation"):
+        chainer.initializers.DownsamplingConvFilter("cubic")
+
+
 def test_overridden_moves_are_called_by_the_parents():
     with pytest.warns(DeprecationWarning, match="Overriding method 'to_cpu'"):
 

@@ -82,9 +82,12 @@ def split_dataset_n_random(dataset: Examples, n: int, seed: int | None = None) -
 
 
 def get_cross_validation_datasets(
-    dataset: Examples, n_folds: int, order: numpy.ndarray | None = None
+    dataset: Examples, n_folds: int | None = None, order: numpy.ndarray | None = None, *, n_fold: int | None = None
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """`n_folds` pairs of a training part and a test part; each example is in one test part."""
+    """`n_folds` (or `n_fold`, its old name) pairs of a training part and a test part; each example is in one test part."""
+    n_folds = n_fold if n_folds is None else n_folds
+    if n_folds is None:
+        raise ValueError("get_cross_validation_datasets needs n_folds")
     order = numpy.arange(len(dataset)) if order is None else numpy.array(order)
     borders = [len(dataset) * i // n_folds for i in range(n_folds + 1)]
     splits = []

@@ -47,9 +47,9 @@ def _signs(node: object, x: Type, t: Type) -> None:
 
 @function("BinaryAccuracy", _signs)
 def binary_accuracy(y: Tensor, t: Tensor) -> Tensor:
-    """The share of elements whose sign (not negative: 1) agrees with t (0 or 1); targets of -1 do not count."""
+    """The share of elements whose sign (1, or 0 if negative) is t; targets of -1 do not count."""
     counted = t != -1
-    right = (y >= 0) == (t == 1)
+    right = (y >= 0).to(t.dtype) == t
     # Without a target that counts the share is 0 (Chainer 7.8.1, seen).
     return ((right & counted).sum() / counted.sum().clamp(min=1)).to(y.dtype)
 

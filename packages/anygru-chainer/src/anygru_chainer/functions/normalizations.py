@@ -160,9 +160,9 @@ def layer_normalization(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-
 
 
 @function("NormalizeL2", real, prepare=lambda eps, axis: (eps, (axis,) if isinstance(axis, int) else axis))
-def normalize(x: Tensor, eps: float = 1e-5, axis: tuple[int, ...] | int = 1) -> Tensor:
-    """`x / (norm(x) + eps)` with the L2 norm along an axis or several (a tuple)."""
-    check_axes((axis,) if isinstance(axis, int) else axis, x.ndim)
+def normalize(x: Tensor, eps: float = 1e-5, axis: tuple[int, ...] | int | None = 1) -> Tensor:
+    """`x / (norm(x) + eps)` with the L2 norm along an axis or several (a tuple), or along all (None)."""
+    check_axes((axis,) if isinstance(axis, int) else axis or (), x.ndim)
     norm = torch.linalg.vector_norm(x, dim=axis, keepdim=True) if axis != () else x.abs()
     # eps is added (Chainer 7.8.1, `l2_normalization.py`, read); torch's `normalize` takes the larger of eps and the norm.
     return x / (norm + eps)

@@ -1,3 +1,4 @@
 """Initializers: objects that fill an array with its first values."""
 
 from .fillers import *
+from .sampling import *
