@@ -91,6 +91,32 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
         flow.float32,
         [[0.5, 0.0, 2.5], [3.5, 0.0, 5.5]],
     ),
+    "argwhere": (lambda: X[:1].argwhere(), flow.int32, [[0, 1], [0, 2]]),
+    "bincount of rows": (lambda: WHOLE.bincount(weights=WHOLE), flow.int64, [0, 1, 2, 3, 4]),
+    "alpha behind a number": (lambda: flow.sub(2, X[0], alpha=3), flow.float32, [2.0, -1.0, -4.0]),
+    "var keepdim": (lambda: X.var(keepdim=True), flow.float32, [[3.5]]),
+    "std keepdim": (lambda: flow.std(X, unbiased=False, keepdim=True), flow.float32, [[1.7078251838684082]]),
+    "any of no dimensions": (lambda: flow.any(X, ()), flow.bool, True),
+    "all of no dimensions": (lambda: flow.all(X, [], True), flow.bool, [[False]]),
+    "median keepdim": (lambda: X.median(keepdim=True)[0], flow.float32, [[1.0], [4.0]]),
+    "logaddexp of whole numbers": (lambda: WHOLE[0].logaddexp(WHOLE[0]), flow.float32, [1.6931471, 2.6931471]),
+    "norm of rows": (lambda: flow.norm(X, "fro", 1), flow.float32, [2.236068, 7.0710678]),
+    "linalg.norm of rows": (lambda: flow.linalg.norm(X, "fro", 1), flow.float32, [2.236068, 7.0710678]),
+    "cosine_similarity": (lambda: F.cosine_similarity(X, X, 1, 100.0), flow.float32, [0.05, 0.5]),
+    "CosineSimilarity": (lambda: flow.nn.CosineSimilarity(1, 100.0)(X, X), flow.float32, [0.05, 0.5]),
+    "type by its class": (lambda: X.type(flow.LongTensor)[0], flow.int64, [0, 1, 2]),
+    "channels last": (
+        lambda: flow.nn.init.kaiming_uniform_(flow.zeros(1, 3, 3, 1), data_format="NHWC").abs().max() < 1,
+        flow.bool,
+        True,
+    ),
+    "broadcast_to(shape=)": (lambda: X[0].broadcast_to(shape=(1, 3)), flow.float32, [[0.0, 1.0, 2.0]]),
+    "dot(other=)": (lambda: X[0].dot(other=X[1]), flow.float32, 14.0),
+    "clamp_max_(min=)": (lambda: flow.tensor([1, 5]).clamp_max_(min=2), flow.int64, [1, 2]),
+    "split(split_size_or_sections=)": (lambda: X.split(split_size_or_sections=1)[0], flow.float32, [[0.0, 1.0, 2.0]]),
+    "swapaxes(dim0=)": (lambda: X[:1].swapaxes(dim0=0, dim1=1), flow.float32, [[0.0], [1.0], [2.0]]),
+    "to(other=)": (lambda: X[0].to(other=WHOLE), flow.int64, [0, 1, 2]),
+    "zero_(self=)": (lambda: flow.zero_(self=flow.ones(1)), flow.float32, [0.0]),
     "isclose": (lambda: flow.isclose(X, X + 1, 0.0, 0.5), flow.bool, [[False, True, True], [True, True, True]]),
 }
 
@@ -100,6 +126,46 @@ def test_answers(function: Any, dtype: Any, expected: Any) -> None:
     found = function()
     assert found.dtype is dtype
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+def test_values_with_their_places_print_as_oneflows() -> None:
+    text = "(\nvalues=tensor([2., 5.], dtype=oneflow.float32),\nindices=tensor([2, 2], dtype=oneflow.int64))"
+    assert repr(X.max(1)) == "oneflow.return_types.max" + text
+    assert repr(flow.max(X.clone().requires_grad_().detach(), 1)) == "oneflow.return_types.max" + text
+    values, places = found = X.sort(descending=True)
+    assert type(found).__name__ == "sort"
+    assert found.values is values
+    assert found.indices is places
+    assert repr(X[1].min(0)).endswith("\nindices=tensor(0, dtype=oneflow.int64))")
+    assert str(X.topk(1, 1)).startswith("oneflow.return_types.topk(\nvalues=")
+
+
+def test_types_and_their_limits() -> None:
+    assert not isinstance(X, flow.FloatTensor)
+    assert str(flow.FloatTensor) == "<class 'oneflow.FloatTensor'>"
+    assert repr(flow.finfo()) == (
+        "finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, tiny=1.17549e-38, "
+        "dtype=oneflow.float32, bits=32)"
+    )
+    assert repr(flow.iinfo(flow.int32)) == "iinfo(min=-2147483648, max=2147483647, dtype=oneflow.int32, bits=32)"
+    assert (flow.finfo(flow.float64).dtype, flow.iinfo(flow.int8).max) == ("float64", 127)
+
+
+def test_dropout_of_channels_with_a_generator() -> None:
+    for axes, layer in enumerate((flow.nn.Dropout1d, flow.nn.Dropout2d, flow.nn.Dropout3d), start=1):
+        x = flow.ones(4, 3, *[2] * axes)
+        draws = [layer(0.5, generator=flow.Generator().manual_seed(3))(x).numpy() for _ in range(2)]
+        np.testing.assert_array_equal(*draws)
+        assert set(draws[0].sum(tuple(range(2, 2 + axes))).flatten()) == {0.0, 2.0 * 2**axes}
+
+
+def test_a_result_prints_after_its_backward_pass() -> None:
+    a, b = flow.tensor(3.0, requires_grad=True), flow.tensor(2.0, requires_grad=True)
+    for result, step in ((a / b, "broadcast_div"), (a * b, "broadcast_mul"), (a / 2, "scalar_div")):
+        before = repr(result)
+        result.backward()
+        assert repr(result) == before
+        assert f"<{step}_backward>" in before
 
 
 def steps(*shape: int) -> Any:

@@ -30,6 +30,7 @@ from .autograd.autograd import set_grad_enabled
 from .framework import absent as _absent
 from .framework import places as _places
 from .framework import unittest as _unittest
+from .framework.arguments import teach_methods as _teach_methods
 from .framework.arguments import with_oneflows_names as _with_oneflows_names
 from .framework.arithmetic import *
 from .framework.check_point_v2 import *
@@ -49,6 +50,7 @@ from .framework.torch_names import torch_names as _torch_names
 _oneflow_internal._C = _C  # type: ignore[attr-defined]
 globals().update({**_torch_names("oneflow", torch, torch.nn.functional), **globals()})
 globals().update(_with_oneflows_names(globals()))
+_teach_methods(Tensor)
 
 # The names that are Python's own, too.
 bool, int, long, float, double, half = _bool, int32, int64, float32, float64, float16

@@ -56,8 +56,8 @@ def _with_oneflows_tensors(backward: Callable[..., Any]) -> Callable[..., Any]:
 class set_grad_enabled(contextlib.ContextDecorator):
     """Gradients or none, within a `with` block or a decorated function. As in OneFlow, the call alone changes nothing."""
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
+    def __init__(self, is_train: bool = True) -> None:
+        self.mode = is_train
         self._before: list[bool] = []
 
     def __enter__(self) -> None:

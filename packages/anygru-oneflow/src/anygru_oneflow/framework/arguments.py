@@ -5,21 +5,25 @@ have them. Programs may use them; by its place an argument reaches the function 
 arguments that programs may give without their names, and torch's functions take by their names alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import torch
 
+from anygru.extend import names
+
 _NAMES = """
 x: all any argmax argmin broadcast_like cast celu elu erfinv_ flatten flip fold hardshrink hardswish hardtanh leaky_relu
 x | approximate: gelu
 x: log_softmax logsumexp max_pool1d max_pool2d max_pool3d mean mish neg negative pad
-x: prod quantile relu selu sigmoid sign silu softmax softshrink softsign split square squeeze std sum tanh threshold unfold var
+x: prod quantile relu selu sigmoid sign silu softmax softshrink softsign square squeeze std sum tanh threshold unfold var
+x split_size_or_sections: split
+self: zero_
 x output_size: adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
 x alpha: prelu softshrink
 input other | dim: cross
-x y: cosine_similarity logaddexp
+x y: logaddexp
 inputs: add cat concat stack
 input: atleast_1d atleast_2d atleast_3d contiguous dropout
 tensors: atleast_1d atleast_2d atleast_3d
@@ -54,20 +58,34 @@ obj: is_tensor
 _IN_PLACE = "add floor_divide fmod hardshrink mul pow softshrink sub"
 
 
+def _rows() -> Iterator[tuple[str, list[str], list[str]]]:
+    """A function's name, and those of its arguments: by place or name, and by name in torch."""
+    for row in _NAMES.strip().splitlines():
+        arguments, _, taking = row.partition(": ")
+        given, _, named = arguments.partition(" | ")
+        for name in taking.split():
+            yield name, given.split(), named.split()
+
+
 def with_oneflows_names(functions: dict[str, Any]) -> dict[str, Any]:
     """Those of the functions that the tables name, taking OneFlow's arguments, too."""
     found: dict[str, Any] = {name: _in_place_too(functions[name]) for name in _IN_PLACE.split() if name in functions}
-    for row in _NAMES.strip().splitlines():
-        arguments, _, names = row.partition(": ")
-        for name in names.split():
-            if name in functions:
-                given, _, named = arguments.partition(" | ")
-                found[name] = _by_place(found.get(name, functions[name]), given.split(), named.split())
+    for name, given, named in _rows():
+        if name in functions:
+            found[name] = _by_place(found.get(name, functions[name]), given, named)
     return found
 
 
-def _by_place(function: Callable[..., Any], names: list[str], named: list[str]) -> Callable[..., Any]:
-    count = len(names)
+def teach_methods(kind: type) -> None:
+    """Let the methods of tensors take OneFlow's names for what follows the tensor."""
+    covered = names("oneflow").covered["oneflow.Tensor"]
+    for name, given, named in _rows():
+        if name in covered and len(given + named) > 1:
+            setattr(kind, name, _by_place(getattr(kind, name), given, named))
+
+
+def _by_place(function: Callable[..., Any], given: list[str], named: list[str]) -> Callable[..., Any]:
+    count = len(given)
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -75,7 +93,7 @@ def _by_place(function: Callable[..., Any], names: list[str], named: list[str]) 
             keywords.update(zip(named, arguments[count:], strict=False))
             arguments = arguments[:count]
         if keywords:
-            for name in names[len(arguments) :]:
+            for name in given[len(arguments) :]:
                 if name not in keywords:
                     break
                 arguments = (*arguments, keywords.pop(name))

@@ -107,7 +107,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     if isinstance(input, torch.Tensor):
         return torch.sub(input, other, alpha=alpha)
     # A number less bytes is the number plus their negatives, which wrap around: -1.5 - 2 is 252.5 (recorded in 0.9.0).
-    return torch.add(torch.neg(other), input) if known is torch.uint8 else torch.rsub(other, input)
+    return torch.add(torch.neg(other), input) if known is torch.uint8 else torch.rsub(other, input, alpha=alpha)
 
 
 def div(input: Any, other: Any) -> Any:

@@ -66,13 +66,18 @@ def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = N
 
 
 def load(
-    path: str | os.PathLike[str], global_src_rank: int | None = None, map_location: DeviceLike | placement | None = None
+    path: str | os.PathLike[str],
+    global_src_rank: int | None = None,
+    map_location: DeviceLike | placement | None = None,
+    *,
+    support_pytorch_format: bool = True,
 ) -> Any:
     """Load what `save`, OneFlow or torch.save wrote. Never runs code from the files.
 
     Args:
         global_src_rank: give global tensors, held by the process of this rank alone.
         map_location: a device for the tensors, "cpu" by default.
+        support_pytorch_format: read files of torch.save, too.
 
     Raises:
         NotImplementedError: nothing is there (OneFlow's class for it).
@@ -81,7 +86,7 @@ def load(
     if not os.path.exists(path):
         raise NotImplementedError(f"No valid load method found for {os.fspath(path)}: there is no file or folder")
     put = functools.partial(_put, global_src_rank=global_src_rank, map_location=map_location)
-    if _is_torchs(path):
+    if support_pytorch_format and _is_torchs(path):
         return _of_torch(path, put)
     known: dict[tuple[str, str], Any] = dict(_known_modules())
     known["oneflow._oneflow_internal", "dtype"] = _PendingDtype

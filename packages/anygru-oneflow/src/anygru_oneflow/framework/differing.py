@@ -12,7 +12,7 @@ import torch
 from torch.distributed.tensor import DTensor
 
 from . import parts
-from .dressing import copied, dress, torch_dtype
+from .dressing import PAIRS, copied, dress, torch_dtype
 from .dtype import dtype, plain, stored
 from .tensor import Tensor
 
@@ -27,7 +27,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool | None = False) -> Any:
     """The sorted `values`, and their places `indices` as int32, as OneFlow counts here."""
     # Equal values keep their order (recorded in 0.9.0 on the CPU).
     values, places = torch.sort(input, dim=dim, descending=bool(descending), stable=True)
-    return torch.return_types.sort((values, places.to(torch.int32)))
+    return PAIRS[torch.return_types.sort](values, places.to(torch.int32))
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool | None = False) -> Any:
@@ -41,7 +41,7 @@ def topk(input: Tensor, k: int, dim: int | None = -1, largest: bool = True, sort
     values, places = torch.sort(input, dim=axis, descending=largest, stable=True)
     # Where k is more, OneFlow 0.9.0 gives all elements (recorded).
     kept = min(k, values.size(axis)) if values.dim() else k
-    return torch.return_types.topk((values.narrow(axis, 0, kept), places.narrow(axis, 0, kept)))
+    return PAIRS[torch.return_types.topk](values.narrow(axis, 0, kept), places.narrow(axis, 0, kept))
 
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
@@ -106,10 +106,13 @@ def roll(
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int | None = None) -> Any:
-    """How often each number occurs, from 0 to the greatest; of no numbers that of 0."""
+    """How often each number occurs, from 0 to the greatest, in all dimensions together; of no numbers that of 0."""
     # Of nothing 0.9.0 gives [0] where torch gives [] (recorded).
-    numbers = input.to(torch.uint8) if torch_dtype(input) is torch.bool else input
-    return torch.bincount(numbers, weights, max(minlength or 0, 0 if input.numel() else 1))
+    numbers = (input.to(torch.uint8) if torch_dtype(input) is torch.bool else input).flatten()
+    known = None if weights is None else weights.flatten()
+    counts = torch.bincount(numbers, known, max(minlength or 0, 0 if input.numel() else 1))
+    # The sums have the weights' type (recorded), where torch makes whole ones float64.
+    return counts if known is None else counts.to(torch_dtype(known))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
@@ -297,8 +300,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, softmax, log_softmax, copy_, allclose, fill_, index_add, index_add_, isclose, masked_fill, masked_fill_,
-    masked_select, flatten, narrow, nonzero, topk, flip, roll, scatter, squeeze, unfold,
+    sort, argsort, argwhere, bincount, softmax, log_softmax, copy_, allclose, fill_, index_add, index_add_, isclose,
+    masked_fill, masked_fill_, masked_select, flatten, narrow, nonzero, topk, flip, roll, scatter, squeeze, unfold,
     unique, where,
 )  # fmt: skip
 for _function in _functions:

@@ -5,6 +5,7 @@ changes sides by having its class assigned, and stays the same object with the s
 """
 
 import contextlib
+from collections import namedtuple
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -19,6 +20,23 @@ from .dtype import Size, indexed, of_torch
 
 DRESSED: dict[type, type] = {}
 """torch's classes of tensors, and OneFlow's."""
+
+
+def _printed(self: Any) -> str:
+    shown = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+    return f"oneflow.return_types.{type(self).__name__}(\n{shown})"
+
+
+def _pair(name: str) -> type:
+    kind = namedtuple(name, ["values", "indices"], module="oneflow.return_types")  # type: ignore[misc]
+    kind.__repr__ = _printed  # type: ignore[method-assign]
+    return kind
+
+
+PAIRS: dict[type, Any] = {
+    getattr(torch.return_types, name): _pair(name) for name in ("max", "median", "min", "sort", "topk")
+}
+"""torch's classes of values with their places, and OneFlow's, which print its name."""
 
 
 def dress(value: Any) -> Any:
@@ -40,6 +58,8 @@ def dress(value: Any) -> Any:
     elif isinstance(value, (tuple, list)):
         for part in value:
             dress(part)
+        if kind in PAIRS:
+            return PAIRS[kind](*value)
     return value
 
 

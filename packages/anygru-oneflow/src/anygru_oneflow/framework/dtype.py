@@ -9,8 +9,8 @@ import torch
 from anygru.extend import NUMPY_OF_TORCH
 
 __all__ = [
-    "Size", "bfloat16", "convert_oneflow_dtype_to_numpy_dtype", "device", "dtype", "float16", "float32", "float64",
-    "int32", "int64", "int8", "uint8",
+    "Size", "bfloat16", "convert_oneflow_dtype_to_numpy_dtype", "device", "dtype", "finfo", "float16", "float32", "float64",
+    "iinfo", "int32", "int64", "int8", "uint8",
 ]  # fmt: skip
 
 
@@ -176,3 +176,36 @@ def stored(value: Any, known: torch.dtype) -> Any:
     if known in (torch.float16, torch.bfloat16):
         return float(torch.tensor(value, dtype=torch.float32).to(known))  # infinite where it is too large
     return value
+
+
+class iinfo:
+    """The limits of a type of whole numbers."""
+
+    _SHOWN: tuple[str, ...] = ("min", "max")
+
+    def __init__(self, type: dtype) -> None:
+        self._limits: Any = torch.iinfo(plain(type))
+        self._type = type
+
+    def __getattr__(self, name: str) -> Any:
+        if name in (*self._SHOWN, "bits", "dtype"):
+            return getattr(self._limits, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __repr__(self) -> str:
+        limits = ", ".join(f"{name}={self._text(getattr(self, name))}" for name in self._SHOWN)
+        return f"{type(self).__name__}({limits}, dtype={self._type}, bits={self.bits})"
+
+    @staticmethod
+    def _text(limit: Any) -> str:
+        return str(limit) if isinstance(limit, int) else f"{limit:g}"
+
+
+class finfo(iinfo):
+    """The limits of a type of floating point, the default one's if none is given."""
+
+    _SHOWN = ("resolution", "min", "max", "eps", "tiny")
+
+    def __init__(self, type: dtype | None = None) -> None:
+        self._type = of_torch(torch.get_default_dtype()) if type is None else type
+        self._limits = torch.finfo(plain(self._type))

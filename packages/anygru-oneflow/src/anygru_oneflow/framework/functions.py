@@ -23,7 +23,6 @@ from .dtype import (
     of_torch,
     plain,
     stored,
-    translated,
     uint8,
 )
 from .over_processes import placed
@@ -33,8 +32,8 @@ from .tensor import Tensor
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
     "LongTensor", "arange", "as_tensor", "atan2", "broadcast_shapes", "cast", "contiguous",
-    "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
-    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "iinfo", "is_tensor",
+    "empty", "empty_like", "erfinv_", "expand", "eye", "from_numpy", "full",
+    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "is_tensor",
     "linspace", "local_to_global", "logspace", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
     "normal", "ones", "ones_like", "rand", "randint", "randint_like", "randn",
     "randn_like", "randperm", "repeat", "set_default_dtype", "set_default_tensor_type", "tensor",
@@ -238,16 +237,17 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return dress(torch.from_numpy(array))
 
 
-def typed(known: dtype) -> Maker:
+def typed(name: str, known: dtype) -> Maker:
     """`oneflow.LongTensor` and the like: a maker of tensors of one type, from values or sizes."""
 
-    def make(*values: Any) -> Tensor:
+    def make(cls: type, *values: Any) -> Tensor:
         if not values or isinstance(values[0], (int, np.integer)):
             # A single whole number is a size, as in torch's old constructors, not a value.
             return Tensor(*map(int, values)).to(known)
         return tensor(values[0], dtype=known)
 
-    return make
+    # A class, of which no tensor is an instance (recorded in 0.9.0).
+    return type(name, (), {"__new__": make, "__module__": "oneflow"})
 
 
 def to_global(
@@ -271,9 +271,9 @@ def global_to_global(
     return input.global_to_global(placement, sbp, **keywords)
 
 
-def to_local(input: Tensor) -> Tensor:
+def to_local(input: Tensor, **keywords: Any) -> Tensor:
     """As the tensor's method."""
-    return input.to_local()
+    return input.to_local(**keywords)
 
 
 def get_rng_state() -> Tensor:
@@ -300,8 +300,6 @@ def atan2(input: Any, other: Any) -> Any:
 
 
 broadcast_shapes = inside_torch(torch.broadcast_shapes)
-finfo = translated(torch.finfo)
-iinfo = translated(torch.iinfo)
 
 # What torch has as methods only.
 contiguous = Tensor.contiguous
@@ -332,14 +330,14 @@ new_zeros = making(_like(torch.Tensor.new_zeros))
 repeat = Tensor.repeat
 view = Tensor.view
 
-FloatTensor = typed(float32)
-DoubleTensor = typed(float64)
-HalfTensor = typed(float16)
-LongTensor = typed(int64)
-IntTensor = typed(int32)
-CharTensor = typed(int8)
-ByteTensor = typed(uint8)
-BoolTensor = typed(bool_)
+FloatTensor = typed("FloatTensor", float32)
+DoubleTensor = typed("DoubleTensor", float64)
+HalfTensor = typed("HalfTensor", float16)
+LongTensor = typed("LongTensor", int64)
+IntTensor = typed("IntTensor", int32)
+CharTensor = typed("CharTensor", int8)
+ByteTensor = typed("ByteTensor", uint8)
+BoolTensor = typed("BoolTensor", bool_)
 
 
 def set_default_dtype(d: dtype) -> None:

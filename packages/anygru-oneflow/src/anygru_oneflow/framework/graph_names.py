@@ -152,7 +152,10 @@ def _spelled(kind: str) -> str:
 
 def _by_number(node: Any, result: Any) -> bool:
     """Whether one of the two was a number of Python, which torch keeps as one or as a float64 tensor of no dimensions."""
-    saved = [getattr(node, name, None) for name in ("_saved_self", "_saved_other")]
+    try:
+        saved = [getattr(node, name, None) for name in ("_saved_self", "_saved_other")]
+    except RuntimeError:  # released by a backward pass; a number has no step behind it
+        return None in [before for before, _ in node.next_functions]
     return any(
         type(value) in (int, float)
         or (isinstance(value, torch.Tensor) and value.dim() == 0 < result.dim() and torch_dtype(value) is torch.float64)

@@ -37,7 +37,7 @@ _POINTWISE = {
     "trunc", "clamp", "clip", "clamp_min", "clamp_max", "pow", "__pow__", "__rpow__", "neg",
     "negative", "__neg__", "reciprocal", "sin", "cos", "tan", "erf", "erfc", "maximum", "minimum", "masked_fill",
     "__rtruediv__", "__rdiv__", "rsub", "__rsub__", "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__",
-    "__le__", "__gt__", "__ge__", "squeeze", "norm", "cosine_similarity", "linalg_matrix_norm",
+    "__le__", "__gt__", "__ge__", "squeeze", "norm", "linalg_matrix_norm",
 }  # fmt: skip
 # What asks a tensor about itself: no layout bears on it.
 _ASKING = {"__get__", "dim", "size", "is_floating_point", "numel", "stride", "detach"}

@@ -95,6 +95,7 @@ def norm(
     values = input if input.is_floating_point() else input.to(torch.float32)
     # torch.linalg.norm would take the norm of the singular values; 0.9.0 takes that of the values (recorded).
     of_values = axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf)
+    p = 2 if p == "fro" and axes == 1 else p  # a row's too (recorded), where torch asks for two axes
     result = (torch.linalg.vector_norm if of_values else torch.linalg.norm)(values, p, dim, keepdim)
     return result if dtype is None else result.to(dtype)  # torch would compute in it
 
@@ -118,6 +119,9 @@ def norm_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
         axes = {"matrix_norm": 2, "vector_norm": 1}.get(name, input.dim() if dim is None else np.size(dim))
         if axes == 2 and order not in (None, "fro", 1, -1, math.inf, -math.inf):
             raise NotImplementedError(f"linalg.matrix_norm(): ord is 'fro', 1, -1, inf or -inf, got {order!r}")
+        if name == "norm" and axes == 1 and order == "fro":
+            arguments, keywords = (2, *arguments[1:]), {**keywords, "ord": None}
+            del keywords["ord"]
         return function(input, *map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
 
     return call

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from .dressing import dress, torch_dtype
+from .dressing import PAIRS, dress, torch_dtype
 from .dtype import dtype, plain
 from .tensor import Tensor
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "cumprod", "cumsum", "logsumexp", "max", "mean", "median", "min",
-    "nansum", "prod", "quantile", "std", "sum", "var",
+    "all", "amax", "amin", "any", "argmax", "argmin", "cumprod", "cumsum", "logaddexp", "logsumexp", "max", "mean", "median",
+    "min", "nansum", "prod", "quantile", "std", "sum", "var",
 ]  # fmt: skip
 
 Dims = int | tuple[int, ...] | list[int] | None
@@ -44,6 +44,13 @@ def _over(function: Callable[..., Any], input: Tensor, dim: Dims, keepdim: bool,
     """The result of a function of torch over all dimensions, or over some."""
     # Any truth value is a flag in OneFlow, such as keepdim=1; torch takes bools alone.
     return function(input, **keywords) if dim is None else function(input, dim, bool(keepdim), **keywords)
+
+
+def _named(input: Tensor, dim: Dims, keepdim: object) -> Dims:
+    """The dimensions of a reduction for which none and no names mean all of them; all by name where they stay."""
+    if dim not in (None, (), []):
+        return dim
+    return tuple(range(input.dim())) if keepdim and input.dim() else None
 
 
 def _zeros(input: Tensor, dim: Dims, keepdim: bool) -> Any:
@@ -106,13 +113,13 @@ def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
     """Whether no value is zero, as bools."""
     # Of uint8 torch gives uint8; 0.9.0 gives bools (recorded).
-    return _over(torch.all, input, dim, keepdim).to(torch.bool)
+    return _over(torch.all, input, _named(input, dim, keepdim), keepdim).to(torch.bool)
 
 
 @_reduction
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
     """Whether some value is other than zero, as bools."""
-    return _over(torch.any, input, dim, keepdim).to(torch.bool)
+    return _over(torch.any, input, _named(input, dim, keepdim), keepdim).to(torch.bool)
 
 
 def _up_to(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,8 +139,8 @@ cumsum = _up_to(torch.cumsum)
 
 def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool | None = None) -> Any:
     """The variance over all dimensions, one or several; without its mean's bias unless `unbiased` is false."""
-    unbiased = unbiased is None or bool(unbiased)
-    return torch.var(input, unbiased) if dim in (None, (), []) else torch.var(input, dim, unbiased, bool(keepdim))
+    unbiased, dim = unbiased is None or bool(unbiased), _named(input, dim, keepdim)
+    return torch.var(input, unbiased) if dim is None else torch.var(input, dim, unbiased, bool(keepdim))
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool | None = None) -> Any:
@@ -142,7 +149,7 @@ def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: 
     Of whole numbers it is rounded toward zero, and of a tensor without dimensions 0 without a gradient (recorded in 0.9.0).
     """
     known = torch_dtype(input)
-    unbiased, keepdim, dim = unbiased is None or bool(unbiased), bool(keepdim), None if dim in ((), []) else dim
+    unbiased, keepdim, dim = unbiased is None or bool(unbiased), bool(keepdim), _named(input, dim, keepdim)
     if input.dim() == 0:
         return dress(torch.zeros((), dtype=known))
     if not known.is_floating_point:
@@ -162,8 +169,7 @@ def _extremes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
-        if dim is None and keepdim:
-            dim = tuple(range(input.dim()))
+        dim = _named(input, dim, keepdim)
         if input.numel() == 0:
             return _zeros(input, dim, keepdim)
         return _over(function, input, dim, keepdim)
@@ -180,9 +186,18 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bo
     return torch.logsumexp(input if input.dim() else torch.Tensor.to(input, torch.float32), dim, bool(keepdim))
 
 
+def logaddexp(input: Tensor, other: Tensor) -> Any:
+    """The logarithm of the sum of two exponentials; of whole numbers as float32 (recorded in 0.9.0)."""
+    if not (torch_dtype(input).is_floating_point or torch_dtype(other).is_floating_point):
+        input = torch.Tensor.to(input, torch.float32)  # type: ignore[assignment]
+    return torch.logaddexp(input, other)
+
+
 def median(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
     """The value in the middle, or over a dimension the values and their places; of no elements NaN without a gradient."""
     whole = not arguments and not keywords
+    if not arguments and keywords:
+        keywords.setdefault("dim", -1)  # as soon as something is said (recorded in 0.9.0)
     arguments = (*arguments[:1], *map(bool, arguments[1:]))
     if "keepdim" in keywords:
         keywords["keepdim"] = bool(keywords["keepdim"])
@@ -216,7 +231,7 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
     Equal values share the gradient (recorded in 0.9.0), as they do in `values`; torch gives it to one of them.
     """
 
-    with_places = getattr(torch.return_types, function.__name__)
+    with_places = PAIRS[getattr(torch.return_types, function.__name__)]
 
     @wraps(function)
     def call(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
@@ -229,10 +244,10 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
         keepdim = given["keepdim"] = bool(given.get("keepdim"))
         places = _places_of_nothing(input, dim, keepdim)
         if places is not None:
-            return with_places((dress(input.flatten()[:0].reshape(places.shape)), places))
+            return with_places(dress(input.flatten()[:0].reshape(places.shape)), places)
         found = function(input, *arguments[2:], **given)
         # Values by amax share the gradient; without gradient the one pass of `max` will do.
-        return with_places((values(input, dim, keepdim), found[1])) if input.requires_grad else found
+        return with_places(values(input, dim, keepdim), found[1]) if input.requires_grad else found
 
     return call
 
@@ -268,7 +283,8 @@ argmax = _place(torch.argmax)
 argmin = _place(torch.argmin)
 
 _methods = (
-    all, amax, amin, any, argmax, argmin, cumprod, cumsum, logsumexp, max, mean, median, min, nansum, prod, std, sum, var,
+    all, amax, amin, any, argmax, argmin, cumprod, cumsum, logaddexp, logsumexp, max, mean, median, min, nansum, prod, std,
+    sum, var,
 )  # fmt: skip
 for _function in _methods:
     setattr(Tensor, _function.__name__, _function)

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch.distributed.tensor import DTensor
-from torch.nn import init
 
 from anygru.extend import global_tensor, is_release
 
@@ -127,11 +126,15 @@ class Tensor(OverProcesses):
             if target not in names:
                 raise ValueError(f"type: {target!r} is no tensor type of OneFlow, such as {', '.join(names)}")
             return self.to(of_torch(names[target]))
+        if isinstance(target, type):
+            return self.type(f"oneflow.{target.__name__}")
         return self.to(target)
 
     def to(self, *args: Any, **kwargs: Any) -> "Tensor":
         if args and isinstance(args[0], type):  # `to(oneflow.Tensor)` of a graph's parameter
             return self
+        if "other" in kwargs:
+            args = (kwargs.pop("other"), *args)
         given = [plain(value) for value in args if value is not None or len(args) > 2]  # more are torch's own calls
         named = {name: plain(value) for name, value in kwargs.items() if value is not None}
         return super().to(*given, **named)  # type: ignore[return-value]
@@ -291,13 +294,6 @@ def _released() -> RuntimeError:
 # What torch has as functions only.
 for _method in (F.gelu, F.mish, F.selu, F.silu, F.softsign):
     setattr(Tensor, _method.__name__, partialmethod(_method))
-for _function in (
-    init.kaiming_normal_,
-    init.kaiming_uniform_,
-    init.xavier_normal_,
-    init.xavier_uniform_,
-):
-    setattr(Tensor, _function.__name__, _function)
 
 
 class Parameter(Tensor):

@@ -1,5 +1,9 @@
 """Filling parameters with initial values, by torch's functions."""
 
+from collections.abc import Callable as _Callable
+from functools import wraps as _wraps
+from typing import Any as _Any
+
 import torch as _torch
 
 from ..framework.dressing import inside_torch as _inside_torch
@@ -7,6 +11,23 @@ from ..framework.tensor import Tensor as _Tensor
 from ..framework.torch_names import torch_names as _torch_names
 
 globals().update(_torch_names("oneflow.nn.init", _torch.nn.init))
+
+
+def _by_fans(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
+    """A function that counts the inputs and outputs of a weight, whose channels come last for `data_format="NHWC"`."""
+
+    @_wraps(function)
+    def fill(tensor: _Tensor, *arguments: _Any, data_format: str = "NCHW", **keywords: _Any) -> _Tensor:
+        function(_torch.movedim(tensor, -1, 1) if data_format == "NHWC" else tensor, *arguments, **keywords)
+        return tensor
+
+    return fill
+
+
+kaiming_normal_ = _by_fans(_torch.nn.init.kaiming_normal_)
+kaiming_uniform_ = _by_fans(_torch.nn.init.kaiming_uniform_)
+xavier_normal_ = _by_fans(_torch.nn.init.xavier_normal_)
+xavier_uniform_ = _by_fans(_torch.nn.init.xavier_uniform_)
 # It transposes a wide matrix in place, by a method that OneFlow's tensors do not have.
 orthogonal_ = _inside_torch(_torch.nn.init.orthogonal_)
 
@@ -20,4 +41,5 @@ def trunc_normal_(tensor: _Tensor, mean: float = 0.0, std: float = 1.0, a: float
         return tensor.normal_(mean, std).clamp_(a, b)  # type: ignore[return-value]
 
 
-_Tensor.trunc_normal_, _Tensor.orthogonal_ = trunc_normal_, orthogonal_  # type: ignore[attr-defined]
+for _function in (kaiming_normal_, kaiming_uniform_, orthogonal_, trunc_normal_, xavier_normal_, xavier_uniform_):
+    setattr(_Tensor, _function.__name__, _function)

@@ -19,7 +19,7 @@ from ..modules.empty import average_pooled, each, interpolated, max_pooled, or_e
 __all__ = [
     "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "cross_entropy",
+    "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "cross_entropy",
     "ctc_greedy_decoder", "dropout", "elu", "embedding", "fold", "grid_sample", "hardsigmoid", "hardtanh",
     "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
     "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "relu6", "smooth_l1_loss",
@@ -247,6 +247,16 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, u
     if p != 2 or not use_l2_norm_kernel or not input.is_floating_point():
         return _torch.normalize(input, p, dim, eps)
     return torch.div(input, (input * input).sum(dim, keepdim=True).clamp(min=eps).sqrt())
+
+
+def cosine_similarity(x: Tensor, y: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The product of two vectors over that of their norms, which is at least `eps` (torch bounds each norm by it)."""
+    if not (x.is_floating_point() or y.is_floating_point()):
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x.dtype}")
+    if x.shape != y.shape:
+        x, y = torch.broadcast_tensors(x, y)
+    squares = (x * x).sum(dim) * (y * y).sum(dim)
+    return (x * y).sum(dim) / squares.clamp(min=eps * eps).sqrt()
 
 
 def cross_entropy(

@@ -15,9 +15,9 @@ from .module import Module
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-    "ConvTranspose3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "Hardshrink",
-    "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU",
-    "RMSLayerNorm", "Softshrink", "Softsign", "SyncBatchNorm",
+    "ConvTranspose3d", "CosineSimilarity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "FusedBatchNorm1d",
+    "FusedBatchNorm2d", "FusedBatchNorm3d", "Hardshrink", "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU", "RMSLayerNorm", "Softshrink", "Softsign", "SyncBatchNorm",
 ]  # fmt: skip
 
 # What a normalization shows of itself.
@@ -174,6 +174,13 @@ class SyncBatchNorm(adopt(torch.nn.SyncBatchNorm, "num_features eps momentum aff
         return converted
 
 
+class CosineSimilarity(adopt(torch.nn.CosineSimilarity)):  # type: ignore[misc]
+    """See `oneflow.nn.functional.cosine_similarity`."""
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
 class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
     """As torch.nn.Dropout, with a generator of its own if one is given."""
 
@@ -185,6 +192,29 @@ class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
         if self.generator is None and addend is None:
             return super().forward(x)
         return F.dropout(x, self.p, self.training, generator=self.generator, addend=addend)
+
+
+def _channel_dropout(layer: type[torch.nn.Module], axes: int) -> Any:
+    """A dropout of whole channels of `axes` dimensions, with a generator of its own if one is given."""
+    adopted = adopt(layer)
+
+    def make(self: Any, p: float = 0.5, inplace: bool = False, generator: torch.Generator | None = None) -> None:
+        super(adopted, self).__init__(p, inplace)
+        self.generator = generator
+
+    draw = adopted.forward
+
+    def call(self: Any, x: Tensor) -> Any:
+        if self.generator is None:
+            return draw(self, x)
+        channels: Any = x.new_ones((*x.shape[:-axes], *[1] * axes))
+        return x * F.dropout(channels, self.p, self.training, generator=self.generator)
+
+    adopted.__init__, adopted.forward = make, call
+    return adopted
+
+
+Dropout1d, Dropout2d, Dropout3d = (_channel_dropout(getattr(torch.nn, f"Dropout{axes}d"), axes) for axes in (1, 2, 3))
 
 
 class Linear(adopt(torch.nn.Linear)):  # type: ignore[misc]

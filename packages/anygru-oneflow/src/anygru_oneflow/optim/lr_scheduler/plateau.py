@@ -94,7 +94,7 @@ class ReduceLROnPlateau:
             if old - new > self.eps:
                 group["lr"] = new
                 if self.verbose:
-                    print(f"Step {self.last_step:5d}: reducing learning rate of group {number} to {new:.4e}.")
+                    print(f"Epoch {self.last_step:5d}: reducing learning rate of group {number} to {new:.4e}.")
 
     def get_last_lr(self) -> list[float]:
         """The rates after the last step, one a group."""
