@@ -12,7 +12,7 @@ from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts.arguments import check_state
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
-from ..facts.torch_private import is_any_autocast, is_profiled
+from ..facts.torch_private import is_any_autocast, is_profiled, tracing_state
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
 from .casting import (
@@ -287,7 +287,7 @@ def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tens
     if torch.compiler.is_compiling():
         return tracing.run(call, layout, options.formula, options.backend, options.clipping)
     problem = unrecorded(_problem, call, layout, options)
-    if is_recorded():
+    if tracing_state() is not None:  # as is_recorded, without its call
         problem = problem._replace(recorded=True)
         _refuse_to_record(problem)
     compute = backends.choose(problem, options.backend).run
