@@ -2,9 +2,9 @@
 
     python benchmarks/frozen_limits.py [FOLDER]
 
-Writes `frozen_limits.md` into FOLDER or `results`. The loops of `units.cpp`, which is compiled with `c++` for this CPU (AVX-512
-with VNNI), take turns with the layers in one process and thread, so that both meet the same state of the machine; a share is
-the median of those of single turns.
+Writes `frozen_limits.md` into FOLDER or `results`; on a CPU with AMX also what limits layers that multiply on it. The loops of
+`units.cpp`, which is compiled with `c++` for this CPU (AVX-512 with VNNI), take turns with the layers in one process and thread,
+so that both meet the same state of the machine; a share is the median of those of single turns.
 """
 
 import ctypes
@@ -19,6 +19,7 @@ import torch
 from run import SIZES
 
 import anygru
+from anygru.backends.native_module import native
 from anygru_lab.bench.report import machine
 
 MANY = tuple(size for size in SIZES if size[1] > 1)
@@ -28,6 +29,14 @@ PER_TURN = {"float32": 24 * 32, "int8": 24 * 128}
 """Operations of one turn of a loop in registers."""
 PASSES = {"float32": 1, "int8": 2}
 """How often a product is computed: int8 weights meet a row's upper and lower bytes."""
+TILE_TURNS = 4000
+ON_TILES = {
+    "frozen bfloat16": (32, 2),
+    "frozen int8": (64, 2),
+    "float32, high": (32, 6),
+    "module in bfloat16": (32, 1),
+}
+"""How many k a product of tiles has, and how often each is computed with other terms or bytes; see docs/kernels.md."""
 
 
 def compiled(folder: str) -> ctypes.CDLL:
@@ -37,6 +46,8 @@ def compiled(folder: str) -> ctypes.CDLL:
     units = ctypes.CDLL(target)
     for name, kind in (("multiply_adds", ctypes.c_long), ("byte_products", ctypes.c_long)):
         getattr(units, name).argtypes, getattr(units, name).restype = [kind], ctypes.c_double
+    if hasattr(units, "tile_products"):
+        units.tile_products.argtypes, units.tile_products.restype = [ctypes.c_long], ctypes.c_double
     units.reading.argtypes, units.reading.restype = [ctypes.c_void_p, ctypes.c_long], ctypes.c_double
     return units
 
@@ -66,6 +77,30 @@ def products(units: ctypes.CDLL, weights: str, cell: tuple[int, int, int, int], 
     return f"| {weights} | {cell} | {middle * 1e3:.2f} | {operations / middle / 1e9:.0f} | {peak / 1e9:.0f} | {share:.0f} % |"
 
 
+def on_tiles(units: ctypes.CDLL, kind: str, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
+    """A line: a layer's time for inference on a matrix unit, and the share that its products of tiles take in registers."""
+    steps, batch, features, hidden = cell
+    layer, input = anygru.GRU(features, hidden).eval(), torch.randn(steps, batch, features)
+    if kind == "module in bfloat16":
+        layer, input = layer.bfloat16(), input.bfloat16()
+    elif kind != "float32, high":
+        layer = layer.freeze(kind.removeprefix("frozen "))
+    depth, times = ON_TILES[kind]
+    count = steps * -(-batch // 16) * 3 * -(-hidden // 16) * (-(-features // depth) + -(-hidden // depth)) * times
+    torch.set_float32_matmul_precision("high" if kind == "float32, high" else "highest")
+    layer(input)
+    taken, alone, shares = [], [], []
+    end = time.perf_counter() + total
+    while time.perf_counter() < end:
+        before, own, after = units.tile_products(TILE_TURNS), seconds(layer, input), units.tile_products(TILE_TURNS)
+        alone.append(min(before, after) / (6 * TILE_TURNS))
+        taken.append(own)
+        shares.append(count * alone[-1] / own)
+    torch.set_float32_matmul_precision("highest")
+    middle, each, share = (statistics.median(values) for values in (taken, alone, shares))
+    return f"| {kind} | {cell} | {middle * 1e3:.2f} | {count:,} | {each * 1e9:.2f} | {100 * share:.0f} % |"
+
+
 def walks(units: ctypes.CDLL, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
     """A line: a layer's time for one sequence, and that of reading its recurrent weights for each step."""
     steps, _, features, hidden = cell
@@ -92,6 +127,15 @@ def main() -> None:
         lines += [products(units, weights, cell) for weights in PER_TURN for cell in MANY]
         lines += ["", "| (T, B, I, H), float32 | recurrent weights | ms | reading them, GB/s | share of the time |"]
         lines += ["| --- |" + " ---: |" * 4, *(walks(units, cell) for cell in ONE)]
+        if hasattr(units, "tile_products") and not native.why_no_tiles():
+            lines += [
+                "",
+                "| on tiles | (T, B, I, H) | ms | products of tiles | in registers, ns each | share of the time |",
+            ]
+            lines += [
+                "| --- | --- |" + " ---: |" * 4,
+                *(on_tiles(units, kind, cell) for kind in ON_TILES for cell in MANY),
+            ]
     facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
     text = f"# Limits of frozen layers, one thread\n\n{facts}\n\n" + "\n".join(lines) + "\n"
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("results")

@@ -1,7 +1,8 @@
 """bfloat16, float16, autocast and int8 against their peers: the table of a machine, above all of one with matrix units.
 
-    python benchmarks/half.py --out benchmarks/results/MACHINE [--peer openvino_default=PYTHON] [--peer jax=PYTHON]
+    python benchmarks/half.py --out benchmarks/results/MACHINE [--peer NAME=PYTHON ...]
 
+The peers that are not in anygru's own environment are jax, openvino (in float32) and openvino_default.
 Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON beside them. OpenVINO needs `onnx` too.
 Peers that are not installed are left out, and torch's float16 where the CPU has no units for it and a call would take seconds.
 A ratio is that of medians, of runs that took turns. The files are written after each cell.
@@ -28,7 +29,7 @@ class Rivals(NamedTuple):
     theirs: tuple[str, ...]
 
 
-FLOATS = Rivals("anygru", ("torch", "jax"))
+FLOATS = tuple(Rivals(name, ("torch", "jax", "openvino")) for name in ("anygru", "anygru_high"))
 HALVES = tuple(Rivals(f"anygru_{name}", (f"torch_{name}",)) for name in HALF_MODULES)
 FROZEN = (
     Rivals("anygru_frozen_bfloat16", ("openvino_default", "torch_bfloat16")),
@@ -37,7 +38,7 @@ FROZEN = (
 SLOW_PEERS = ("torch_float16", "torch_autocast_float16")
 SLOW_FLOPS = 2.6e9
 """Left out of cells with more multiplications and additions than these."""
-WORKS = {"inference": (FLOATS, *HALVES, *FROZEN), "training": (FLOATS, *HALVES)}
+WORKS = {"inference": (*FLOATS, *HALVES, *FROZEN), "training": (*FLOATS, *HALVES)}
 
 
 def table(rows: Sequence[Row], pairs: Sequence[Rivals]) -> list[str]:

@@ -1,5 +1,5 @@
-// What one core with AVX-512 can do: instructions in registers, and reading memory again and again. Each function
-// returns seconds. `frozen_limits.py` compiles and calls them.
+// What one core with AVX-512 can do: instructions in registers, and reading memory again and again; with AMX also
+// products of tiles. Each function returns seconds. `frozen_limits.py` compiles and calls them.
 #include <immintrin.h>
 
 #include <chrono>
@@ -55,6 +55,31 @@ extern "C" double byte_products(long turns) {
     for (int i = 0; i < count; ++i) keep(_mm512_castsi512_ps(sums[i]));
     return seconds;
 }
+
+#if defined(__AMX_BF16__)
+// Six products of tiles, of 16 rows, 16 columns and 32 k in bfloat16 each, `turns` times. Those of bytes take as long and
+// have 64 k. The process has asked for the registers.
+extern "C" double tile_products(long turns) {
+    struct {
+        unsigned char palette = 1, start = 0, reserved[14] = {};
+        unsigned short bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+        unsigned char rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+    } config;
+    _tile_loadconfig(&config);
+    const double start = now();
+    for (long turn = 0; turn < turns; ++turn) {
+        _tile_dpbf16ps(0, 6, 7);
+        _tile_dpbf16ps(1, 6, 7);
+        _tile_dpbf16ps(2, 6, 7);
+        _tile_dpbf16ps(3, 6, 7);
+        _tile_dpbf16ps(4, 6, 7);
+        _tile_dpbf16ps(5, 6, 7);
+    }
+    const double seconds = now() - start;
+    _tile_release();
+    return seconds;
+}
+#endif
 
 // Reads `bytes`, a multiple of 512, from the first to the last and then back: the part that was read last is still in
 // the nearer caches.

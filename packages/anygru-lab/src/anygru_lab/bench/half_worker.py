@@ -38,6 +38,14 @@ def run_frozen(cell, threads, weights):
     return run_torch({**cell, "frozen": weights}, threads, anygru=True)
 
 
+def run_high(cell, threads):
+    """float32 whose products may be the sums of bfloat16 products that torch's setting allows."""
+    import torch
+
+    torch.set_float32_matmul_precision("high")
+    return run_torch(cell, threads, anygru=True)
+
+
 def run_jax(cell, threads):
     """lax.scan over the steps under jit; the input's products of all steps are one product, as in our kernels."""
     if hasattr(os, "sched_setaffinity"):  # before XLA counts the CPUs
@@ -81,6 +89,7 @@ RUNNERS = {
     "anygru_autocast_float16": lambda cell, threads: run_torch(cell, threads, anygru=True, autocast="float16"),
     "anygru_frozen_bfloat16": lambda cell, threads: run_frozen(cell, threads, "bfloat16"),
     "anygru_int8": lambda cell, threads: run_frozen(cell, threads, "int8"),
+    "anygru_high": run_high,
     "torch_bfloat16": lambda cell, threads: run_torch(cell, threads, dtype="bfloat16"),
     "torch_float16": lambda cell, threads: run_torch(cell, threads, dtype="float16"),
     "torch_autocast": lambda cell, threads: run_torch(cell, threads, autocast="bfloat16"),

@@ -20,7 +20,7 @@ OURS_ROUNDED = (*(f"anygru_{name}" for name in HALF_MODULES), "anygru_frozen_bfl
 """anygru's module in half precision, under autocast, and frozen."""
 PEERS_ROUNDED = (*(f"torch_{name}" for name in HALF_MODULES), "torch_int8", "openvino_default")
 ROUNDED = ("bfloat16", "int8", *OURS_ROUNDED, *PEERS_ROUNDED)
-OF_HALF_WORKER = (*OURS_ROUNDED, *PEERS_ROUNDED, "jax")
+OF_HALF_WORKER = (*OURS_ROUNDED, *PEERS_ROUNDED, "anygru_high", "jax")
 """The implementations in `half_worker.py`."""
 
 
@@ -185,6 +185,7 @@ def _differs(output: Sequence[float], expected: Sequence[float] | None, toleranc
 def installed(names: Sequence[str], find: Callable[[str], object | None]) -> dict[str, str]:
     """Those of `names` that this Python has, with this Python's path."""
     needs: dict[str, tuple[str, ...]] = {"onnxruntime": ("onnxruntime", "onnx")}
-    needs |= dict.fromkeys(("reference", "torch_without_cudnn", *PEERS_ROUNDED, *OURS_ROUNDED), ("torch",))
+    ours = ("reference", "torch_without_cudnn", "anygru_high", *PEERS_ROUNDED, *OURS_ROUNDED)
+    needs |= dict.fromkeys(ours, ("torch",))
     needs |= dict.fromkeys(("openvino", "openvino_default"), ("openvino", "onnx"))
     return {name: sys.executable for name in names if all(find(module) for module in needs.get(name, (name,)))}
