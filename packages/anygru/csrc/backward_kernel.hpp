@@ -277,9 +277,10 @@ struct BackwardKernel {
         Index column, gate, gates;
     };
 
-    void multiply_block(Index count, const Columns& packed, const Part& part, const Part& next, Index block,
-                        int panels) {
-        if (call.packed) return Format::template product<1>(tools, rows, count, packed, block, panels, block, sums);
+    // following: the block that is multiplied next.
+    void multiply_block(Index count, const Columns& packed, const Part& part, const Part& next, Index block, int panels,
+                        Index following) {
+        if (call.packed) return Format::template product<1>(tools, rows, count, packed, block, panels, following, sums);
         if constexpr (Format::in_place) {
             const Index depth = part.gates * hidden;
             const Real* matrix = call.weight_hh + block * L;
@@ -307,7 +308,9 @@ struct BackwardKernel {
         for (Index done = 0, panels; done < last - first; done += panels) {
             panels = Format::template panels_for<1>(count, last - first - done);
             const Index block = parity == 0 ? first + done : last - done - panels;
-            multiply_block(count, packed, part, next, block, int(panels));
+            const Index after = parity == 0 ? block + panels : block - panels;
+            const bool ends = done + panels == last - first;
+            multiply_block(count, packed, part, next, block, int(panels), ends ? block : after < first ? first : after);
             for_rows(size, [&](Index i, Index b) {
                 for (Index s = 0; s < panels; ++s) {
                     const Index place = b * call.pitch + (block + s) * L;

@@ -94,7 +94,7 @@ const std::string& why_no_amx() {
     static const std::string reason = ask_for_amx(has_amx_unit());
     return reason;
 }
-bool has_amx() { return has_avx512() && __builtin_cpu_supports("avx512vnni") && why_no_amx().empty(); }
+bool has_amx() { return has_avx512_bf16() && __builtin_cpu_supports("avx512vnni") && why_no_amx().empty(); }
 #elif defined(__aarch64__)
 bool has_dot_products() {
 #if defined(__linux__)

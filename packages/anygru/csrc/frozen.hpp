@@ -29,7 +29,7 @@ constexpr FrozenKernels tiled_table(const char* name, const char* kernels) {
     using Format = Tiled<Tiles, Lines>;
     return {name,
             kernels,
-            format_kernels<float, Format>(2, {3, 1}),
+            format_kernels<float, Format>(2, {2, 1}),
             format_kernels<float, Int8<Tiles>>(1),
             both_passes<Format>({3, 3}),
             both_passes<Format>({2, 2}),

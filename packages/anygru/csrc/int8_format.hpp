@@ -278,7 +278,7 @@ struct Int8 {
 
     template <int W>
     static void product(Tools& tools, const QuantizedRow* const* rows, Index count, const Matrix<W>& matrix,
-                        Index first, int panels, Index, float* sums) {
+                        Index first, int panels, Index following, float* sums) {
         const Index width = Index(panels) * Matrix<W>::width;
         if (matrix.depth == 0) std::memset(sums, 0, sizeof(float) * count * width);
         const char* const panel = matrix.panels + first * matrix.stride;
@@ -288,9 +288,10 @@ struct Int8 {
                                   k + depth == matrix.depth};
             if constexpr (Tiles::present)
                 if (count > few_lines) {
-                    if (panels * W == 3) on_tiles<3, W>(tools, rows, count, matrix, first, block, depth, sums);
-                    if (panels * W == 2) on_tiles<2, W>(tools, rows, count, matrix, first, block, depth, sums);
-                    if (panels * W == 1) on_tiles<1, W>(tools, rows, count, matrix, first, block, depth, sums);
+                    const auto tiles = panels * W == 3   ? &on_tiles<3, W>
+                                       : panels * W == 2 ? &on_tiles<2, W>
+                                                         : &on_tiles<1, W>;
+                    tiles(tools, rows, count, matrix, first, following, block, depth, sums);
                     continue;
                 }
             const Index tiles = (count + int8_rows - 1) / int8_rows;
@@ -307,7 +308,7 @@ struct Int8 {
     // C columns of tiles, as many as the panels from `first` on have gates, over a block of k.
     template <int C, int W>
     static void on_tiles(Tools& tools, const QuantizedRow* const* rows, Index count, const Matrix<W>& matrix,
-                         Index first, const Int8Block& block, Index depth, float* sums) {
+                         Index first, Index following, const Int8Block& block, Index depth, float* sums) {
         static_assert(!Tiles::present || (Dot::bytes && Dot::offset && Dot::group == 4));
         constexpr Index pitch = C * tile_bytes;
         const Index height = count < tile_lines ? count : tile_lines;
@@ -324,6 +325,9 @@ struct Int8 {
         way.row_step = tile_bytes;
         way.column_step = tile_bytes * matrix.width;
         way.passes = 1;
+        if (following != first)
+            way.fetch(matrix.panels + following * matrix.stride + weights, way.blocks * way.column_step,
+                      (count + height - 1) / height);
         tools.shape(int(height));
         for (Index start = 0; start < count; start += height) {
             const Index row = start + height <= count ? start : count - height;

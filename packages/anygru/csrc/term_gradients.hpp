@@ -21,7 +21,8 @@ inline void multiply_lines(typename Format::Tools& tools, const typename Format:
         const Index some = count - line < lines_at_once ? count - line : lines_at_once;
         for (Index block = 0; block < blocks;) {
             const int panels = Format::template panels_for<1>(some, blocks - block);
-            Format::template product<1>(tools, lines + line, some, matrix, block, panels, block, sums);
+            const Index next = block + panels < blocks ? block + panels : 0;
+            Format::template product<1>(tools, lines + line, some, matrix, block, panels, next, sums);
             finish(line, some, block, panels);
             block += panels;
         }

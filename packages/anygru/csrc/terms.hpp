@@ -59,6 +59,25 @@ ANYGRU_INLINE void put_terms(Vector<float> x, int terms, char* to, Index pitch) 
     }
 }
 
+// The same of a row. Its denormal numbers may become zero, as products count them.
+#if defined(__AVX512BF16__)
+ANYGRU_INLINE void put_row_terms(Vector<float> x, int terms, char* to, Index pitch) {
+    constexpr int infinity_or_nan = 0x99;
+    const Vector<float> greatest = (Vector<float>)(FloatBits{} + 0x7f7f0000u);
+    const __mmask16 finite = __mmask16(~_mm512_fpclass_ps_mask(x, infinity_or_nan));
+    const Vector<float> cut = _mm512_mask_min_ps(x, finite, _mm512_max_ps(x, -greatest), greatest);
+    __m256i term = (__m256i)_mm512_cvtneps_pbh(cut);
+    std::memcpy(to, &term, sizeof term);
+    for (int number = 1; number < terms; ++number) {
+        x = _mm512_maskz_sub_ps(finite, x, (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(term), 16));
+        term = (__m256i)_mm512_cvtneps_pbh(x);
+        std::memcpy(to + number * pitch, &term, sizeof term);
+    }
+}
+#else
+ANYGRU_INLINE void put_row_terms(Vector<float> x, int terms, char* to, Index pitch) { put_terms(x, terms, to, pitch); }
+#endif
+
 // How many terms of a row are multiplied with the term `number` of the weights.
 constexpr int terms_with(int number, int row, int weight) {
     const int left = (row > weight ? row : weight) - number;
@@ -68,7 +87,7 @@ constexpr int terms_with(int number, int row, int weight) {
 inline const Bfloat* split_row(const float* row, Index width, int terms, char* memory) {
     constexpr Index L = lanes<float>;
     const Index line = line_bytes(width);
-    const auto put = [&](Vector<float> x, Index k) ANYGRU_INLINED { put_terms(x, terms, memory + 2 * k, line); };
+    const auto put = [&](Vector<float> x, Index k) ANYGRU_INLINED { put_row_terms(x, terms, memory + 2 * k, line); };
     Index k = 0;
     for (; k + L <= width; k += L) put(load(row + k), k);
     if (k < width) put(load(row + k, width - k), k), k += L;

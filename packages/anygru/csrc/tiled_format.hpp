@@ -1,7 +1,7 @@
 // Weights and rows as bfloat16 terms, multiplied by a matrix unit or by instructions for products of bfloat16.
 //
 // One set of kernels serves every number of terms (Terms in call.hpp):
-//   row 3, weight 1   frozen bfloat16: weights and rows as they are, three products
+//   row 2, weight 1   frozen bfloat16: weights as they are, two products
 //   row 3, weight 3   precision high: six products, as exact as float32
 //   row 2, weight 2   precision float16: three products
 //   row 1, weight 1   precision bfloat16
@@ -122,11 +122,10 @@ struct Tiled {
     // The rows are as far apart as the first two of them.
     template <int W>
     static void product(Tools& tools, const Bfloat* const* rows, Index count, const Matrix<W>& matrix, Index first,
-                        int panels, Index, float* sums) {
+                        int panels, Index following, float* sums) {
         if constexpr (Tiles::present) {
-            if (count > few_lines && panels * W == 3) return on_tiles<3, W>(tools, rows, count, matrix, first, sums);
-            if (count > few_lines && panels * W == 2) return on_tiles<2, W>(tools, rows, count, matrix, first, sums);
-            if (count > few_lines && panels * W == 1) return on_tiles<1, W>(tools, rows, count, matrix, first, sums);
+            const auto tiles = panels * W == 3 ? &on_tiles<3, W> : panels * W == 2 ? &on_tiles<2, W> : &on_tiles<1, W>;
+            if (count > few_lines) return tiles(tools, rows, count, matrix, first, following, sums);
         }
         Lines::template product<W>(rows, tools.terms.row, count, matrix, first, panels, sums);
     }
@@ -134,7 +133,7 @@ struct Tiled {
     // C columns of tiles, as many as the panels from `first` on have gates.
     template <int C, int W>
     static void on_tiles(Tools& tools, const Bfloat* const* rows, Index count, const Matrix<W>& matrix, Index first,
-                         float* sums) {
+                         Index following, float* sums) {
         constexpr Index width = C * L, pitch = width * Index(sizeof(float));
         const Index height = count < tile_lines ? count : tile_lines, line = line_bytes(matrix.depth);
         Walk way{};
@@ -150,6 +149,9 @@ struct Tiled {
                 way.row_part[way.passes] = own * line;
                 way.column_part[way.passes++] = term * Matrix<W>::part_bytes;
             }
+        if (following != first)
+            way.fetch(matrix.panels + following * matrix.stride, C / W * matrix.stride,
+                      (count + 2 * height - 1) / (2 * height));
         tools.shape(int(height));
         // The last tile begins where it is whole: rows that two tiles have get the same bits twice.
         const auto begin = [&](Index row) { return row + height <= count ? row : count - height; };

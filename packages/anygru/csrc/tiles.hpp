@@ -142,10 +142,20 @@ struct Walk {
     Index blocks, row_step, column_step;  // bytes from a block to the next
     int passes;
     Index row_part[6], column_part[6];  // where the part of a pass begins in a block
+    const char* ahead;                  // what to fetch into the second-level cache next
+    Index ahead_lines;                  // so many lines of the cache with each block
+
+    // Fetches the weights that are next during so many walks over the present ones, which come from a cache further
+    // away where they have not been fetched: while tiles wait for them, nothing is multiplied.
+    void fetch(const char* next, Index bytes, Index walks) {
+        const Index lines = (bytes + 63) / 64, steps = walks * blocks;
+        ahead = next;
+        ahead_lines = steps > 0 ? (lines + steps - 1) / steps : 0;
+    }
 };
 
 template <Product product, int C, bool Two, class Tiles>
-inline void walk(Tiles& tiles, const Walk& way) {
+inline void walk(Tiles& tiles, Walk& way) {
     constexpr bool second = C > 1, third = C > 2;
     tiles.template zero<0>();
     if constexpr (second) tiles.template zero<1>();
@@ -153,7 +163,8 @@ inline void walk(Tiles& tiles, const Walk& way) {
     if constexpr (Two) tiles.template zero<3>();
     if constexpr (Two && second) tiles.template zero<4>();
     if constexpr (Two && third) tiles.template zero<5>();
-    for (Index block = 0; block < way.blocks; ++block)
+    for (Index block = 0; block < way.blocks; ++block) {
+        for (Index line = 0; line < way.ahead_lines; ++line, way.ahead += 64) __builtin_prefetch(way.ahead, 0, 2);
         for (int pass = 0; pass < way.passes; ++pass) {
             const Index row = block * way.row_step + way.row_part[pass];
             const Index column = block * way.column_step + way.column_part[pass];
@@ -172,6 +183,7 @@ inline void walk(Tiles& tiles, const Walk& way) {
                 if constexpr (second) add(Number<0>{}, Number<3>{});
             }
         }
+    }
 }
 
 // The sums of the first or the second tile of rows to [rows][pitch], 64 bytes for each column.

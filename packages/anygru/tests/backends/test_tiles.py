@@ -35,7 +35,7 @@ def precisions_of(name: str) -> list[str]:
 
 PRECISE = [name for name in native.frozen_variants() if "bfloat16" in precisions_of(name)]
 TILED = [name for name in PRECISE if "high" in precisions_of(name)]
-TERMS = {"frozen": (3, 1), "high": (3, 3), "float16": (2, 2), "bfloat16": (1, 1)}
+TERMS = {"frozen": (2, 1), "high": (3, 3), "float16": (2, 2), "bfloat16": (1, 1)}
 LOWER = ("high", "float16", "bfloat16")
 
 
@@ -243,8 +243,7 @@ def test_errors_against_float64(tiled: str) -> None:
     assert error(run(case, "high", input, h_0, weights), truth) < 4 * of_float32
     assert error(run(case, "float16", input, h_0, weights), truth) < 2e-5
     halves = [weight.bfloat16().float() if weight.dim() == 2 else weight for weight in weights]
-    of_float32 = error(run(case, "highest", input, h_0, halves), exact(halves))
-    assert error(run_kind(case, "frozen", input, h_0, halves), exact(halves)) < 2 * of_float32
+    assert error(run_kind(case, "frozen", input, h_0, halves), exact(halves)) < 1e-5  # rounded weights: 5e-3
     torch_module = torch.nn.GRU(64, 256).bfloat16()
     for own, weight in zip(torch_module.parameters(), weights, strict=True):
         own.data = weight.bfloat16()
