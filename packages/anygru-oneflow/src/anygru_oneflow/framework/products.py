@@ -120,8 +120,8 @@ def norm_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
         if axes == 2 and order not in (None, "fro", 1, -1, math.inf, -math.inf):
             raise NotImplementedError(f"linalg.matrix_norm(): ord is 'fro', 1, -1, inf or -inf, got {order!r}")
         if name == "norm" and axes == 1 and order == "fro":
-            arguments, keywords = (2, *arguments[1:]), {**keywords, "ord": None}
-            del keywords["ord"]
+            arguments = (2, *arguments[1:])
+            keywords.pop("ord", None)
         return function(input, *map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
 
     return call

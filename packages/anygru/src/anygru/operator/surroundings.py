@@ -1,4 +1,4 @@
-"""What of torch is active around a call: gradients, transforms, autocast, recorders of operations, the profiler."""
+"""Whether gradients, transforms or recorders of torch are active around a call, and its name for the profiler."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
