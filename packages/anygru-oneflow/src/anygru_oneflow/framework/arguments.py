@@ -2,7 +2,8 @@
 
 A row says the first names of OneFlow 0.9.0 (its `functional_api.yaml`), up to the last one that differs, and the functions that
 have them. Programs may use them; by its place an argument reaches the function under whatever name that has. Behind a bar stand
-arguments that programs may give without their names, and torch's functions take by their names alone.
+arguments that programs may give without their names, and torch's functions take by their names alone. A star marks sizes, which
+may be one sequence or single numbers.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ input dim index source alpha: index_add index_add_
 input fill_value | dtype device placement sbp requires_grad: full_like
 size fill_value | dtype device placement sbp requires_grad: full
 input | dtype device placement sbp requires_grad: empty_like ones_like zeros_like
-x size | dtype device placement sbp requires_grad: new_empty new_ones new_zeros
+x *size | dtype device placement sbp requires_grad: new_empty new_ones new_zeros
 x size fill_value | dtype device placement sbp requires_grad: new_full
 input dim index | sparse_grad: gather
 input dim | dtype: cumprod cumsum
@@ -86,10 +87,13 @@ def teach_methods(kind: type) -> None:
 
 def _by_place(function: Callable[..., Any], given: list[str], named: list[str]) -> Callable[..., Any]:
     count = len(given)
+    takes_numbers = given[-1].startswith("*")
+    given = [name.removeprefix("*") for name in given]
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        if named and count < len(arguments) <= count + len(named):
+        are_sizes = takes_numbers and len(arguments) >= count and isinstance(arguments[count - 1], int)
+        if named and not are_sizes and count < len(arguments) <= count + len(named):
             keywords.update(zip(named, arguments[count:], strict=False))
             arguments = arguments[:count]
         if keywords:

@@ -6,7 +6,7 @@ torch called on them gives them again. A global tensor is torch's DTensor in the
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partialmethod
 from typing import Any, SupportsIndex
 
@@ -81,8 +81,9 @@ class Tensor(OverProcesses):
         device: DeviceLike | None = None,
         placement: placement | None = None,
         sbp: Layout | None = None,
+        size: Sequence[int] | None = None,
     ) -> "Tensor":
-        made = placed(cls._of(values), placement, sbp)
+        made = placed(cls._of(values if size is None else (Size(size),)), placement, sbp)
         return made if device is None else made.to(device)
 
     @staticmethod

@@ -16,7 +16,8 @@ import ast
 import fnmatch
 import importlib
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,6 +35,37 @@ PUBLIC_MODULES = ("checkpoints", "dialects", "errors", "functional", "layers", "
 """Modules of anygru whose public names a dialect may import, beside those of `anygru` and `anygru.extend`."""
 
 
+@dataclass(frozen=True)
+class SizeArgument:
+    """A name of a dialect that takes several sizes (or dimensions), for `DialectSuite.sizes`.
+
+    Attributes:
+        function: called with the sizes; returns a tensor or an array with a `shape`.
+        sizes: what it is called with.
+        shape: the shape that the original returns.
+        separate: whether the original takes the sizes as separate arguments, `f(2, 3)`.
+        keyword: the name under which the original takes them, `f(shape=(2, 3))`.
+        options: keyword arguments to repeat each call with, such as a dtype.
+    """
+
+    function: Callable[..., Any]
+    sizes: tuple[int, ...]
+    shape: tuple[int, ...]
+    separate: bool = False
+    keyword: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def spellings(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """The positional and keyword arguments of each call."""
+        for options in ({}, dict(self.options)) if self.options else ({},):
+            if self.separate:
+                yield self.sizes, options
+            for sequence in (self.sizes, list(self.sizes)):
+                yield (sequence,), options
+                if self.keyword is not None:
+                    yield (), {self.keyword: sequence, **options}
+
+
 class DialectSuite:
     """The tests of one dialect, for pytest to collect in a subclass.
 
@@ -41,10 +73,12 @@ class DialectSuite:
         dialect: the import name of the original, as in the entry point.
         floors: the file that puts each file of the dialect on a floor: lines "floor: pattern pattern ..." in the order of
             `FLOORS`; None if the dialect has no floors.
+        sizes: the names that take sizes, and what they return.
     """
 
     dialect: ClassVar[str]
     floors: ClassVar[Path | None] = None
+    sizes: ClassVar[Mapping[str, SizeArgument]] = {}
 
     def test_every_covered_name_is_there(self) -> None:
         for section, covered in self.listed().covered.items():
@@ -99,6 +133,19 @@ class DialectSuite:
             if floor_of(modules[other], plan) > floor_of(file, plan)
         ]
         assert upwards == []
+
+    def test_sizes_may_be_separate_or_a_sequence(self) -> None:
+        """`f(2, 3)`, `f((2, 3))`, `f([2, 3])` and `f(shape=(2, 3))` make the same shape, with and without options."""
+        wrong = []
+        for name, argument in self.sizes.items():
+            for given, options in argument.spellings():
+                try:
+                    found: Any = tuple(argument.function(*given, **options).shape)
+                except Exception as error:
+                    found = error
+                if found != argument.shape:
+                    wrong.append(f"{name}{given} {options}: {found!r}, expected {argument.shape}")
+        assert wrong == [], "\n".join(wrong)
 
     def listed(self) -> Names:
         return names(self.dialect)
