@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -209,3 +210,38 @@ def test_a_module_that_holds_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state" / "pickled_data").write_bytes(content)
     with pytest.raises(CheckpointError, match="never gets its state|contains itself"):
         flow.load(str(tmp_path / "state"))
+
+
+class _Again:
+    """A further reference to the first tensor."""
+
+
+def test_references_to_one_tensor_share_its_memory(tmp_path: Path) -> None:
+    """300 references to 4 MiB, which would be 1.2 GiB as copies."""
+
+    def reference(value: Any) -> Any:
+        same = PickledCall(Global("oneflow", "Tensor"), (), {"path": "tensor_1"}, new=True)
+        return same if isinstance(value, _Again) else None
+
+    first = files.Tensor(np.ones(1 << 20, np.float32))
+    files.save([first, *[_Again() for _ in range(300)]], tmp_path / "state", reference, numbers=iter([1]))
+    found = flow.load(tmp_path / "state")
+    assert len({id(tensor) for tensor in found}) == 301
+    assert len({tensor.data_ptr() for tensor in found}) == 1
+
+
+def test_equal_views_in_files_of_torch_share_memory(tmp_path: Path) -> None:
+    values = torch.ones(1 << 10)
+    torch.save([values[:] for _ in range(10)], tmp_path / "views.pt")
+    found = flow.load(tmp_path / "views.pt")
+    assert len({id(tensor) for tensor in found}) == 10
+    assert len({tensor.data_ptr() for tensor in found}) == 1
+
+
+def test_a_container_that_is_used_twice_stays_one(tmp_path: Path) -> None:
+    shared = [3]
+    (tmp_path / "state").mkdir()
+    with open(tmp_path / "state" / "pickled_data", "wb") as file:
+        pickle.dump({"protocol_version": 1, "data": {"a": shared, "b": (shared,)}}, file, 4)
+    found = flow.load(tmp_path / "state")
+    assert found["a"] is found["b"][0]

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -92,21 +91,31 @@ def load(
     known["oneflow._oneflow_internal", "dtype"] = _PendingDtype
     known["oneflow", "Size"] = Size
     known["oneflow._oneflow_internal", "Generator"] = _PendingGenerator
-    saved = files.load(path, known)
-    made: dict[int, Tensor] = {}
-
-    def shared(array: files.Tensor) -> Tensor:
-        # What was one tensor is one again.
-        if id(array) not in made:
-            made[id(array)] = dressed(array)
-        return made[id(array)]
+    budget = Budget(path)
+    saved, copies = files.load(path, known, budget), _Copies(budget)
 
     def dressed(array: files.Tensor) -> Tensor:
-        values = torch.as_tensor(np.array(array.array))
+        values = copies.of(array.array)
         tensor = put(values.view(torch.bfloat16) if array.bfloat16 else values)
         return Parameter(tensor) if isinstance(array, files.Parameter) else tensor
 
-    return _mapped(saved, files.Tensor, shared)
+    return _mapped(saved, files.Tensor, dressed)
+
+
+class _Copies:
+    """Copies of a file's arrays as tensors. References to one array share one copy; the budget counts each copy."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._made: dict[tuple[Any, ...], torch.Tensor] = {}
+
+    def of(self, values: np.ndarray) -> torch.Tensor:
+        """The copy of an array. Raises CheckpointError if it exceeds the budget."""
+        place = (values.__array_interface__["data"][0], values.shape, values.strides, values.dtype)
+        if place not in self._made:
+            self._budget.take(values.nbytes)
+            self._made[place] = torch.from_numpy(np.array(values))
+        return self._made[place].view_as(self._made[place])
 
 
 def _put(values: torch.Tensor, global_src_rank: int | None, map_location: DeviceLike | placement | None) -> Tensor:
@@ -129,22 +138,17 @@ def _is_torchs(path: str | os.PathLike[str]) -> bool:
 
 def _of_torch(path: str | os.PathLike[str], put: Callable[[torch.Tensor], Tensor]) -> Any:
     """The content of a file of torch.save, with OneFlow's tensors in memory of their own."""
-    made: dict[int, Tensor] = {}
-
-    def tensor(stored: StoredTensor) -> Tensor:
-        if id(stored) not in made:
-            made[id(stored)] = put(stored.tensor().clone())
-        return made[id(stored)]
-
+    budget = Budget(path)
+    copies = _Copies(budget)
     try:
-        tree = torch_files.read(path, Budget(path)).tree
+        tree = torch_files.read(path, budget).tree
     except CheckpointError as error:
         raise CheckpointError(
             f"{error} (the file was written by torch.save; of a whole model, save its state_dict() with torch instead)"
         ) from error
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # it is only copied
-        return _mapped(tree, StoredTensor, tensor)
+    return _mapped(
+        tree, StoredTensor, lambda stored: put(StoredTensor(copies.of(stored.values).numpy(), stored.dtype).tensor())
+    )
 
 
 def _file_tensor(tensor: Tensor) -> files.Tensor:
@@ -168,18 +172,27 @@ def _gathered(value: Any) -> Any:
 
 
 def _mapped(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """The object with every leaf of a kind replaced, in containers and in modules."""
-    if isinstance(value, kind):
-        return change(value)
-    if isinstance(value, Module):
-        for name, part in vars(value).items():
-            vars(value)[name] = _mapped(part, kind, change)
-        return value
-    if isinstance(value, dict):
-        return type(value)((name, _mapped(part, kind, change)) for name, part in value.items())
-    if type(value) in (list, tuple, set):
-        return type(value)(_mapped(part, kind, change) for part in value)
-    return value
+    """The object with every leaf of a kind replaced, in containers and in modules. An object used twice is changed once."""
+    changed: dict[int, Any] = {}
+
+    def mapped(value: Any) -> Any:
+        if not isinstance(value, (kind, Module, dict)) and type(value) not in (list, tuple, set):
+            return value
+        if id(value) not in changed:
+            changed[id(value)] = rebuilt(value)
+        return changed[id(value)]
+
+    def rebuilt(value: Any) -> Any:
+        if isinstance(value, kind):
+            return change(value)
+        if isinstance(value, Module):
+            vars(value).update({name: mapped(part) for name, part in vars(value).items()})
+            return value
+        if isinstance(value, dict):
+            return type(value)((name, mapped(part)) for name, part in value.items())
+        return type(value)(map(mapped, value))
+
+    return mapped(value)
 
 
 def _module_call(module: Module) -> PickledCall:
