@@ -92,6 +92,32 @@ def test_buckets_share_parameters_and_the_optimizer():
     assert sums(module) == before
 
 
+def test_layers_without_names_are_shared_by_the_buckets():
+    def sym_gen(steps):
+        embedded = sym.Embedding(sym.var("data"), input_dim=6, output_dim=3)
+        scores = sym.FullyConnected(sym.reshape(embedded, shape=(-1, 3)), num_hidden=6)
+        labels = sym.reshape(sym.var("softmax_label"), shape=(-1,))
+        return sym.SoftmaxOutput(scores, labels, name="softmax"), ("data",), ("softmax_label",)
+
+    module = mx.mod.BucketingModule(sym_gen, default_bucket_key=5)
+    module.bind([("data", (2, 5))], [("softmax_label", (2, 5))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    for steps in (5, 3):
+        rows = [nd.array([[1] * steps, [2] * steps])]
+        shapes = [("data", (2, steps))], [("softmax_label", (2, steps))]
+        batch = mx.io.DataBatch(rows, rows, bucket_key=steps, provide_data=shapes[0], provide_label=shapes[1])
+        module.forward_backward(batch)
+        module.update()
+    values = module.get_params()[0]
+    assert sorted(values) == ["embedding0_weight", "fullyconnected0_bias", "fullyconnected0_weight"]
+    np.testing.assert_allclose(
+        values["fullyconnected0_bias"].asnumpy(),
+        [-0.115125, 0.230249, 0.230249, -0.115125, -0.115125, -0.115125],
+        atol=1e-5,
+    )
+
+
 def test_buckets_are_saved_with_their_symbols_and_loaded(tmp_path):
     def make(key):
         return net(key), ("data",), ("softmax_label",)

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from .ndarray.array import mark
-from .ndarray.function import Function, Scope
+from .ndarray.function import Function
 from .ndarray.gradients import backward, grad
 from .ndarray.ndarray import NDArray
-from .state import state
+from .state import Scope, state
 
 __all__ = [
     "Function",

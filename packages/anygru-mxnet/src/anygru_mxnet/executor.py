@@ -9,18 +9,13 @@ import numpy as np
 from torch import Tensor
 
 from .base import MXNetError, Sizes
-from .context import Context
+from .context import Context, current_context
 from .ndarray.array import mark, wrap
-from .ndarray.function import Scope
+from .ndarray.custom import keep_operators
 from .ndarray.gradients import backward
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import zeros
-
-# Operators whose gradients do not depend on those of their results.
-_LOSSES = {
-    "BlockGrad", "LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SVMOutput",
-    "SoftmaxOutput", "make_loss",
-}  # fmt: skip
+from .state import Scope, state
 
 
 class _Program(Protocol):
@@ -55,8 +50,9 @@ class Executor:
         self.arg_dict, self.grad_dict, self.aux_dict = args, grads, states
         self._requests = requests
         self._results: list[NDArray] = []
-        self._watch: Callable | None = None
+        self._monitored: tuple[Callable, bool] | None = None
         self._recorded = False
+        self._custom: dict = {}
 
     @property
     def arg_arrays(self) -> list[NDArray]:
@@ -112,8 +108,9 @@ class Executor:
                 array = wrap(array._t.detach(), array._ctx)
                 mark(array, gradient, self._requests[name])
             values.append(array._t)
-        with self._ctx, Scope(recording, training):
-            self._results = [wrap(result, self._ctx) for result in self._program.run(values, self._watch)]
+        watch = self._watcher()
+        with self._ctx, Scope(recording, training), keep_operators(self._custom):
+            self._results = [wrap(result, self._ctx) for result in self._program.run(values, watch)]
         self._recorded = recording
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
@@ -139,7 +136,7 @@ class Executor:
         once = dict(zip(entries, zip_longest(self.outputs, given[: len(entries)]), strict=True))
         pairs = [(head, seed) for head, seed in once.values() if head._t.requires_grad]
         for (node, _), head in zip(self._symbol._entries[len(given) :], self.outputs[len(given) :], strict=True):
-            if head._t.requires_grad and (node.operator is None or node.operator.name not in _LOSSES):
+            if head._t.requires_grad and not (node.operator and node.operator.loss):
                 raise MXNetError(
                     f"out_grads must have one array for each of the {len(entries)} outputs, got {len(given)}; {node.name} "
                     "is not a loss, and so it needs one"
@@ -204,17 +201,26 @@ class Executor:
         args, grads = all_fitted(self.arg_dict, shapes), all_fitted(self.grad_dict, shapes)
         held = all_fitted(self.aux_dict, states)
         made = Executor(self._symbol, self._program, self._ctx, args, grads, self._requests, held)
-        made._watch = self._watch
+        made._monitored = self._monitored
         return made
 
     def set_monitor_callback(self, callback: Callable, monitor_all: bool = False) -> None:
         """Have `callback(name, array)` called for each result (with `monitor_all`, each input too) of `forward`."""
 
+        self._monitored = callback, monitor_all
+
+    def _watcher(self) -> Callable | None:
+        """The monitor's callback as a program calls it, in the scopes of the caller of `forward`."""
+        if self._monitored is None:
+            return None
+        (callback, monitor_all), outside, flags = self._monitored, current_context(), (state.recording, state.training)
+
         def watch(name: str, operator: str, value: Tensor, is_input: bool) -> None:
             if monitor_all or not is_input:
-                callback(name, wrap(value.detach(), self._ctx))
+                with outside, Scope(*flags):
+                    callback(name, wrap(value.detach(), self._ctx))
 
-        self._watch = watch
+        return watch
 
     @staticmethod
     def _named(names: list[str], given: Any, what: str, missing: bool = False) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -24,6 +25,30 @@ class _State(threading.local):
 
 
 state = _State()
+
+
+class Scope:
+    """Sets the flags that are not None, and torch's own switch with recording, for the length of a `with`."""
+
+    __slots__ = ("_before", "_recording", "_training")
+
+    def __init__(self, recording: bool | None, training: bool | None) -> None:
+        self._recording = recording
+        self._training = training
+        self._before: list[tuple[bool, bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._before.append((state.recording, state.training, torch.is_grad_enabled()))
+        if self._recording is not None:
+            state.recording = self._recording
+            # The call behind torch.set_grad_enabled, without an object for each scope.
+            torch._C._set_grad_enabled(self._recording)
+        if self._training is not None:
+            state.training = self._training
+
+    def __exit__(self, *exception: Any) -> None:
+        state.recording, state.training, grad = self._before.pop()
+        torch._C._set_grad_enabled(grad)
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import mark_variables, set_recording, set_training
-from ..ndarray.function import Scope
 from ..ndarray.gradients import backward as _backward
 from ..ndarray.ndarray import NDArray
 from ..ndarray.register import FUNCTIONS
+from ..state import Scope
 
 __all__ = [
     "TrainingStateScope", "backward", "compute_gradient", "grad", "grad_and_loss", "mark_variables", "set_is_training",

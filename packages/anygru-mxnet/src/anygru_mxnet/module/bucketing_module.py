@@ -8,6 +8,7 @@ from ..batches import DataBatch
 from ..checkpoints import load_params
 from ..metric import EvalMetric
 from ..monitor import Monitor
+from ..name import NameManager
 from ..ndarray import array
 from ..ndarray.ndarray import NDArray
 from ..ndarray.utils import load as load_arrays
@@ -37,8 +38,13 @@ class BucketingModule(BaseModule):
         self._bound: dict[str, Any] = {}
         self._monitor: Monitor | None = None
 
+    def _call_sym_gen(self, key: Any) -> tuple:
+        # The names are counted from 0 for each bucket, so that layers without names share their parameters.
+        with NameManager():
+            return self._sym_gen(key)
+
     def _make(self, key: Any) -> Module:
-        symbol, data_names, label_names = self._sym_gen(key)
+        symbol, data_names, label_names = self._call_sym_gen(key)
         return Module(symbol, data_names, label_names, **self._options)
 
     def __getattr__(self, name: str) -> Any:
@@ -114,7 +120,7 @@ class BucketingModule(BaseModule):
         assert self._modules, "Empty BucketingModule cannot be saved"
         self.save_params(f"{prefix}-{epoch:04d}.params")
         for key in self._modules:
-            self._sym_gen(key)[0].save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+            self._call_sym_gen(key)[0].save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
         save_arrays(f"{prefix}.buckets", array(list(self._modules), dtype="int32"))
 
     @staticmethod

@@ -1,13 +1,20 @@
-"""`mx.nd.Custom`: operators written in Python and known by a name, which `mx.operator` registers."""
+"""Operators written in Python and known by a name, which `mx.operator` registers and `Custom` applies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import Parameter, Signature
 from typing import Any, TypeVar
 
 import numpy as np
+from torch import Tensor
 
 from ..base import MXNetError
-from ..context import Context
+from ..context import Context, current_context
+from ..operators.registry import Operator, Shape
+from ..scopes import worker_thread
 from ..state import state
+from .array import wrap
 from .function import Function
 from .ndarray import NDArray
 from .utils import zeros
@@ -15,6 +22,20 @@ from .utils import zeros
 Shapes = list[Any]
 Property = TypeVar("Property", bound=type)
 _registry: dict[str, type["CustomOpProp"]] = {}
+
+
+# The operators of the executor that is running: MXNet makes one for each node when it binds, and one for each call elsewhere.
+_kept: ContextVar[dict | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def keep_operators(kept: dict) -> Iterator[None]:
+    """Take operators from `kept`, and put new ones there, until exit."""
+    token = _kept.set(kept)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
 
 
 class CustomOp:
@@ -97,16 +118,85 @@ class _Call(Function):
         """The results."""
         self._inputs = list(inputs)
         requests = ["write"] * len(self._results)
-        self._operator.forward(state.training, requests, self._inputs, self._results, self._aux)
+        with worker_thread(inputs[0].context, state.training):
+            self._operator.forward(state.training, requests, self._inputs, self._results, self._aux)
         return self._results[0] if len(self._results) == 1 else self._results
 
     def backward(self, *output_grads: NDArray) -> list[NDArray]:
         """The gradients of the inputs."""
         gradients = [zeros(array.shape, array.context, array.dtype) for array in self._inputs]
-        self._operator.backward(
-            ["write"] * len(gradients), list(output_grads), self._inputs, self._results, gradients, self._aux
-        )
+        requests = ["write"] * len(gradients)
+        with worker_thread(self._inputs[0].context, state.training):
+            self._operator.backward(requests, list(output_grads), self._inputs, self._results, gradients, self._aux)
         return gradients
+
+
+def _property(attributes: Mapping[str, str]) -> CustomOpProp:
+    """What `CustomOpProp` says about a call or a node with these attributes.
+
+    Raises:
+        MXNetError: for a name that is not registered.
+    """
+    given = {key: value for key, value in attributes.items() if not key.startswith("__")}
+    op_type = given.pop("op_type", None)
+    if op_type not in _registry:
+        raise MXNetError(f"Custom: Cannot find custom operator type {op_type}")
+    make: Any = _registry[op_type]
+    return make(**given)
+
+
+def operator_of(attributes: Mapping[str, str]) -> Operator:
+    """The operator that a node of a graph applies; `attributes` are the node's.
+
+    Raises:
+        MXNetError: for a name that is not registered.
+    """
+    prop = _property(attributes)
+    arguments, states = list(prop.list_arguments()), list(prop.list_auxiliary_states())
+
+    def compute(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
+        if tensors[0].device.type == "meta":  # only shapes are asked for
+            shapes = prop.infer_shape([list(tensor.shape) for tensor in tensors[: len(arguments)]])[1]
+            found = [tensors[0].new_empty(tuple(shape)) for shape in shapes]
+        else:
+            arrays = [wrap(tensor, current_context()) for tensor in tensors]
+            found = [array._t for array in _call(prop, arrays, _kept.get())]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def infer(_: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
+        if not shapes or not shapes[0] or 0 in shapes[0]:
+            return shapes
+        in_shapes, _out, *aux = prop.infer_shape([list(shape or ()) for shape in shapes[: len(arguments)]])
+        return [tuple(shape) or None for shape in (*in_shapes, *(aux[0] if aux else ()))]
+
+    def infer_types(types: list) -> tuple[list, list]:
+        in_types, out_types, *aux = prop.infer_type(types[: len(arguments)])
+        return [*in_types, *(aux[0] if aux else [])], list(out_types)
+
+    places = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*arguments, *states)]
+    compute.__signature__ = Signature(places)  # type: ignore[attr-defined]
+    outputs = tuple(prop.list_outputs())
+    return Operator(
+        "Custom", compute, len(places), visible=len(outputs), auxiliary=tuple(states), infer=infer,
+        output_names=outputs, loss=not prop.need_top_grad_, infer_types=infer_types,
+    )  # fmt: skip
+
+
+def _call(prop: CustomOpProp, arrays: list[NDArray], kept: dict | None = None) -> list[NDArray]:
+    """The results for inputs and states; `kept` has the operators of earlier calls."""
+    count = len(prop.list_arguments())
+    data, ctx = arrays[:count], arrays[0].context
+    in_shapes, out_shapes, *_ = prop.infer_shape([list(array.shape) for array in data])
+    in_types, out_types, *_ = prop.infer_type([array.dtype for array in data])
+    key = (id(prop), ctx, str(in_shapes), str(in_types))
+    operator = kept.get(key) if kept is not None else None
+    if operator is None:
+        operator = prop.create_operator(ctx, in_shapes, in_types)
+    if kept is not None:
+        kept[key] = operator
+    results = [zeros(tuple(shape), ctx, np.dtype(kind).type) for shape, kind in zip(out_shapes, out_types, strict=True)]
+    called = _Call(operator, results, arrays[count:])(*data)
+    return called if isinstance(called, list) else [called]
 
 
 def Custom(*inputs: NDArray, op_type: str, name: str | None = None, **given: Any) -> Any:
@@ -115,19 +205,11 @@ def Custom(*inputs: NDArray, op_type: str, name: str | None = None, **given: Any
     Raises:
         MXNetError: for a name that is not registered, and another number of inputs.
     """
-    if op_type not in _registry:
-        raise MXNetError(f"Custom: Cannot find custom operator type {op_type}")
     named = {key: given.pop(key) for key in list(given) if isinstance(given[key], NDArray)}
-    make: Any = _registry[op_type]
-    prop: CustomOpProp = make(**{key: str(value) for key, value in given.items()})
-    arguments, states = prop.list_arguments(), prop.list_auxiliary_states()
-    arrays = [*inputs, *(named[key] for key in [*arguments, *states] if key in named)]
-    if len(arrays) != len(arguments) + len(states):
-        raise MXNetError(f"Custom: {op_type} takes {', '.join([*arguments, *states])}; got {len(arrays)} arrays")
-    data, aux = arrays[: len(arguments)], arrays[len(arguments) :]
-    ctx = data[0].context
-    in_shapes, out_shapes, *_ = prop.infer_shape([list(array.shape) for array in data])
-    in_types, out_types, *_ = prop.infer_type([array.dtype for array in data])
-    operator = prop.create_operator(ctx, in_shapes, in_types)
-    results = [zeros(tuple(shape), ctx, np.dtype(kind).type) for shape, kind in zip(out_shapes, out_types, strict=True)]
-    return _Call(operator, results, aux)(*data)
+    prop = _property({"op_type": op_type, **{key: str(value) for key, value in given.items()}})
+    places = [*prop.list_arguments(), *prop.list_auxiliary_states()]
+    arrays = [*inputs, *(named[key] for key in places if key in named)]
+    if len(arrays) != len(places):
+        raise MXNetError(f"Custom: {op_type} takes {', '.join(places)}; got {len(arrays)} arrays")
+    results = _call(prop, arrays)
+    return results[0] if len(results) == 1 else results

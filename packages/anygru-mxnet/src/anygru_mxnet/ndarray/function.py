@@ -1,4 +1,4 @@
-"""What `mx.autograd` rests on: the scope that sets its flags, and operations with gradients of their own."""
+"""`mx.autograd.Function`: operations with gradients of their own."""
 
 from typing import Any
 
@@ -6,33 +6,10 @@ import torch
 from torch import Tensor
 
 from ..base import MXNetError
-from ..state import state
+from ..scopes import worker_thread
+from ..state import Scope, state
 from .array import wrap
 from .ndarray import NDArray
-
-
-class Scope:
-    """Sets the flags that are not None, and torch's own switch with recording, for the length of a `with`."""
-
-    __slots__ = ("_before", "_recording", "_training")
-
-    def __init__(self, recording: bool | None, training: bool | None) -> None:
-        self._recording = recording
-        self._training = training
-        self._before: list[tuple[bool, bool, bool]] = []
-
-    def __enter__(self) -> None:
-        self._before.append((state.recording, state.training, torch.is_grad_enabled()))
-        if self._recording is not None:
-            state.recording = self._recording
-            # The call behind torch.set_grad_enabled, without an object for each scope.
-            torch._C._set_grad_enabled(self._recording)
-        if self._training is not None:
-            state.training = self._training
-
-    def __exit__(self, *exception: Any) -> None:
-        state.recording, state.training, grad = self._before.pop()
-        torch._C._set_grad_enabled(grad)
 
 
 class _Bridge(torch.autograd.Function):
@@ -40,7 +17,7 @@ class _Bridge(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, function: "Function", outputs: list[NDArray], *inputs: Tensor) -> tuple[Tensor, ...]:
-        ctx.function = function
+        ctx.function, ctx.backward_pass = function, state.backward
         ctx.contexts = [output._ctx for output in outputs]
         ctx.inputs = len(inputs)
         return tuple(output._t.detach().clone() for output in outputs)
@@ -48,7 +25,8 @@ class _Bridge(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         arrays = [wrap(g.contiguous(), context) for g, context in zip(gradients, ctx.contexts, strict=True)]
-        with Scope(False, state.training):
+        # MXNet calls it from a thread of its own, where only the flag of training is that of the pass.
+        with worker_thread(training=ctx.backward_pass.training):
             results = ctx.function.backward(*arrays)
         results = (results,) if isinstance(results, NDArray) else tuple(results)
         if len(results) != ctx.inputs:

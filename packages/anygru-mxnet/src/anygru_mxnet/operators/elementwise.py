@@ -114,7 +114,7 @@ def _identity(data: Tensor) -> Tensor:
     return data
 
 
-@operator("BlockGrad", "stop_gradient", alike=True)
+@operator("BlockGrad", "stop_gradient", alike=True, loss=True)
 @unchanging
 def _block_grad(data: Tensor) -> Tensor:
     return data.detach().clone()
@@ -139,12 +139,12 @@ def _div_sqrt_dim(data: Tensor) -> Tensor:
     return data / math.sqrt(data.shape[-1])
 
 
-@operator("make_loss", alike=True)
+@operator("make_loss", alike=True, loss=True)
 def _make_loss(data: Tensor) -> Tensor:
     return _Loss.apply(data, 1.0)
 
 
-@operator("MakeLoss")
+@operator("MakeLoss", loss=True)
 def _make_scaled_loss(
     data: Tensor, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null"
 ) -> Tensor:

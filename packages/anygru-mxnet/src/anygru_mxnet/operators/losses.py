@@ -35,7 +35,7 @@ def _labels(attributes: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
     return [data, data[:1] + data[2:] if label is None else label]
 
 
-@operator("SoftmaxOutput", "Softmax", inputs=2, infer=_labels)
+@operator("SoftmaxOutput", "Softmax", inputs=2, infer=_labels, loss=True)
 def _softmax_output(
     data: Tensor,
     label: Tensor,
@@ -107,7 +107,7 @@ def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[
         return _Output.apply(data, values.clone(), gradient)
 
     compute.__name__ = name
-    operator(name, inputs=2, infer=_targets)(compute)
+    operator(name, inputs=2, infer=_targets, loss=True)(compute)
 
 
 _regression("LinearRegressionOutput", lambda values: values, torch.sub)
@@ -115,7 +115,7 @@ _regression("LogisticRegressionOutput", torch.sigmoid, torch.sub)
 _regression("MAERegressionOutput", lambda values: values, lambda values, label: torch.sign(values - label))
 
 
-@operator("SVMOutput", inputs=2, infer=lambda attributes, shapes: [shapes[0], shapes[0] and shapes[0][:-1]])
+@operator("SVMOutput", inputs=2, infer=lambda _, shapes: [shapes[0], shapes[0] and shapes[0][:-1]], loss=True)
 def _svm_output(
     data: Tensor,
     label: Tensor,

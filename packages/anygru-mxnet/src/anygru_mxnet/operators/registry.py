@@ -43,6 +43,8 @@ class Operator:
         rows: whether the result has as many rows as the first input, each computed from its own alone.
         back: the inputs' shapes as the results' shapes imply them, given attributes, inputs' and results' shapes.
         begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
+        loss: whether its gradients do not depend on those of its results.
+        infer_types: the dtypes of inputs and results, given those of the inputs known so far, where no table says them.
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
 
@@ -62,6 +64,8 @@ class Operator:
     back: Callable[[Mapping[str, Any], list[Shape], list[Shape]], list[Shape]] | None = None
     begins: Mapping[str, str] = field(default_factory=dict)
     wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None
+    loss: bool = False
+    infer_types: Callable[[list], tuple[list, list]] | None = None
 
     def __post_init__(self) -> None:
         parameters = list(inspect.signature(self.compute).parameters.values())

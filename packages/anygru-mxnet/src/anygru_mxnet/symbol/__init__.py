@@ -7,16 +7,33 @@ from typing import Any
 
 from anygru.extend import refuser
 
-from ..base import DtypeLike, NotImplementedForSymbol, Sizes, mx_real_t, numeric_types
+from ..base import DtypeLike, MXNetError, NotImplementedForSymbol, Sizes, mx_real_t, numeric_types
+from ..ndarray.custom import operator_of
 from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
-from .base import python_only
 from .op import *
 from .register import FUNCTIONS
 from .symbol import *
 from .symbol import Symbol, apply
 
-Custom = python_only("Custom")
+
+def Custom(*args: Symbol, op_type: str, name: str | None = None, **kwargs: Any) -> Symbol:
+    """Apply an operator that `mx.operator.register` registered; arguments that are no symbols go to its `CustomOpProp`.
+
+    Raises:
+        MXNetError: for a name that is not registered, and for symbols that the operator does not take.
+        TypeError: for symbols both by place and by name.
+    """
+    named = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
+    if args and named:
+        raise TypeError("Custom takes its input symbols either by place or by name, not both")
+    attributes = {"op_type": op_type, **{key: str(value) for key, value in kwargs.items() if key != "attr"}}
+    applied = operator_of(attributes)
+    inputs = [*args] or [named.pop(key, None) for key in applied.inputs]
+    if named or len(args) > len(applied.inputs):
+        given = ", ".join(named) or f"{len(args)} symbols"
+        raise MXNetError(f"Custom: {op_type} takes {', '.join(applied.inputs)}, got {given}")
+    return apply(applied, inputs, {**attributes, "attr": kwargs.get("attr")}, name, "custom")
 
 
 def zeros(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:

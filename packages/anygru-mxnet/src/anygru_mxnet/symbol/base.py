@@ -1,10 +1,8 @@
 """What a symbol tells of its graph: names, attributes, shapes and dtypes; running and writing it."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeVar
-
-from anygru.extend import not_covered
 
 from ..base import DtypeLike, MXNetError, NotImplementedForSymbol, Sizes
 from ..context import Context, current_context
@@ -16,22 +14,6 @@ from . import files, infer, sizing, types
 from .node import HIDDEN, Entry, Node, topological
 
 Own = TypeVar("Own", bound="SymbolBase")
-
-
-class Untraceable(MXNetError):
-    """Raised where tracing is impossible; the block then runs eagerly."""
-
-
-def python_only(name: str) -> Callable[..., Any]:
-    """A function of symbols that cannot be traced: a hybridized block that calls it runs eagerly."""
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        instead = "a hybridized block, which runs it as Python; it cannot be exported"
-        raise Untraceable(str(not_covered(f"mxnet.symbol.{name}", instead)))
-
-    function.__name__ = name
-    function.__doc__ = f"`mx.nd.{name}`, which a hybridized block runs as Python."
-    return function
 
 
 class SymbolBase:

@@ -132,7 +132,7 @@ def _read_node(record: dict[str, Any], number: int, before: list[Node], budget: 
     if not all(isinstance(key, str) and isinstance(value, str) for key, value in attrs.items()):
         raise MXNetError(f"node {number}: attributes must be texts")
     inputs = [_entry(entry, before, f"node {number}") for entry in record["inputs"]]
-    operator = None if record["op"] == "null" else operator_named(record["op"])
+    operator = None if record["op"] == "null" else operator_named(record["op"], attrs)
     graphs = [_heads(graph, budget) for graph in record.get("subgraphs", ())]
     node = Node(operator, str(record["name"]), attrs, inputs, graphs)
     if operator is None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base import MXNetError
+from ..ndarray.custom import operator_of
 from ..operators import OPERATORS, Operator
 
 # Attributes of any symbol that MXNet keeps between two underscores on either side.
@@ -132,12 +133,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def operator_named(name: str) -> Operator:
-    """An operator by the name in a file.
+def operator_named(name: str, attrs: Mapping[str, str]) -> Operator:
+    """An operator by its name and attributes in a file.
 
     Raises:
         MXNetError: for one that anygru does not have.
     """
+    if name == "Custom":
+        return operator_of(attrs)
     try:
         return OPERATORS[name]
     except KeyError:

@@ -85,6 +85,13 @@ def _spread(node: Node, found: Types) -> None:
     if node.operator.wires is not None:
         _spread_graphs(node, found)
         return
+    if node.operator.infer_types is not None:
+        entries = [*node.inputs, *((node, index) for index in range(node.outputs()))]
+        inputs, results = node.operator.infer_types([found.of(entry) for entry in node.inputs])
+        for entry, dtype in zip(entries, [*inputs, *results], strict=True):
+            if dtype is not None:
+                found.tell(entry, dtype, node)
+        return
     lengths = _LENGTHS.get(name, ())
     if name == "RNN" and truth(node.attrs.get("use_sequence_length", False)):
         lengths = (len(node.inputs) - 1,)

@@ -12,7 +12,6 @@ from ...base import DtypeLike, MXNetError
 from ...ndarray.array import wrap
 from ...ndarray.utils import save
 from ...symbol import nesting
-from ...symbol.base import Untraceable
 from ...symbol.graph import Program
 from ...symbol.sizing import SizedProgram, ready
 from .base import Block
@@ -33,8 +32,6 @@ class HybridBlock(Block):
         self._out_format: Any = None
         self._in_format: Any = None
         self._active = False
-        # Whether its graph cannot be made, so that it runs as Python although it is hybridized.
-        self._untraceable = False
         self._op_hook: tuple | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -79,7 +76,6 @@ class HybridBlock(Block):
         if active and static_shape and not static_alloc:
             raise MXNetError("hybridize: static_alloc must be True when static_shape is True")
         self._active = active
-        self._untraceable = False
         if clear:
             self._clear_cached_op()
         if active and (self._forward_hooks or self._forward_pre_hooks):
@@ -208,8 +204,6 @@ class HybridBlock(Block):
     def _deferred_infer_shape(self, *args: Any) -> None:
         try:
             self.infer_shape(*args)
-        except Untraceable:
-            raise
         except Exception as error:
             raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
 
@@ -291,17 +285,13 @@ class HybridBlock(Block):
                 return self.hybrid_forward(symbol, x, *args, **parameters)
         ctx = contexts[0]
         with ctx:
-            if self._active and not self._untraceable:
+            if self._active:
                 if any(other != ctx for other in contexts):
                     raise ValueError(
                         "Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input "
                         f"context. Find all contexts = {set(contexts)}"
                     )
-                try:
-                    return self._call_cached_op(x, *args)
-                except Untraceable:
-                    self._untraceable = True
-                    self._clear_cached_op()
+                return self._call_cached_op(x, *args)
             try:
                 parameters = {key: parameter.data(ctx) for key, parameter in self._reg_params.items()}
             except DeferredInitializationError:
