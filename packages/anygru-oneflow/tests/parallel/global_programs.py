@@ -13,8 +13,8 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 
 import anygru_oneflow as flow
 from anygru import parallel
-from anygru.parallel import global_tensor
-from anygru.parallel.lines import Lines
+from anygru_oneflow.processes import global_tensor
+from anygru_oneflow.processes.lines import Lines
 
 WHOLE: list[Placement] = [Replicate()]
 OVER_BATCH: list[Placement] = [Shard(1)]

@@ -21,6 +21,7 @@ _HOME = {
     "layer_of_torch": "backends.one_buffer:layer_of_torch",
     "backward": "facts.torch_private:backward",
     "gradients": "facts.torch_private:gradients",
+    "torch_private": "facts.torch_private",
     # definitions that frameworks share
     "NUMPY_OF_TORCH": "dialects.kit.numbers:NUMPY_OF_TORCH",
     "TORCH_OF_NUMPY": "dialects.kit.numbers:TORCH_OF_NUMPY",
@@ -54,7 +55,6 @@ _HOME = {
     # processes
     "Workers": "parallel.spawn:Workers",
     "distribute": "parallel.data_parallel:distribute",
-    "global_tensor": "parallel.global_tensor",
     "peers": "parallel.peers",
     # commands
     "Failure": "cli:Failure",

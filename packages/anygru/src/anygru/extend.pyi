@@ -24,11 +24,11 @@ from .dialects.kit.graph import is_release
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
-from .facts import gates
+from .facts import gates, torch_private
 from .facts.torch_private import backward, gradients
 from .facts.weights import Weights
 from .onnx.operators import onnxscript_operators
-from .parallel import global_tensor, peers
+from .parallel import peers
 from .parallel.data_parallel import distribute
 from .parallel.spawn import Workers
 
@@ -59,7 +59,6 @@ __all__ = [
     "existing",
     "fans",
     "gates",
-    "global_tensor",
     "gradients",
     "hdf5_files",
     "is_release",
@@ -83,4 +82,5 @@ __all__ = [
     "shown",
     "single",
     "torch_files",
+    "torch_private",
 ]

@@ -183,39 +183,3 @@ def fail(how: str) -> None:
 def answer(number: int) -> torch.Tensor:
     """More than a pipe holds, without a connection."""
     return torch.full((200_000,), float(number))
-
-
-def tell(rank_that_ends: int | None = None, machine: str | None = None) -> list[object]:
-    """What three processes tell each other by their lines, or the error of those whose peer has ended or is silent."""
-    from anygru.parallel import lines
-
-    rank = parallel.start().rank
-    if machine is not None:
-        lines._machine = lambda: machine.format(rank)
-    found = lines.lines_of(dist.group.WORLD)
-    if found is None:
-        return [None]
-    told = [found.tell([rank] * rank), found.tell(range(rank, 70 + rank))[2][:2]]
-    if rank == rank_that_ends:
-        return told
-    try:
-        found.tell([0])
-    except RuntimeError as error:
-        told.append(str(error))
-    return told
-
-
-def connect(rank_that_does_not: int) -> str | None:
-    """What the other process says of one that has told its name and does not connect."""
-    from anygru.parallel import lines
-
-    rank = parallel.start().rank
-    if rank == rank_that_does_not:
-        dist.all_gather_object([None] * 2, (lines._machine(), b"\0nobody"))
-        return None
-    lines.timeout_of = lambda group: 1
-    try:
-        lines.lines_of(dist.group.WORLD)
-    except RuntimeError as error:
-        return str(error)
-    return "no error"

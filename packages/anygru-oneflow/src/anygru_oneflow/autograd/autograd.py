@@ -13,10 +13,9 @@ from torch import no_grad as no_grad
 from torch.autograd import backward as backward
 from torch.distributed.tensor import DTensor
 
-from anygru.extend import global_tensor
-
 from ..framework.dressing import as_in_programs, dress
 from ..framework.tensor import Tensor
+from ..processes import global_tensor
 
 __all__ = ["Function", "grad", "set_grad_enabled"]
 

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch.distributed.tensor import DTensor, Partial
 
-from anygru.extend import global_tensor
-
+from ..processes import global_tensor
 from .dtype import Size, indexed, of_torch
 
 DRESSED: dict[type, type] = {}

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
-from anygru.extend import global_tensor
-
+from ..processes import global_tensor
 from . import split
 from .parts import LOSSES_OF_PAIRS, compute, is_weighted_mean, laid, loss_of_labels, loss_of_pairs, moved, takes
 

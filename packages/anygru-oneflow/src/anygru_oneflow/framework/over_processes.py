@@ -7,9 +7,8 @@ import torch
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Placement
 
-from anygru.extend import global_tensor
-
 from .. import sbp as sbp_module
+from ..processes import global_tensor
 from . import placement as placements
 from .dressing import dress, torch_dtype
 

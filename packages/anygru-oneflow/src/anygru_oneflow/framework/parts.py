@@ -12,7 +12,7 @@ import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 from torch.utils import _pytree as pytree
 
-from anygru.extend import global_tensor
+from ..processes import global_tensor
 
 # The dimensions of the first tensor that each process needs whole, for a call; None: all.
 Needs = Callable[[DTensor, Sequence[Any], dict[str, Any]], Iterable[int] | None]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from torch.distributed.device_mesh import DeviceMesh
 
-from anygru.extend import global_tensor
 from anygru.parallel import world
 
+from ..processes import global_tensor
 from .dtype import Size
 
 

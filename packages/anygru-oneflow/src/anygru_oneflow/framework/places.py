@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch.distributed.tensor import DTensor, Replicate
 
-from anygru.extend import global_tensor
-
+from ..processes import global_tensor
 from .dressing import dress, torch_dtype
 from .dtype import stored
 from .tensor import Tensor

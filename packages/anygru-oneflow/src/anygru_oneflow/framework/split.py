@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Shard
 
-from anygru.extend import global_tensor
+from ..processes import global_tensor
 
 _SUM = (Partial(),)
 _Rule = Callable[[Callable[..., Any], DTensor, Sequence[Any], dict[str, Any]], Any]

@@ -15,8 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch.distributed.tensor import DTensor
 
-from anygru.extend import global_tensor, is_release
+from anygru.extend import is_release
 
+from ..processes import global_tensor
 from ..sbp import Layout
 from . import layouts, tensor_str
 from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, torch_dtype

@@ -10,11 +10,11 @@ from torch.distributed.tensor import DTensor
 
 from anygru import functional, layers
 from anygru.errors import ArgumentError, ArgumentTypeError
-from anygru.extend import global_tensor
 
 from ...framework.dressing import dress
 from ...framework.dtype import plain, translated
 from ...framework.tensor import Tensor
+from ...processes import global_tensor
 from ..utils.rnn import PackedSequence, repacked
 from .adopted import adopt
 from .module import Module

@@ -8,7 +8,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Placement
 
-from ..facts import torch_private
+from anygru.extend import torch_private
+
 from .pieces import TAKES, described, laid
 
 _engine = torch.autograd.Variable._execution_engine
@@ -83,7 +84,7 @@ def keep_gradient_layout(parameter: Tensor) -> None:
             leaf.grad = laid(gradient, parameter.placements)
 
     # By torch's own method: a dialect's may call the hook otherwise.
-    torch.Tensor.register_hook(parameter, begin)  # type: ignore[no-untyped-call]
+    torch.Tensor.register_hook(parameter, begin)
     parameter.register_post_accumulate_grad_hook(relay)
     vars(parameter)[TAKES] = _take
 

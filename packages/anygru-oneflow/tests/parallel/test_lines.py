@@ -3,11 +3,11 @@
 import socket
 import struct
 
-import programs
+import line_programs as programs
 import pytest
 
 from anygru import parallel
-from anygru.parallel.lines import Lines
+from anygru_oneflow.processes.lines import Lines
 
 
 def test_all_hear_all_until_one_has_ended():

@@ -19,8 +19,10 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
-from .. import functional
-from ..errors import ArgumentError, ArgumentTypeError
+from anygru import functional
+from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.parallel import start
+
 from .gradients import keep_gradient_layout as keep_gradient_layout
 from .lines import lines_of
 from .pieces import assembled as assembled
@@ -32,7 +34,6 @@ from .pieces import piece as piece
 from .pieces import piece_of as piece_of
 from .pieces import pieces_of as pieces_of
 from .pieces import strides
-from .world import start
 
 Layout = Sequence[Placement]
 
@@ -142,7 +143,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     """The same global tensor on other processes, which may hold no part of it yet; differentiable."""
     source = tensor.redistribute(placements=[Replicate()] * tensor.device_mesh.ndim)
-    whole = _Carried.apply(source, mesh)  # type: ignore[no-untyped-call]
+    whole = _Carried.apply(source, mesh)
     replicas = [Replicate()] * mesh.ndim
     moved = DTensor.from_local(
         whole.to(mesh.device_type), mesh, replicas, shape=tensor.shape, stride=strides(tensor.shape)
@@ -195,7 +196,7 @@ def with_sums(tensor: DTensor) -> DTensor:
     maximum or minimum is closed.
     """
     if any(map(_is_average, tensor.placements)):
-        tensor = _Summed.apply(tensor)  # type: ignore[no-untyped-call]
+        tensor = _Summed.apply(tensor)
     layout = [
         Replicate() if isinstance(kind, Partial) and kind.reduce_op != "sum" else kind for kind in tensor.placements
     ]

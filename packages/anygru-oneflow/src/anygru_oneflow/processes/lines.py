@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 
-from ..facts.torch_private import timeout_of
+from anygru.extend import torch_private
 
 MOST = 8  # processes; among more, a collective takes fewer messages than one for every pair
 _ROOM = 4096  # bytes, more than a message has
@@ -112,5 +112,5 @@ def _laid(group: dist.ProcessGroup) -> Lines | None:
 
 def _limit(line: socket.socket, group: dist.ProcessGroup) -> None:
     """Wait no longer than the group does. Not `settimeout`, which asks the system for each message whether there is one."""
-    seconds = max(int(timeout_of(group)), 1)
+    seconds = max(int(torch_private.timeout_of(group)), 1)
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))

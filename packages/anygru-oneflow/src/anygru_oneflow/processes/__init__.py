@@ -1,0 +1,1 @@
+"""Global tensors: pieces on several processes, their gradients, and a GRU on them. OneFlow has no folder of this name."""

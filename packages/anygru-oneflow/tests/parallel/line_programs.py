@@ -1,0 +1,38 @@
+"""What the processes of test_lines.py run; they import nothing of the tests."""
+
+import torch.distributed as dist
+
+from anygru import parallel
+from anygru_oneflow.processes import lines
+
+
+def tell(rank_that_ends: int | None = None, machine: str | None = None) -> list[object]:
+    """What three processes tell each other by their lines, or the error of those whose peer has ended or is silent."""
+    rank = parallel.start().rank
+    if machine is not None:
+        lines._machine = lambda: machine.format(rank)
+    found = lines.lines_of(dist.group.WORLD)
+    if found is None:
+        return [None]
+    told = [found.tell([rank] * rank), found.tell(range(rank, 70 + rank))[2][:2]]
+    if rank == rank_that_ends:
+        return told
+    try:
+        found.tell([0])
+    except RuntimeError as error:
+        told.append(str(error))
+    return told
+
+
+def connect(rank_that_does_not: int) -> str | None:
+    """What the other process says of one that has told its name and does not connect."""
+    rank = parallel.start().rank
+    if rank == rank_that_does_not:
+        dist.all_gather_object([None] * 2, (lines._machine(), b"\0nobody"))
+        return None
+    lines.torch_private.timeout_of = lambda group: 1
+    try:
+        lines.lines_of(dist.group.WORLD)
+    except RuntimeError as error:
+        return str(error)
+    return "no error"
