@@ -14,8 +14,8 @@ import torch
 import anygru_oneflow as flow
 from anygru import parallel
 from anygru.checkpoints.formats import oneflow as files
+from anygru.checkpoints.output.pickling import Global, PickledCall
 from anygru.checkpoints.reading.pickle_tree import Pending
-from anygru.checkpoints.writing.pickling import Global, PickledCall
 from anygru.errors import CheckpointError
 from anygru_oneflow import nn
 

@@ -7,15 +7,15 @@ from .checkpoints.formats import mxnet as mxnet_files
 from .checkpoints.formats import oneflow as oneflow_files
 from .checkpoints.formats import paddle as paddle_files
 from .checkpoints.formats import torch as torch_files
+from .checkpoints.output.atomic import open_for_replace
+from .checkpoints.output.pickling import Global, PickledCall, dump
 from .checkpoints.reading.budget import PER_OBJECT, Budget
 from .checkpoints.reading.json_text import parse_json
 from .checkpoints.reading.pickle_tree import Pending
 from .checkpoints.reading.source import Bytes, open_bytes, open_regular, shown
 from .checkpoints.reading.unpickle import RestrictedUnpickler
 from .checkpoints.stored import StoredTensor
-from .checkpoints.writing.atomic import open_for_replace
 from .checkpoints.writing.convert import convert
-from .checkpoints.writing.pickling import Global, PickledCall, dump
 from .cli import Failure, UsageError, existing, needed
 from .cli.terminal import STANDARD_INPUT, console, count, names_of_any_script
 from .dialects.kit import schedules

@@ -15,7 +15,7 @@ import torch
 from samples import ENDINGS, assert_same, model
 
 from anygru.checkpoints import load_checkpoint, save_checkpoint
-from anygru.checkpoints.writing.atomic import open_for_replace
+from anygru.checkpoints.output.atomic import open_for_replace
 
 
 def test_new_content_takes_the_place_of_the_old(tmp_path: Path) -> None:

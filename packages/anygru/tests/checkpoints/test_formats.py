@@ -228,7 +228,7 @@ def test_oneflow_saves_over_an_old_state_without_touching_other_files(tmp_path: 
 
 
 def test_oneflow_reads_the_single_file_and_the_oldest_form(tmp_path: Path) -> None:
-    from anygru.checkpoints.writing.pickling import Global, PickledCall, dump
+    from anygru.checkpoints.output.pickling import Global, PickledCall, dump
 
     tensor = PickledCall(Global("oneflow", "Tensor"), (), {"data": np.arange(3.0), "dtype": None}, new=True)
     with open(tmp_path / "single", "wb") as file:

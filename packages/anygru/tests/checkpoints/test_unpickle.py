@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import anygru
+from anygru.checkpoints.output.pickling import Global, PickledCall, dump
 from anygru.checkpoints.reading.pickle_tree import Pending
 from anygru.checkpoints.reading.unpickle import RestrictedUnpickler
-from anygru.checkpoints.writing.pickling import Global, PickledCall, dump
 from anygru.errors import CheckpointError
 
 VALUE: dict[Any, Any] = {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import nn
 
 from ..checkpoints.formats import checked_path
-from ..checkpoints.writing.atomic import open_for_replace
+from ..checkpoints.output.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.quantization import WeightFormat
 from .checking import BOUNDS, CheckResult, find_compiler, prepared

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torch import nn
 
 from ..checkpoints.formats import checked_path
-from ..checkpoints.writing.atomic import open_for_replace
+from ..checkpoints.output.atomic import open_for_replace
 from ..errors import AnygruError
 from ..facts.quantization import WeightFormat
 from .checking import CheckError, CheckResult

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import dialects
-from ..checkpoints.writing.atomic import open_for_replace
+from ..checkpoints.output.atomic import open_for_replace
 from ..errors import AnygruError, how_to_install, printable
 from . import Failure, UsageError, existing, removing_temporary_files
 from .running import NOT_VERIFIED, Run, as_tuple, greatest_difference, in_onnx_runtime

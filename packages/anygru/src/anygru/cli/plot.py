@@ -6,8 +6,8 @@ import os
 import numpy as np
 
 from ..checkpoints import Checkpoint
+from ..checkpoints.output.atomic import open_for_replace
 from ..checkpoints.stored import StoredTensor
-from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import CheckpointError, printable
 from . import needed
 from .terminal import names_of_any_script

@@ -180,7 +180,7 @@ def recommended(variants: list[Variant]) -> Variant | None:
 def draw(tables: dict[str, list[Variant]], path: str) -> None:
     """Draw the times of each table, under its title, into one picture."""
     figures = needed("matplotlib.figure", "--plot", "lab")
-    from ..checkpoints.writing.atomic import open_for_replace
+    from ..checkpoints.output.atomic import open_for_replace
 
     rows = [sum(bool(each.times) for each in variants) for variants in tables.values()]
     figure = figures.Figure(figsize=(7, sum(0.6 + 0.5 * number for number in rows)), layout="constrained")

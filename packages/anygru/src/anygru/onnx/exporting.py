@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from ..checkpoints.writing.atomic import check_regular, mode_of, sync_folder
+from ..checkpoints.output.atomic import check_regular, mode_of, sync_folder
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..functional import gru, gru_cell

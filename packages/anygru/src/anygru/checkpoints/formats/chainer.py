@@ -14,6 +14,8 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..layout import CheckpointLayout
+from ..output.atomic import open_for_replace
+from ..output.pickling import Global, PickledCall, dump
 from ..reading.archive import Archive, leads_out
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, flatten
@@ -21,8 +23,6 @@ from ..reading.known_types import make_array
 from ..reading.source import COMPRESS_BELOW, Bytes, Cursor, plain_dtype, plain_values
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import StoredTensor
-from ..writing.atomic import open_for_replace
-from ..writing.pickling import Global, PickledCall, dump
 
 NESTED = False
 SUFFIXES = (".npz",)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 import numpy as np
 
 from ...errors import CheckpointError, how_to_install
+from ..output.atomic import open_for_replace
 from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.hdf5_reading import DEEPEST, Reader
 from ..reading.keras_config import marks_by_name, parse_config
 from ..reading.source import COMPRESS_BELOW
-from ..writing.atomic import open_for_replace
 from .chainer import LAYOUT, content_of, flat_arrays, is_none, problem
 
 __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]

@@ -18,11 +18,11 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..layout import CheckpointLayout
+from ..output.atomic import open_for_replace
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Progress, flatten
 from ..reading.source import Bytes, Cursor, array_from, count_elements, open_bytes, shown
 from ..stored import StoredTensor, holder
-from ..writing.atomic import open_for_replace
 
 NESTED = False
 LISTS = True

@@ -21,14 +21,14 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..layout import PARTS, CheckpointLayout
+from ..output.atomic import open_for_replace, sync_folder
+from ..output.pickling import Global, PickledCall, dump
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, plain_problem
 from ..reading.pickle_tree import Pending
 from ..reading.source import array_from, open_bytes, plain_values, shown
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import BITS, StoredTensor, map_leaves
-from ..writing.atomic import open_for_replace, sync_folder
-from ..writing.pickling import Global, PickledCall, dump
 
 NESTED = True
 SUFFIXES = ("",)

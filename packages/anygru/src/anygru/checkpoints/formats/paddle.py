@@ -13,13 +13,13 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..layout import PARTS, CheckpointLayout
+from ..output.atomic import open_for_replace
+from ..output.pickling import dump
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, plain_problem, texts_of
 from ..reading.source import plain_values, shown
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import StoredTensor, map_leaves
-from ..writing.atomic import open_for_replace
-from ..writing.pickling import dump
 
 NESTED = True
 SUFFIXES = (".pdparams", ".pdopt", ".pdtensor")

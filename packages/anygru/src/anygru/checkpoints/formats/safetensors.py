@@ -13,12 +13,12 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...facts.entries import FORMULA_MARK
+from ..output.atomic import open_for_replace
 from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress, flatten
 from ..reading.json_text import parse_json
 from ..reading.source import Bytes, Cursor, array_from, open_bytes, shown
 from ..stored import StoredTensor, holder
-from ..writing.atomic import open_for_replace
 from .torch import LAYOUT, MARKED_LAYOUT
 
 __all__ = ["LAYOUT", "MARKED_LAYOUT", "problem", "read", "recognise", "write"]

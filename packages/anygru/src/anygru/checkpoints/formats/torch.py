@@ -16,13 +16,13 @@ import numpy as np
 from ...errors import CheckpointError
 from ...facts.entries import FORMULA_MARK
 from ..layout import PARTS, CheckpointLayout
+from ..output.atomic import open_for_replace
 from ..reading.archive import Archive
 from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress, plain_problem
 from ..reading.source import count_elements, empty_array, open_bytes, open_regular, plain_values, shown, usable
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import BITS, Path, StoredTensor, flat_name, holder, map_leaves
-from ..writing.atomic import open_for_replace
 
 NESTED = True
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")

@@ -14,9 +14,9 @@ from ..checkpoint import load_checkpoint
 from ..conversion import Choices, Conversion
 from ..formats import checked_path, format_for, is_folder, recognise
 from ..formats.oneflow import put_in_place
+from ..output.atomic import mode_of, sync_folder
 from ..reading.content import Progress
 from ..reading.source import naming
-from .atomic import mode_of, sync_folder
 from .filling import fill
 from .rewriting import check_place, rewrite
 

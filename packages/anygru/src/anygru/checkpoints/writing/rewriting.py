@@ -17,9 +17,9 @@ from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module, is_folder
 from ..layout import CheckpointLayout, own_name, split_prefix, translate_path
+from ..output.atomic import check_regular
 from ..reading.content import Content, EntryMark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
-from .atomic import check_regular
 from .other_layers import LayerPlan, plan_layers
 from .provenance import KEY, describe
 from .target_names import TargetNames
