@@ -1,21 +1,21 @@
 """Reading a file whose format needs a library in C (HDF5, protocol buffers) in a process of its own, with limits.
 
-The process may take so much memory and processor time as the file's size allows, and on Linux can neither start programs, nor
-open connections, nor open files for writing (seccomp). Its arrays come back in shared memory, and the structure around them
-as a pickle that the restricted unpickler reads: whoever got hold of the process has got no further.
+The process has a bound on memory and processor time that follows from the file's size, a session of its own without a
+terminal, and the few system calls of `confinement`. Its arrays come back in shared memory, and the structure around them as
+a pickle that the restricted unpickler reads: a process that a file has taken over can do no more than answer wrongly.
 """
 
-import ctypes
+import contextlib
 import io
 import json
 import math
 import os
 import pickle
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import IO, Any
@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..errors import CheckpointError
+from . import confinement
 from .formats import format_module
 from .reading.budget import FREE, RATIO, Budget
 from .reading.content import Content, EntryMark
@@ -39,7 +40,13 @@ _MEMORY = 256 * _MEGABYTE
 _SECONDS, _SECONDS_PER_MEGABYTE = 10, 1
 """Processor time of the process: to start, and for each megabyte of the file."""
 _WAIT = 20
-"""How much longer the process may take by the clock, on a machine with much to do."""
+"""The most time by the clock, as a multiple of the processor time: other processes may be running."""
+_LONGEST_ANSWER = 1 << 20
+"""Bytes of the answer on standard output: a place in the shared memory, or the text of an error."""
+
+
+CODE = "from anygru.checkpoints.sandbox import serve; serve()"
+"""The program of the process."""
 
 
 def can_contain(format: str) -> bool:
@@ -80,29 +87,62 @@ def _shared_memory() -> IO[bytes]:
 
 def _run(order: str, descriptor: int, seconds: int, path: str) -> dict[str, Any]:
     # isolated from the environment and the working folder; the same modules as here
-    code = f"import sys; sys.path[:] = {sys.path!r}; from anygru.checkpoints.sandbox import serve; serve()"
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each would reserve memory
+    code = f"import sys; sys.path[:] = {sys.path!r}; {CODE}"
+    # each thread would reserve memory; a lock on the file is a system call that no reader needs
+    settings = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-B", "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[descriptor],
+        env={**os.environ, **settings},
+        start_new_session=True,  # it has no terminal
+    )
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(_WAIT * seconds, stop)
+    timer.start()
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-B", "-c", code],
-            input=order.encode("utf-8", "surrogateescape"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[descriptor],
-            env={**os.environ, **threads},
-            timeout=_WAIT * seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        with process:
+            answer = _exchange(process, order.encode("utf-8", "surrogateescape"))
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise CheckpointError(f"{path}: reading it took more than {_WAIT * seconds} s: it is damaged or hostile")
+    if process.returncode or len(answer) > _LONGEST_ANSWER:
+        end = "too long an answer" if len(answer) > _LONGEST_ANSWER else _end(process.returncode)
         raise CheckpointError(
-            f"{path}: reading it took more than {_WAIT * seconds} s: it is damaged or hostile"
-        ) from None
-    if done.returncode:
-        raise CheckpointError(
-            f"{path}: the process that reads it was ended ({_end(done.returncode)}): it is damaged, hostile, or over the limits"
+            f"{path}: the process that reads it was ended ({end}): it is damaged, hostile, or over the limits"
         )
-    answer = json.loads(done.stdout)
-    return answer if isinstance(answer, dict) else {}
+    try:
+        found = json.loads(answer)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not ("error" in found or type(found.get("structure")) is int):
+        raise CheckpointError(f"{path}: the process that reads it gave no answer")
+    return found
+
+
+def _exchange(process: "subprocess.Popen[bytes]", order: bytes) -> bytes:
+    """Send the order and return the answer, of which no more than one byte beyond the bound is read."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
+            stdin.write(order)
+        answer = process.stdout.read(_LONGEST_ANSWER + 1)
+        if len(answer) > _LONGEST_ANSWER:
+            process.kill()
+        process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    return answer
 
 
 def _end(status: int) -> str:
@@ -155,11 +195,16 @@ def _mark(told: object) -> EntryMark:
 
 def serve() -> None:
     """Read the file that standard input names, under the limits that it names, and answer on standard output."""
+    confinement.end_with_parent()
     order = json.loads(sys.stdin.buffer.read().decode("utf-8", "surrogateescape"))
     try:
         module = format_module(order["format"])
         _import_libraries(order["format"])
-        _limit(order["memory"], order["seconds"])
+        try:
+            confinement.confine(order["path"], order["memory"], order["seconds"], (1, order["memory_file"]))
+        except OSError as error:
+            hint = "sandbox=False or --no-sandbox reads it in the process itself"
+            raise CheckpointError(f"{order['path']}: cannot be contained: {error.strerror}; {hint}") from error
         budget = Budget(order["path"], order["limit"], contained=True)
         content = module.read(order["path"], budget)
         with open(order["memory_file"], "r+b", buffering=0, closefd=False) as memory:
@@ -180,14 +225,18 @@ def serve() -> None:
 
 
 def _import_libraries(format: str) -> None:
-    """Import what the reader will, before the limits: modules take memory, too."""
+    """Import what the reader will use, before the limits: modules take memory, and their files cannot be opened later."""
+    import codecs
     import importlib
 
-    for name in ("onnx", "onnx.helper", "onnx.numpy_helper") if format == "onnx" else ("h5py",):
-        try:
+    for encoding in ("ascii", "latin-1", "cp437", "utf-8", "utf-16", "utf-32"):
+        codecs.lookup(encoding)
+    libraries = ("onnx", "onnx.helper", "onnx.numpy_helper", "ml_dtypes") if format == "onnx" else ("h5py",)
+    try:
+        for name in libraries:
             importlib.import_module(name)
-        except ImportError:  # the reader says what to install
-            return
+    except ImportError:  # the reader says what to install
+        return
 
 
 def _write(content: Content, memory: IO[bytes]) -> int:
@@ -228,66 +277,3 @@ class _Pickler(pickle.Pickler):
         if isinstance(obj, StoredTensor):
             return SharedArray, (*self._put(obj.values), obj.dtype, tuple(int(axis) for axis in obj.shape))
         return NotImplemented
-
-
-def _limit(memory: int, seconds: int) -> None:
-    import resource
-
-    try:
-        with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        used = 1 << 30
-    for name, most in (("AS", used + memory), ("CPU", seconds), ("CORE", 0), ("FSIZE", memory), ("NOFILE", 64)):
-        kind = getattr(resource, f"RLIMIT_{name}", None)
-        if kind is not None:
-            hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, most))
-    _forbid_calls()
-
-
-_MACHINES = {
-    "x86_64": (
-        0xC000003E,
-        (41, 42, 43, 44, 46, 49, 50, 56, 57, 58, 59, 62, 76, 82, 83, 84, 85, 86, 87, 88, 90, 92, 101, 133, 165, 200)
-        + (258, 259, 260, 263, 264, 265, 266, 268, 272, 310, 311, 316, 321, 322, 425, 435, 437, 438),
-        ((2, 1), (257, 2)),
-    ),
-    "aarch64": (
-        0xC00000B7,
-        (33, 34, 35, 36, 37, 38, 40, 45, 53, 54, 97, 117, 129, 130, 198, 200, 201, 202, 203, 206, 211, 220, 221)
-        + (270, 271, 276, 280, 281, 425, 435, 437, 438),
-        ((56, 2),),
-    ),
-}
-"""By the machine's name: its number for seccomp; the calls that are forbidden, which start programs and processes, open
-connections, reach other processes, or change files by their names; and the calls that open files, with the place of flags."""
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # the second one with EPERM
-_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
-
-
-def _forbid_calls() -> bool:
-    """Forbid the process what no reader needs; gives whether the system took it. Linux's prctl(2), seccomp(2)."""
-    machine = os.uname().machine
-    if sys.platform != "linux" or machine not in _MACHINES:
-        return False
-    number, forbidden, opens = _MACHINES[machine]
-    # each step: code, how many to skip where it holds, where it does not, its number
-    steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, number), (_RETURN, 0, 0, _REFUSE), (_LOAD, 0, 0, 0)]
-    steps += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _REFUSE)]  # the same calls under other numbers
-    for call in forbidden:
-        steps += [(_EQUAL, 0, 1, call), (_RETURN, 0, 0, _REFUSE)]
-    for call, place in opens:
-        steps += [(_EQUAL, 0, 4, call), (_LOAD, 0, 0, 16 + 8 * place), (_ANY_BIT, 0, 1, _WRITES)]
-        steps += [(_RETURN, 0, 0, _REFUSE), (_RETURN, 0, 0, _ALLOW)]
-    steps.append((_RETURN, 0, 0, _ALLOW))
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(program)))
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    zero = ctypes.c_ulong(0)
-    if prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), zero, zero, zero):
-        return False
-    return not prctl(_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.byref(header), zero, zero)
