@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from .. import dialects
 from ..checkpoints.output.atomic import open_for_replace
 from ..errors import AnygruError, how_to_install, printable
-from . import Failure, UsageError, existing, removing_temporary_files
-from .running import NOT_VERIFIED, Run, as_tuple, greatest_difference, in_onnx_runtime
+from . import Failure, UsageError, existing, removing_temporary_files, verified
+from .running import Run, as_tuple, first_line, in_onnx_runtime
 from .terminal import count
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def convert_graph(args: argparse.Namespace) -> int:
     make = _onnx if ending == ".onnx" else _exported
     with removing_temporary_files():
         data, by, run = _made(make, module, examples, open_sizes)
+        further = [_examples(module, sizes, 2)[0]] if any(open_sizes.values()) else []
+        verdict = verified.compare(module, [examples, *further], run, by) if run is not None else verified.NOT_VERIFIED
         with open_for_replace(args.target) as file:
             file.write(data)
     print(printable(f"{args.source} with {params} -> {args.target}"))
@@ -61,8 +63,7 @@ def convert_graph(args: argparse.Namespace) -> int:
     for name in module.input_names:
         print(printable(f"input {name}: {', '.join(map(str, sizes[name]))}"))
     print(printable(f"outputs: {', '.join(module.output_names)}"))
-    further = [_examples(module, sizes, 2)[0]] if any(open_sizes.values()) else []
-    print(_verdict(module, [examples, *further], by, run))
+    print(verdict)
     print(printable(f"wrote {args.target}"))
     return 0
 
@@ -136,7 +137,7 @@ def _made(
         first: BaseException = error
         while first.__cause__ is not None:
             first = first.__cause__
-        reason = (str(first).strip() or type(first).__name__).splitlines()[0][:300]
+        reason = first_line(first)
         hint = "; with numbers for the open sizes it may be possible" if any(open_sizes.values()) else ""
         raise Failure(f"the graph cannot be exported: {reason}{hint}") from error
     finally:
@@ -163,14 +164,3 @@ def _onnx(module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[int,
     data = program.model_proto.SerializeToString()
     run = in_onnx_runtime(data)
     return data, "" if run is None else "ONNX Runtime", run
-
-
-def _verdict(module: Any, inputs: list[list["Tensor"]], by: str, run: Run | None) -> str:
-    import torch
-
-    if run is None:
-        return NOT_VERIFIED
-    with torch.no_grad():
-        apart = max(greatest_difference(as_tuple(module(*each)), run(each)) for each in inputs)
-    sizes = " of two sizes" if len(inputs) > 1 else ""
-    return f"verified: {by} and anygru's run of MXNet's graph, on the same random inputs{sizes}, are {apart:.2g} apart"

@@ -4,19 +4,18 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import UsageError
+from . import Failure, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Run = Callable[[Sequence["Tensor"]], tuple["Tensor", ...]]
 """From the inputs of a model to its outputs."""
-NOT_VERIFIED = "not verified, because onnxruntime is not installed"
 
 
 def function_of(place: str, name: str) -> Callable[[], Any]:
@@ -48,6 +47,9 @@ def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
 
     Args:
         threads: of ONNX Runtime; 0: as many as it likes.
+
+    Raises:
+        Failure: ONNX Runtime refuses the file.
     """
     try:
         import onnxruntime
@@ -57,7 +59,11 @@ def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
 
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    settings.log_severity_level = 4  # what goes wrong is in the exceptions
+    try:
+        session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its classes are not public
+        raise Failure(f"ONNX Runtime cannot load the file: {first_line(error)}") from error
     names = [each.name for each in session.get_inputs()]
 
     def run(inputs: Sequence["Tensor"]) -> tuple["Tensor", ...]:
@@ -72,7 +78,6 @@ def as_tuple(results: Any) -> tuple["Tensor", ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def greatest_difference(expected: Iterable["Tensor"], found: Iterable["Tensor"]) -> float:
-    """The largest difference of a number in the pairs."""
-    pairs = zip(expected, found, strict=True)
-    return max((float((one.double() - two.double()).abs().max()) for one, two in pairs if two.numel()), default=0.0)
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or the name of its class."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

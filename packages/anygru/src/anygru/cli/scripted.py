@@ -7,14 +7,13 @@ model, alone or with a tuple of example inputs.
 import argparse
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .. import dialects
 from ..checkpoints import load_checkpoint
-from ..onnx.exporting import as_module, export
-from . import UsageError, existing
-from .running import NOT_VERIFIED, as_tuple, function_of, greatest_difference, in_onnx_runtime
+from ..onnx.exporting import as_module, export, save
+from . import UsageError, existing, verified
+from .running import function_of, in_onnx_runtime
 from .terminal import STANDARD_INPUT
 
 _SEED = 0
@@ -25,6 +24,7 @@ def convert(args: argparse.Namespace) -> list[str]:
 
     Raises:
         UsageError: an argument or the function's result cannot be used.
+        Failure: the file does not compute what the model computes; the old file stays.
     """
     if args.source == STANDARD_INPUT or not str(args.target).lower().endswith(".onnx"):
         raise UsageError(
@@ -41,10 +41,15 @@ def convert(args: argparse.Namespace) -> list[str]:
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
     module.eval()
-    export(module, tensors, args.target)
-    name = type(model).__name__
+    program, verdict = export(module, tensors), [verified.NOT_VERIFIED]
+
+    def check(path: str) -> None:
+        if (run := in_onnx_runtime(path)) is not None:
+            verdict[0] = verified.compare(module, [tensors], run, "ONNX Runtime")
+
+    save(program, args.target, check)
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    return [f"{name} with {parameters:,} parameters, in inference", _verified(module, tensors, args.target)]
+    return [f"{type(model).__name__} with {parameters:,} parameters, in inference", verdict[0]]
 
 
 def _build(script: str) -> tuple[Any, tuple[Any, ...] | None]:
@@ -88,13 +93,3 @@ def _load(model: Any, source: str) -> None:
         told = error.args[0] if isinstance(error, KeyError) else error
         raise UsageError(f"{source} does not fit the {type(model).__name__} of the script: {told}") from error
     raise UsageError(f"the function must return a torch.nn.Module or a chainer.Chain, got {type(model).__name__}")
-
-
-def _verified(module: nn.Module, tensors: tuple[Tensor, ...], path: str) -> str:
-    """How far the file's results are from the model's, by ONNX Runtime where that is installed."""
-    run = in_onnx_runtime(path)
-    if run is None:
-        return NOT_VERIFIED
-    with torch.no_grad():
-        worst = greatest_difference(as_tuple(module(*tensors)), run(tensors))
-    return f"verified: ONNX Runtime and the model, run on the same input, give results at most {worst:.2g} apart"

@@ -97,15 +97,26 @@ def export(
     _fold(program)
     _name_nodes(program)
     if path is not None:
-        _save(program, Path(os.path.realpath(path)), path)
+        save(program, path)
     return program
 
 
-def _save(program: "torch.onnx.ONNXProgram", target: Path, path: str | os.PathLike[str]) -> None:
-    """Write the file in a folder beside its place, and then move it there; large weights are a second file."""
+def save(
+    program: "torch.onnx.ONNXProgram", path: str | os.PathLike[str], check: Callable[[str], None] | None = None
+) -> None:
+    """Write the file in a folder beside its place, and then move it there; large weights are a second file.
+
+    Args:
+        program: the exported model.
+        path: the place.
+        check: called with the path of the written file before it is moved; where it raises, the old file stays.
+    """
+    target = Path(os.path.realpath(path))
     check_regular(target, path)
     with tempfile.TemporaryDirectory(prefix=".anygru-", dir=target.parent) as folder:
         program.save(os.path.join(folder, target.name))
+        if check is not None:
+            check(os.path.join(folder, target.name))
         for written in sorted(Path(folder).iterdir(), key=lambda file: file.name == target.name):
             os.chmod(written, mode_of(target))
             os.replace(written, target.parent / written.name)
