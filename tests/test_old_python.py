@@ -1,12 +1,9 @@
-"""The Python of the originals' time: for the script, and for nobody else."""
+"""Names and modules that Python removed work for the script, and installed packages see Python unchanged."""
 
-import importlib.util
-import sys
+import re
 
 import pytest
 from test_runner import output
-
-from anygru.dialects.variables import STARTUP
 
 OLD_PYTHON = """
     import collections, sysconfig
@@ -91,86 +88,42 @@ def test_an_installed_program_of_a_framework_has_the_old_names_and_no_other_pack
     ]
 
 
-def test_modules_that_are_gone_are_there_for_the_script_and_not_for_packages(tmp_path):
-    code = """
-        import sys, sysconfig
+@pytest.mark.parametrize(
+    ("module", "package"), [("distutils", "setuptools"), ("imp", "zombie-imp"), ("pipes", "standard-pipes")]
+)
+def test_a_removed_module_names_its_package_to_the_script_only(tmp_path, module, package):
+    code = f"""
+        import importlib.util, sys, sysconfig
         from importlib.machinery import PathFinder
 
-        class WithoutThem:  # as on the newest Python
+        class WithoutModule:  # as on a newer Python
             @staticmethod
             def find_spec(name, path=None, target=None):
-                gone = name.partition(".")[0] in ("distutils", "imp", "pipes")
-                return None if gone else PathFinder.find_spec(name, path)
+                return None if name == {module!r} else PathFinder.find_spec(name, path)
 
         kept = [finder for finder in sys.meta_path if type(finder).__name__ != "DistutilsMetaFinder"]
-        sys.meta_path[:] = [WithoutThem if finder is PathFinder else finder for finder in kept]
-        package = dict(__file__=sysconfig.get_path("purelib") + "/package.py")
-        programs = ["import imp", "import pipes", "from distutils.version import LooseVersion", "import distutils.spawn"]
-
-        def ask(program):
+        sys.meta_path[:] = [WithoutModule if finder is PathFinder else finder for finder in kept]
+        print(importlib.util.find_spec({module!r}))
+        for namespace in ({{}}, dict(__file__=sysconfig.get_path("purelib") + "/package.py")):
             try:
-                exec(program, package)
-            except ImportError as error:
-                print(str(error).partition(" (")[0])
-
-        for program in programs:
-            ask(program)
-        import imp, pipes
-        from distutils.version import LooseVersion
-        print(imp.new_module("a").__name__, pipes.quote("a b"), LooseVersion("1.9") < LooseVersion("1.10"))
-        for program in ("from imp import new_module", *programs[2:]):
-            ask(program)
+                exec("import {module}", namespace or globals())
+            except ModuleNotFoundError as error:
+                print(error, error.name)
     """
-    assert output(code, folder=tmp_path).splitlines() == [
-        "No module named 'imp'",
-        "No module named 'pipes'",
-        "No module named 'distutils'",
-        "No module named 'distutils'",
-        "a 'a b' True",
-        "cannot import name 'new_module' from 'imp'",
-        "cannot import name 'LooseVersion' from 'distutils.version'",
-        "No module named 'distutils.spawn'",
-    ]
+    found, to_script, to_package = output(code, folder=tmp_path).splitlines()
+    assert found == "None"
+    assert re.fullmatch(
+        rf"No module named '{module}': Python 3\.\d+ removed it; pip install {package} {module}", to_script
+    )
+    assert to_package == f"No module named '{module}' {module}"
 
 
-def old_module(*path):
-    """A module that Python has removed, as the script finds it on a Python without it."""
-    file = STARTUP.parent.joinpath("old_modules", *path)
-    spec = importlib.util.spec_from_file_location("old_" + file.stem, file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_setuptools_gives_the_script_distutils(tmp_path):
+    code = """
+        import distutils.version
+        from distutils.dir_util import mkpath
+        from distutils.util import strtobool
 
-
-def test_imp_loads_what_it_finds(tmp_path, monkeypatch):
-    imp = old_module("imp.py")
-    (tmp_path / "settings_of_then.py").write_text("rate = 0.5\n", encoding="utf-8")
-    (tmp_path / "package_of_then").mkdir()
-    (tmp_path / "package_of_then" / "__init__.py").write_text("from .part import value\n", encoding="utf-8")
-    (tmp_path / "package_of_then" / "part.py").write_text("value = 3\n", encoding="utf-8")
-    for name in ("settings_of_then", "package_of_then", "package_of_then.part", "own_name"):
-        monkeypatch.setitem(sys.modules, name, None)
-        del sys.modules[name]
-    file, path, details = imp.find_module("settings_of_then", [str(tmp_path)])
-    with file:
-        assert imp.load_module("settings_of_then", file, path, details).rate == 0.5
-    assert imp.load_module("package_of_then", *imp.find_module("package_of_then", [str(tmp_path)])).value == 3
-    assert imp.load_source("own_name", str(tmp_path / "settings_of_then.py")).rate == 0.5
-    assert sys.modules["own_name"].__name__ == imp.new_module("own_name").__name__
-    with pytest.raises(ImportError, match="No module named 'nothing'"):
-        imp.find_module("nothing", [str(tmp_path)])
-
-
-def test_distutils_has_what_scripts_use(tmp_path):
-    version, util = old_module("distutils", "version.py"), old_module("distutils", "util.py")
-    assert version.LooseVersion("1.10.0rc1") > "1.9.2"
-    assert version.LooseVersion("1.2.3").version == [1, 2, 3]
-    assert version.StrictVersion("1.0a3") < version.StrictVersion("1.0") == "1.0.0"
-    assert str(version.StrictVersion("1.0.0")) == "1.0"
-    assert [util.strtobool(text) for text in ("Yes", "off")] == [1, 0]
-    folders = old_module("distutils", "dir_util.py")
-    assert folders.mkpath(str(tmp_path / "a" / "b")) == [str(tmp_path / "a"), str(tmp_path / "a" / "b")]
-    (tmp_path / "a" / "b" / "file").write_text("x", encoding="utf-8")
-    assert folders.copy_tree(str(tmp_path / "a"), str(tmp_path / "c")) == [str(tmp_path / "c" / "b" / "file")]
-    assert (tmp_path / "c" / "b" / "file").read_text(encoding="utf-8") == "x"
-    assert old_module("distutils", "spawn.py").find_executable("no_such_program") is None
+        print(distutils.version.LooseVersion("1.10.0rc1") > "1.9.2", bool(strtobool("Yes")), mkpath("new") != [])
+    """
+    assert output(code, folder=tmp_path) == "True True True\n"

@@ -1,14 +1,15 @@
-"""Python as scripts of the originals' time know it: names and modules of the standard library that are gone since.
+"""Restore names of the standard library that Python removed after the original frameworks were released.
 
-The originals ran under Python 3.8 at the latest. `install` brings back the names that their scripts use and that Python
-removed up to 3.13, for code of the script only: the standard library and installed packages see Python as it is, so that
-those which ask whether `imp` is there are not misled. Names of Python 2 are not among them: a script that asks for
-`itertools.izip` wants to know which Python it is.
+The originals ran under Python 3.8 at the latest. `install` restores names that Python removed up to 3.13, for code of the
+script only: the standard library and installed packages see Python unchanged. Names of Python 2 are not restored, because
+scripts use names such as `itertools.izip` to detect Python's version. Importing a removed module raises an error that names
+the package which installs it.
 
-This file uses nothing but the standard library: the start-up file loads it by its path, before the script is run, because
-scripts import `collections` and `imp` before they import a framework.
+This file imports the standard library only: the start-up file loads it by path before the script runs, because scripts
+import `collections` before they import a framework.
 """
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -53,9 +54,9 @@ NAMES: dict[str, dict[str, str]] = {
         },
     },
 }
-# Modules that are gone: imp and distutils since 3.12, pipes since 3.13.
-MODULES = ("distutils", "imp", "pipes")
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_modules")
+# Modules that Python removed: the version, and the package that installs the module. torch requires setuptools.
+MODULES = {"distutils": ("3.12", "setuptools"), "imp": ("3.12", "zombie-imp"), "pipes": ("3.13", "standard-pipes")}
+_OLD_NAMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_names.py")
 _asks_for_script: Callable[[FrameType | None], bool]
 _importer: Callable[[FrameType | None], FrameType | None]
 
@@ -88,20 +89,19 @@ def _complete(module: ModuleType) -> None:
 
 def _value(place: str) -> Any:
     module, _, name = place.partition(":")
-    found = _load("_anygru_old_names", "old_names.py") if module == "old_names" else importlib.import_module(module)
+    found = _old_names() if module == "old_names" else importlib.import_module(module)
     return getattr(found, name) if name else found
 
 
-def _load(name: str, *path: str) -> ModuleType:
-    """A file of the folder of old modules, under a name of its own."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, os.path.join(_FOLDER, *path))
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[name] = module
-    return sys.modules[name]
+@functools.cache
+def _old_names() -> ModuleType:
+    """The module `old_names.py`, loaded by its path."""
+    spec = importlib.util.spec_from_file_location("_anygru_old_names", _OLD_NAMES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class _Completing(importlib.abc.MetaPathFinder):
@@ -126,41 +126,14 @@ class _Completing(importlib.abc.MetaPathFinder):
 
 
 class _Removed(importlib.abc.MetaPathFinder):
-    """Finds the modules that are gone, when the script imports them and nothing else has found them."""
+    """Explains to the script how to install a removed module; it is asked after all other finders."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] not in MODULES:
-            return None
-        if not _asks_for_script(_importer(sys._getframe(1))):
-            return None
-        file = os.path.join(_FOLDER, *fullname.split("."))
-        folder = os.path.isdir(file)
-        file = os.path.join(file, "__init__.py") if folder else file + ".py"
-        if not os.path.exists(file):
-            return None
-        spec = importlib.util.spec_from_file_location(fullname, file, loader=_ScriptsLoader(fullname, file))
-        if spec is not None and folder:
-            spec.submodule_search_locations = []  # no other finder shall find what is in it
-        return spec
-
-
-class _ScriptsLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module that has names for the script only."""
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return _ScriptsModule(spec.name)
-
-
-class _ScriptsModule(ModuleType):
-    """A module that is gone for everybody but the script: others, who find it in `sys.modules`, find nothing in it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("__"):
-            frame = _importer(sys._getframe(1))
-            inside = frame is not None and frame.f_code.co_filename.startswith(_FOLDER)
-            if not inside and not _asks_for_script(frame):
-                module = super().__getattribute__("__name__")
-                raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name, obj=self)
-        return super().__getattribute__(name)
+        if fullname in MODULES and _asks_for_script(_importer(sys._getframe(1))):
+            version, package = MODULES[fullname]
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: Python {version} removed it; pip install {package}", name=fullname
+            )
+        return None
