@@ -18,7 +18,7 @@ _HOME = {
     "Weights": "facts.weights:Weights",
     "gates": "facts.gates",
     "native": "backends.native_module:native",
-    "layer_of_torch": "backends.one_buffer:layer_of_torch",
+    "layer_of_torch": "backends.torch_layers:layer_of_torch",
     "backward": "facts.torch_private:backward",
     "gradients": "facts.torch_private:gradients",
     "torch_private": "facts.torch_private",

@@ -1,6 +1,6 @@
 # What type checkers see of the lazy names of `extend.py`; a test compares the two.
 from .backends.native_module import native
-from .backends.one_buffer import layer_of_torch
+from .backends.torch_layers import layer_of_torch
 from .checkpoints.formats import chainer as chainer_files
 from .checkpoints.formats import hdf5 as hdf5_files
 from .checkpoints.formats import mxnet as mxnet_files

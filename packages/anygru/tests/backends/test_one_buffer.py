@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from anygru.backends import one_buffer
-from anygru.extend import layer_of_torch
 
 SHAPES = [torch.Size(shape) for shape in ((12, 3), (12, 4), (12,), (12,))]
 PLACES = (12 + 48, 12, 0, 12 + 48 + 36)  # a bias, w_hh, w_ih, the other bias
@@ -60,11 +59,3 @@ def test_a_buffer_that_ends_too_early_is_not_taken(monkeypatch: pytest.MonkeyPat
     again, size = one_buffer.joined(found, 1, False)
     assert size == 116
     assert again[0].untyped_storage().nbytes() == 4 * 116
-
-
-def test_on_the_cpu_a_layer_of_torchs_is_torchs() -> None:
-    weights = [torch.randn(shape) for shape in SHAPES[:1]] + [torch.randn(12, 3), torch.randn(12), torch.randn(12)]
-    input, state = torch.randn(5, 2, 3), torch.zeros(1, 2, 3)
-    options = (True, 1, 0.0, False, False)
-    expected = torch.lstm(input, (state, state), weights, *options, False)
-    assert all(map(torch.equal, layer_of_torch("lstm")(input, (state, state), weights, *options, False), expected))

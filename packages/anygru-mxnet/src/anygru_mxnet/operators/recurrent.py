@@ -190,7 +190,7 @@ def _projected_lstm(*arguments: Any) -> tuple[Tensor, ...]:
     """`torch.lstm` with a projection; oneDNN has none, of which torch would warn."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
-        return torch.lstm(*arguments)
+        return _OF_TORCH["lstm"](*arguments)
 
 
 def _initial(
@@ -237,10 +237,6 @@ def run_recurrent(
     if data.device.type == "meta":
         return (data.new_empty(*data.shape[:2], out * directions), *map(data.new_empty, shapes))
     same_dtype(data, weights[0], *states)
-    if data.shape[-1] != weights[0].shape[1]:  # torch.lstm on oneDNN does not look, and reads other memory
-        raise MXNetError(
-            f"RNN: data must have {weights[0].shape[1]} features as the weights have, got {data.shape[-1]}"
-        )
     given = _initial(states, shapes, data, state_for_any)
     initial: Any = given if mode == "lstm" else given[0]
     dropout = _effective_dropout(dropout, data, layers)

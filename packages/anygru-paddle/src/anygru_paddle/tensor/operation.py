@@ -120,6 +120,8 @@ _HALVES: dict[torch.dtype, Callable[[torch.Tensor], torch.Tensor]] = {
 
 def translate(error: Exception, name: str) -> Exception:
     """The error that Paddle raises where torch raised `error` inside the operation `name`."""
+    if isinstance(error, (ArgumentError, ArgumentTypeError)):
+        return ValueError(f"(InvalidArgument) {error}")
     if isinstance(error, (torch.OutOfMemoryError, AnygruError)) or getattr(error, "is_paddles", False):
         return error
     if isinstance(error, NotImplementedError):

@@ -4,7 +4,7 @@ Torch copies weights that lie elsewhere into such a buffer at every call, one by
 from the start, as those of torch do; the weights of a call without a layer are copied by one kernel.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -77,33 +77,3 @@ def _places(
             probes, 4 if bias else 2, features, mode, hidden, 0, num_layers, False, bidirectional
         )
     return buffer.numel(), tuple([int(probe.storage_offset()) for probe in probes])
-
-
-def layer_of_torch(kind: str) -> Callable[..., tuple[Tensor, ...]]:
-    """`torch.lstm`, `torch.rnn_tanh` or `torch.rnn_relu` in both their forms, as cuDNN wants to be called.
-
-    On CUDA the weights come in one buffer, and what needs gradients runs in cuDNN's training mode, without which it has no
-    backward pass; dropout acts only where the caller is training.
-    """
-    compute = getattr(torch, kind)
-
-    def call(first: Tensor, second: Any, third: Any, *options: Any) -> tuple[Tensor, ...]:
-        if not first.is_cuda:
-            found: tuple[Tensor, ...] = compute(first, second, third, *options)
-            return found
-        # Packed it is (rows, batch_sizes, h_0, weights, ...), and (input, h_0, weights, ...) otherwise.
-        packed = isinstance(options[0], (list, tuple))
-        weights, (bias, layers, dropout, training, bidirectional, *rest) = (
-            (options[0], options[1:]) if packed else (third, options)
-        )
-        hidden = third if packed else second
-        states = hidden if isinstance(hidden, (list, tuple)) else (hidden,)
-        if torch.is_grad_enabled() and any(each.requires_grad for each in (first, *states, *weights)):
-            dropout, training = (dropout if training else 0.0), True
-        own = views(weights, layers, bidirectional, bias, kind)
-        options = (bias, layers, dropout, training, bidirectional, *rest)
-        found = compute(first, second, third, own, *options) if packed else compute(first, second, own, *options)
-        return found
-
-    call.__name__ = kind
-    return call

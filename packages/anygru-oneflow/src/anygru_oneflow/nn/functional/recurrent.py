@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from anygru import functional
 from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.extend import layer_of_torch
 
 from ...framework.dressing import dress, inside_torch
 from ...framework.tensor import Tensor
@@ -16,9 +17,21 @@ __all__ = [
     "gru", "gru_cell", "lstm", "lstm_cell", "normalization", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
 ]  # fmt: skip
 
-lstm = inside_torch(torch.lstm)
-rnn_tanh = inside_torch(torch.rnn_tanh)
-rnn_relu = inside_torch(torch.rnn_relu)
+
+def _layer(kind: str) -> Callable[..., Any]:
+    """All layers of torch's `kind`; what does not fit is a RuntimeError, as in OneFlow."""
+    inside = inside_torch(layer_of_torch(kind))
+
+    def compute(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return inside(*arguments, **keywords)
+        except (ArgumentError, ArgumentTypeError) as error:
+            raise RuntimeError(str(error)) from error
+
+    return compute
+
+
+lstm, rnn_tanh, rnn_relu = map(_layer, ("lstm", "rnn_tanh", "rnn_relu"))
 
 _OF_BATCH = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
 _OF_PACKED = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")

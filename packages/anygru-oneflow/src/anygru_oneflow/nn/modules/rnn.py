@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import wraps
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -10,8 +11,9 @@ from torch.distributed.tensor import DTensor
 
 from anygru import functional, layers
 from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.extend import layer_of_torch
 
-from ...framework.dressing import dress
+from ...framework.dressing import dress, inside_torch
 from ...framework.dtype import plain, translated
 from ...framework.tensor import Tensor
 from ...processes import global_tensor
@@ -21,22 +23,29 @@ from .module import Module
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
+_LAYERS = {kind: layer_of_torch(kind) for kind in ("lstm", "rnn_tanh", "rnn_relu")}
 _KERNELS: dict[str, Callable[..., Any]] = {
-    "LSTM": torch.lstm, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu,
+    **{kind.upper(): layer for kind, layer in _LAYERS.items()},
     "LSTMCell": torch.lstm_cell, "tanh": torch.rnn_tanh_cell, "relu": torch.rnn_relu_cell,
 }  # fmt: skip
 
 
+def _with_checked_kernels(forward: Any) -> FunctionType:
+    """The `forward` of a layer of torch, in which the name `_VF` means the kernels that check all weights and states."""
+    names = {**forward.__globals__, "_VF": SimpleNamespace(**_LAYERS)}
+    return FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+
+
 def _global_too(layer: Any) -> Any:
     """A recurrent layer of torch that takes global tensors, too: each process computes its part of the batch."""
-    forward = layer.forward
+    forward = inside_torch(_with_checked_kernels(layer.__bases__[0].forward))
 
     @wraps(forward)
     def call(self: Any, input: Any, hx: Any = None) -> Any:
         if not isinstance(input, DTensor):
             try:
                 return forward(self, input, hx)
-            except ValueError as error:  # of an input of another type than the weights
+            except (ValueError, ArgumentTypeError) as error:
                 raise RuntimeError(*error.args) from None
         if input.dim() != 3:
             raise RuntimeError(
