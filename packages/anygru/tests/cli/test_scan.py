@@ -1,8 +1,11 @@
 """`anygru scan`: GRUs in source code, found without running it."""
 
 import json
+import time
 
 import pytest
+
+from anygru.cli.scan import grus
 
 CASES = {
     "import torch\ntorch.nn.GRU(1, 2)": [(2, "torch.nn.GRU")],
@@ -68,3 +71,33 @@ def test_folders_notebooks_and_files_that_are_none(anygru, tmp_path):
     assert f"{tmp_path / 'old.py'}:3  torch.nn.GRU" in result.out
     assert result.out.splitlines()[-1] == "3 GRUs in 6 files"
     assert "there is no file" in anygru("scan", tmp_path / "nowhere").error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\nprint 'Python 2'\n" + "a." * 500_000 + "\nGRU",
+        "import torch\nprint 'Python 2'\n" + "\n" * 500_000 + "GRU",
+        "import torch\nGRU\n" + ("f()" + ".a" * 900 + "\n") * 200,
+    ],
+    ids=["dots", "lines", "chains"],
+)
+def test_a_hostile_source_takes_time_in_proportion_to_its_size(text, tmp_path):
+    """Time in proportion to the square of the size would be more than an hour for the first two."""
+    (tmp_path / "a.py").write_text(text)
+    begin = time.process_time()
+    grus(tmp_path / "a.py")
+    assert time.process_time() - begin < 20
+
+
+def test_what_is_not_read_is_said_and_ends_nothing(tmp_path, anygru):
+    (tmp_path / "deep.ipynb").write_text("[" * 100_000)
+    (tmp_path / "large.py").write_bytes(b"#" * (4 << 20) + b"\n")
+    (tmp_path / "good.py").write_text("import torch\ntorch.nn.GRU(1, 2)\n")
+    found = anygru("scan", tmp_path, "--json")
+    assert [json.loads(line)["line"] for line in found.out.splitlines()] == [2]
+    assert "deep.ipynb: no notebook" in found.error
+    assert "large.py: more than 4 MB" in found.error
+    table = anygru("scan", tmp_path)
+    assert "large.py: more than 4 MB" in table.out
+    assert "1 GRU in 3 files" in table.out

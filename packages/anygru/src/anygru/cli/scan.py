@@ -5,12 +5,14 @@ import ast
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import printable
+from ..checkpoints.reading.source import open_regular
+from ..errors import AnygruError, printable
 from . import existing
 from .terminal import console, count
 
@@ -61,6 +63,9 @@ _SAME = {
 }
 """Other modules that give the same classes."""
 
+_MOST_PARTS = max(name.count(".") for name in (*GRUS, *_SAME)) + 1
+"""Of a GRU's name after the first one."""
+
 _WORDS = re.compile("|".join(sorted({name.rpartition(".")[2] for name in GRUS})))
 """A file without any of them is not parsed."""
 
@@ -84,7 +89,11 @@ class Found(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or folder of Python source or notebooks")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per GRU instead of a table")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object per GRU instead of a table, and what could not be read on standard error",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -96,19 +105,19 @@ def main(args: argparse.Namespace) -> int:
             own, why = grus(path)
             found += own
             by_words += [f"{path}: {why}"] if why else []
-        except (OSError, ValueError) as error:
-            unread.append(f"{path}: {error}")
+        except (OSError, ValueError, AnygruError) as error:
+            unread.append(str(error) if str(path) in str(error) else f"{path}: {error}")
+    notes = [f"read word by word, since Python cannot parse it: {line}" for line in by_words]
+    notes += [f"not read: {line}" for line in unread]
     if args.json:
         for each in found:
             print(json.dumps(each._asdict()))
+        for note in notes:
+            print(printable(note), file=sys.stderr)
         return 0
     out = console()
-    for each in found:
-        out.print(printable(f"{each.file}:{each.line}  {each.name}  {each.way}"), markup=False)
-    for line in by_words:
-        out.print(printable(f"read word by word, since Python cannot parse it: {line}"), markup=False)
-    for line in unread:
-        out.print(printable(f"not read: {line}"), markup=False)
+    for line in [f"{each.file}:{each.line}  {each.name}  {each.way}" for each in found] + notes:
+        out.print(printable(line), markup=False)
     out.print(f"{count(len(found), 'GRU')} in {count(files, 'file')}")
     return 0
 
@@ -134,9 +143,11 @@ def grus(path: Path) -> tuple[list[Found], str]:
     Raises:
         ValueError: the file is too large, or is no text or notebook.
     """
-    if path.stat().st_size > _LARGEST:
+    with open_regular(path) as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
         raise ValueError(f"more than {_LARGEST >> 20} MB")
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     cells = _cells(text) if path.suffix == ".ipynb" else {"": text}
     # One text, since a cell uses what the cells before it import.
     places = [(f"{path}{cell}", line) for cell, code in cells.items() for line in range(1, code.count("\n") + 2)]
@@ -164,7 +175,7 @@ def _cells(text: str) -> dict[str, str]:
             for number, cell in enumerate(json.loads(text)["cells"], 1)
             if cell["cell_type"] == "code"
         }
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"no notebook: {error!r}") from None
     return {
         place: re.sub(r"^[^\S\n]*[%!].*$", "", "\n".join(cell.splitlines()), flags=re.M) for place, cell in code.items()
@@ -242,6 +253,8 @@ def _full_name(node: ast.AST, known: dict[str, str]) -> str:
     """The name that an expression stands for, such as "torch.nn.GRU"; empty if it is no name."""
     parts: list[str] = []
     while not isinstance(node, ast.Name):
+        if len(parts) > _MOST_PARTS:  # also keeps the time of a chain of attributes in proportion to its length
+            return ""
         if isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
@@ -264,11 +277,14 @@ def _looked_up(call: ast.Call) -> str:
 
 def _names_by_text(text: str) -> list[tuple[int, str]]:
     """The same for a file that does not parse: names right in front of a parenthesis, if the file imports their framework."""
-    imported = set(re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE))
+    imported = set(re.findall(r"^[^\S\n]*(?:import|from)[^\S\n]+(\w+)", text, re.MULTILINE))
     last = {name.rpartition(".")[2]: name for name in GRUS if name.partition(".")[0] in imported}
     found = []
     for number, line in enumerate(text.split("\n"), 1):
-        for word in re.findall(r"(?<![\w'\"])(?:\w+\.)*(\w+)\(", line.partition("#")[0]):
-            if word in last and (word not in _MODES or "gru" in line):
+        code = line.partition("#")[0]
+        for match in re.finditer(r"[\w.]+", code):  # each letter is looked at once
+            word = match[0].rpartition(".")[2]
+            called = code.startswith("(", match.end()) and code[max(0, match.start() - 1)] not in "'\""
+            if called and word in last and (word not in _MODES or "gru" in line):
                 found.append((number, last[word]))
     return found
