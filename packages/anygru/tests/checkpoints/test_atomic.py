@@ -15,7 +15,8 @@ import torch
 from samples import ENDINGS, assert_same, model
 
 from anygru.checkpoints import load_checkpoint, save_checkpoint
-from anygru.checkpoints.output.atomic import open_for_replace
+from anygru.checkpoints.output.atomic import open_for_replace, resolved
+from anygru.errors import CheckpointError
 
 
 def test_new_content_takes_the_place_of_the_old(tmp_path: Path) -> None:
@@ -133,3 +134,45 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(format: str, tmp_path:
     assert_same(before, load_checkpoint(path))
     assert sorted(os.listdir(tmp_path)) == files
     assert inside is None or sorted(os.listdir(path)) == inside
+
+
+def test_the_mask_of_the_process_is_never_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that other threads make at that moment would get other permissions."""
+    monkeypatch.setattr(os, "umask", None)
+    with open_for_replace(tmp_path / "new") as file:
+        file.write(b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make another user's link")
+@pytest.mark.parametrize("name", ["file", "folder/file", "link"])
+def test_no_link_of_another_user_is_followed_in_a_folder_of_everybodys(name: str, tmp_path: Path) -> None:
+    shared, private = tmp_path / "shared", tmp_path / "private"
+    private.mkdir()
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (private / "file").write_text("old")
+    (shared / "file").symlink_to(private / "file")
+    (shared / "folder").symlink_to(private)
+    (shared / "link").symlink_to("file")
+    for planted in shared.iterdir():
+        os.chown(planted, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(CheckpointError, match="a link of another user"), open_for_replace(shared / name):
+        pass
+    assert (private / "file").read_text() == "old"
+    os.chown(shared / "file", os.geteuid(), -1, follow_symlinks=False)
+    with open_for_replace(shared / "file") as file:
+        file.write(b"mine")
+    assert (private / "file").read_text() == "mine"
+
+
+def test_links_are_followed_as_the_system_follows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "c").symlink_to("a/b")
+    (tmp_path / "a/b/d").symlink_to("../e")
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.chdir(tmp_path / "a")
+    for path in ("../c/d", "../c/../x", tmp_path / "c/d", "b/./new", "../c"):
+        assert str(resolved(path)) == os.path.realpath(path)
+    with pytest.raises(OSError, match="[Ss]ymbolic"):
+        resolved(tmp_path / "loop/x")

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from ..checkpoints.output.atomic import check_regular, mode_of, sync_folder
+from ..checkpoints.output.atomic import check_regular, mode_of, resolved, sync_folder
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..functional import gru, gru_cell
@@ -111,7 +111,7 @@ def save(
         path: the place.
         check: called with the path of the written file before it is moved; where it raises, the old file stays.
     """
-    target = Path(os.path.realpath(path))
+    target = resolved(path)
     check_regular(target, path)
     with tempfile.TemporaryDirectory(prefix=".anygru-", dir=target.parent) as folder:
         program.save(os.path.join(folder, target.name))

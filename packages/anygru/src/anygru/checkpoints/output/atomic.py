@@ -1,8 +1,10 @@
 """Writing a file so that a crash, a kill or a full disk leaves the old one as it was."""
 
 import contextlib
+import errno
 import io
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -42,7 +44,7 @@ def open_for_replace(
     """
     if mode not in ("wb", "w"):
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
-    target = Path(os.path.realpath(path))
+    target = resolved(path)
     check_regular(target, path)
     try:
         descriptor, temporary = tempfile.mkstemp(
@@ -109,10 +111,58 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def mode_of(target: Path) -> int:
-    """The permissions of the replaced file, or those of a new file."""
+    """The permissions of the replaced file, or those that a new file has in its folder."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return _NEW_FILE_MODE & ~mask
+        return _default_mode(target.parent)
+
+
+def _default_mode(folder: Path) -> int:
+    """The permissions of a new file: those of one that is made and removed at once.
+
+    The process's mask cannot be read without setting it, and other threads make files in that moment.
+    """
+    name = folder / f".anygru-{secrets.token_hex(16)}"
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_FILE_MODE)
+    try:
+        return os.fstat(descriptor).st_mode & 0o7777
+    finally:
+        os.close(descriptor)
+        os.unlink(name)
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """Return the place that a path leads to, through links as the kernel follows them.
+
+    Raises:
+        CheckpointError: somebody else's link in a folder where everybody may write and only owners may delete (such as
+            /tmp): it may have been planted. Linux's own rule, protected_symlinks in proc_sys_fs(5).
+    """
+    if os.name != "posix":
+        return Path(os.path.realpath(path))
+    place, *names = Path(os.getcwd(), path).parts
+    here, waiting, links = Path(place), names[::-1], 0
+    while waiting:
+        name = waiting.pop()
+        step = here.parent if name == ".." else here / name
+        if not step.is_symlink():
+            here = step
+            continue
+        folder, link = here.stat(), step.lstat()
+        of_everybody = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if of_everybody and link.st_uid not in (os.geteuid(), folder.st_uid):
+            raise CheckpointError(
+                f"{os.fspath(path)}: cannot be written: {step} is a link of another user in a folder of everybody's"
+            )
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+        target = Path(os.readlink(step))
+        here = Path(target.anchor) if target.is_absolute() else here
+        waiting += [part for part in target.parts[::-1] if part != target.anchor]
+    return here
+
+
+_MOST_LINKS = 40
+"""As many as Linux follows."""

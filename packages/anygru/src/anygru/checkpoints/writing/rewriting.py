@@ -5,7 +5,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module, is_folder
 from ..layout import CheckpointLayout, own_name, split_prefix, translate_path
-from ..output.atomic import check_regular
+from ..output.atomic import check_regular, resolved
 from ..reading.content import Content, EntryMark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
 from .other_layers import LayerPlan, plan_layers
@@ -75,7 +74,7 @@ def check_place(target: str | os.PathLike[str], format: str) -> None:
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
-    check_regular(FilePath(os.path.realpath(target)), target)
+    check_regular(resolved(target), target)
     if os.path.exists(target) and os.path.isdir(target) != wants_folder:
         there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
