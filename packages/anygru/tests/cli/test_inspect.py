@@ -123,6 +123,16 @@ def test_format_can_be_named(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert "magic number" in error
 
 
+@pytest.mark.parametrize("link", ["secret", "/proc/self/pagemap"])
+def test_provenance_follows_no_link_of_a_folder(link: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_checkpoint(torch.nn.GRU(3, 4), tmp_path / "state", "oneflow")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "state/notes").symlink_to(tmp_path / link)
+    assert main(["convert", str(tmp_path / "state"), str(tmp_path / "a.safetensors"), "--provenance"]) == 2
+    assert "notes: a link" in capsys.readouterr().err
+    assert not (tmp_path / "a.safetensors").exists()
+
+
 def test_provenance_is_shown_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "x.safetensors"
     source = str(DATA / "mxnet/model.params")

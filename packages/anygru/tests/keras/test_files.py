@@ -381,6 +381,47 @@ def test_weights_go_into_a_copy_and_keras_loads_it(name, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("name", ["m.keras", "m.weights.h5", "m.h5"])
+def test_no_library_parses_the_file_of_like_here(name, tmp_path, monkeypatch):
+    """It is a stranger's file, as the source is."""
+    h5py = pytest.importorskip("h5py")
+    source, like = save(model(1), tmp_path / f"source-{name}"), save(model(2), tmp_path / f"like-{name}")
+    monkeypatch.setattr(h5py, "File", None)
+    convert(source, tmp_path / f"target-{name}", like=like, sandbox=True)
+    monkeypatch.undo()
+    expected, found = load_checkpoint(source), load_checkpoint(tmp_path / f"target-{name}")
+    assert list(found.stored) == list(load_checkpoint(like).stored)
+    for old, new in zip(expected.gru_layers, found.gru_layers, strict=True):
+        for one, other in zip(old.names, new.names, strict=True):
+            np.testing.assert_array_equal(found.stored[other].values, expected.stored[one].values)
+
+
+def test_what_nothing_reads_is_not_unpacked(tmp_path):
+    """A member that unfolds to 2 GiB in a file of 2 MB."""
+    like = save(model(2), tmp_path / "like.keras")
+    with (
+        zipfile.ZipFile(like, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("assets/x", "w", force_zip64=True) as member,
+    ):
+        for _ in range(2047):
+            member.write(bytes(1 << 20))
+    with pytest.raises(anygru.CheckpointError, match="bytes of memory would be made"):
+        convert(save(model(1), tmp_path / "source.keras"), tmp_path / "target.keras", like=like)
+    assert not (tmp_path / "target.keras").exists()
+
+
+def test_values_in_pieces_are_refused(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    like = save(model(2), tmp_path / "like.weights.h5")
+    with h5py.File(like, "r+") as file:
+        path = next(name for name in load_checkpoint(like).stored if file[name].ndim == 2)
+        values = file[path][...]
+        del file[path]
+        file.create_dataset(path, data=values, compression=4)
+    with pytest.raises(anygru.CheckpointError, match="compressed or in several pieces"):
+        convert(save(model(1), tmp_path / "source.weights.h5"), tmp_path / "target.weights.h5", like=like)
+
+
 def test_a_layer_of_torch_goes_into_a_keras_file_and_back(tmp_path):
     layer = anygru.GRU(5, 4)
     anygru.save_checkpoint(layer, tmp_path / "layer.safetensors")

@@ -169,10 +169,15 @@ def _content(data: memoryview, start: int, path: str, budget: Budget) -> Content
 
     allowed = {("anygru.checkpoints.sandbox", "SharedArray"): array}
     answer = RestrictedUnpickler(data[start:], allowed, where=path, budget=budget).load()
-    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], dict):
+    if not isinstance(answer, tuple) or len(answer) != 3 or not all(isinstance(part, dict) for part in answer[1:]):
         raise CheckpointError(f"{path}: the process that reads it gave no answer")
-    marks = {str(name): _mark(mark) for name, mark in answer[1].items()}
-    return Content(answer[0], marks=marks)
+    tree, marks, places = answer
+    found = {str(name): place for name, place in places.items() if _is_place(place)}
+    return Content(tree, marks={str(name): _mark(mark) for name, mark in marks.items()}, places=found)
+
+
+def _is_place(found: object) -> bool:
+    return isinstance(found, tuple) and len(found) == 2 and type(found[0]) is int and isinstance(found[1], str)
 
 
 def _mark(told: object) -> EntryMark:
@@ -259,7 +264,7 @@ def _write(content: Content, memory: IO[bytes]) -> int:
 
     structure = io.BytesIO()
     pickler = _Pickler(structure, put)
-    pickler.dump((content.tree, {name: {**asdict(mark)} for name, mark in content.marks.items()}))
+    pickler.dump((content.tree, {name: {**asdict(mark)} for name, mark in content.marks.items()}, content.places))
     memory.write(structure.getvalue())
     return position
 

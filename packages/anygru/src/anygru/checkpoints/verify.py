@@ -36,7 +36,11 @@ _LARGE = 1 << 20
 
 
 def verify(
-    source: Checkpoint, result_path: str | os.PathLike[str], report: Conversion, target: str | os.PathLike[str]
+    source: Checkpoint,
+    result_path: str | os.PathLike[str],
+    report: Conversion,
+    target: str | os.PathLike[str],
+    sandbox: bool = False,
 ) -> list[Verdict]:
     """Read a conversion's result back and compare it.
 
@@ -45,12 +49,14 @@ def verify(
         result_path: the result, before it takes its place.
         report: what the conversion did; `moves` are added to it.
         target: the place, for errors.
+        sandbox: see `load_checkpoint`; a copy of a stranger's file is still the stranger's.
 
     Raises:
         CheckpointError: a tensor or a GRU's results have changed.
     """
     two_sided = [path for gru, path, _ in report.converted if gru.bidirectional]
-    result = load_checkpoint(result_path, report.target, bidirectional=two_sided, limit=_NO_LIMIT)
+    limit = None if sandbox else _NO_LIMIT  # a contained process needs a bound
+    result = load_checkpoint(result_path, report.target, bidirectional=two_sided, limit=limit, sandbox=sandbox)
     _compare_kept(source, result, report, os.fspath(target))
     verdicts = []
     for gru, path, _ in report.converted:

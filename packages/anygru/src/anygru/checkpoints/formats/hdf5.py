@@ -18,7 +18,7 @@ from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.hdf5_reading import DEEPEST, Reader
 from ..reading.keras_config import marks_by_name, parse_config
-from ..reading.source import COMPRESS_BELOW
+from ..reading.source import COMPRESS_BELOW, plain_dtype
 from .chainer import LAYOUT, content_of, flat_arrays, is_none, problem
 
 __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
@@ -49,11 +49,11 @@ def load(
             checkpoint has no use for.
         ImportError: h5py is missing.
     """
-    return _load(os.fspath(path), budget or Budget(path), data)[0]
+    return read_file(os.fspath(path), budget or Budget(path), data)[0].arrays
 
 
-def _load(where: str, budget: Budget, data: memoryview | None) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays of a file, and the texts that Keras attaches to it."""
+def read_file(where: str, budget: Budget, data: memoryview | None) -> tuple[Reader, dict[str, str]]:
+    """Read the arrays of a file, and the texts that Keras attaches to it; see `load`."""
     h5py = _import_h5py()
     reader = Reader(h5py, where, budget, data)
     try:
@@ -64,7 +64,7 @@ def _load(where: str, budget: Budget, data: memoryview | None) -> tuple[dict[str
         raise
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, MemoryError, IndexError) as error:
         raise CheckpointError(f"{where}: damaged HDF5 file: {error}") from error
-    return reader.arrays, texts
+    return reader, texts
 
 
 def save(
@@ -95,17 +95,31 @@ def save(
         keeper.raise_error()
 
 
-def replace_values(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write new values into arrays of an open HDF5 file, by path; shapes and dtypes stay.
+def replace_values(
+    file: IO[bytes], arrays: Mapping[str, np.ndarray], places: Mapping[str, tuple[int, str]], size: int
+) -> None:
+    """Write new values over those of a file, without the library; shapes and dtypes stay.
+
+    Args:
+        file: the file, open for writing.
+        arrays: new values by path.
+        places: where the values are, as `Content.places` has them.
+        size: bytes of the file.
 
     Raises:
-        CheckpointError: an array is not there, or has another shape.
+        CheckpointError: the values of an array are not in one piece, or the place is not one of the file.
     """
-    with _import_h5py().File(file, "r+") as opened:
-        for path, values in arrays.items():
-            if path not in opened or opened[path].shape != values.shape:
-                raise CheckpointError(f"{path}: no array of shape {values.shape} to write to")
-            opened[path][...] = values
+    for path, values in arrays.items():
+        if path not in places:
+            raise CheckpointError(
+                f"{path}: its values are compressed or in several pieces; Keras writes them in one piece"
+            )
+        offset, dtype = places[path]
+        data = values.astype(plain_dtype(dtype), casting="equiv", order="C").tobytes()
+        if not 0 <= offset <= size - len(data):
+            raise CheckpointError(f"{path}: its values are not inside of the file")
+        file.seek(offset)
+        file.write(data)
 
 
 def recognise(head: bytes) -> bool:
@@ -115,8 +129,10 @@ def recognise(head: bytes) -> bool:
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion; in a whole model of Keras its configuration tells the GRUs' formulas."""
-    arrays, texts = _load(os.fspath(path), budget, None)
+    reader, texts = read_file(os.fspath(path), budget, None)
+    arrays = reader.arrays
     content = content_of(arrays, path, budget)
+    content.places = reader.places
     if texts[_CONFIG]:
         config = parse_config(texts[_CONFIG].encode("utf-8", "replace"), f"{os.fspath(path)}: {_CONFIG}", budget)
         content.marks = _marks(arrays, marks_by_name(config, texts[_VERSION], budget))

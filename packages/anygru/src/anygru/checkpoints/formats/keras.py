@@ -76,11 +76,12 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
                 raise CheckpointError(f"{where}: no member {member}, which a .keras archive has")
         data, text = archive.read(WEIGHTS), archive.read(_CONFIG)
         metadata = archive.read(_METADATA) if _METADATA in archive else b"{}"
-    arrays = hdf5.load(f"{where}: {WEIGHTS}", budget, memoryview(data))
-    tree = {name: StoredTensor.of(array) for name, array in arrays.items() if array.dtype.kind in "biufc"}
+    reader, _ = hdf5.read_file(f"{where}: {WEIGHTS}", budget, memoryview(data))
+    tree = {name: StoredTensor.of(array) for name, array in reader.arrays.items() if array.dtype.kind in "biufc"}
     version = parse_config(metadata, f"{where}: {_METADATA}", budget)
     told = str(version.get("keras_version", "")) if isinstance(version, dict) else ""
-    return Content(tree, marks=marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), told, budget))
+    marks = marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), told, budget)
+    return Content(tree, marks=marks, places=reader.places)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:

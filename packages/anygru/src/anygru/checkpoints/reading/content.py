@@ -71,12 +71,15 @@ class Content:
         marks: what the file tells of GRUs beside their tensors, by the layer's name.
         metadata: texts beside the tensors (safetensors has them).
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
+        places: where a file of HDF5 holds the values of a tensor in one piece, by its name: the first byte (in a `.keras`
+            archive, of the member), and NumPy's name of the dtype.
     """
 
     tree: Any
     marks: dict[str, EntryMark] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     parameter_names: dict[str, str] = field(default_factory=dict)
+    places: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
 _PER_ENTRY = 160

@@ -46,10 +46,12 @@ class Reader:
 
     Attributes:
         arrays: the arrays read so far, by path.
+        places: where the file holds the values of an array in one piece: the first byte, and NumPy's name of the dtype.
     """
 
     def __init__(self, h5py: ModuleType, where: str, budget: Budget, data: memoryview | None = None):
         self.arrays: dict[str, np.ndarray] = {}
+        self.places: dict[str, tuple[int, str]] = {}
         self._h5py, self._where, self._budget = h5py, where, budget
         self._data = open_bytes(where, budget) if data is None else data
         self._groups: set[int] = set()
@@ -165,6 +167,7 @@ class Reader:
             self._budget.take(PER_OBJECT + size)
             return np.asarray(dataset[()]).astype(dtype)
         view = self._cursor(offset or 0, place).take(size, "the array")
+        self.places[path] = int(offset or 0), dtype.str
         return array_from(view, dtype, dataset.shape, place, self._budget)
 
     def _read_chunks(self, dataset: "h5.Dataset", path: str, dtype: np.dtype) -> np.ndarray:

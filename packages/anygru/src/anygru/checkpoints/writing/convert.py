@@ -14,7 +14,7 @@ from ..checkpoint import load_checkpoint
 from ..conversion import Choices, Conversion
 from ..formats import checked_path, format_for, is_folder, recognise
 from ..formats.oneflow import put_in_place
-from ..output.atomic import mode_of, sync_folder
+from ..output.atomic import mode_of, resolved, sync_folder
 from ..reading.content import Progress
 from ..reading.source import naming
 from .filling import fill
@@ -66,7 +66,7 @@ def convert(
     if like is not None:
         _check_choices_of_copy(choices, name, target)
     check_place(target, name)
-    place = FilePath(os.path.realpath(target))  # the target of a symbolic link; the link stays
+    place = resolved(target)  # the target of a symbolic link; the link stays
     with _workplace(place, target) as workplace:
         unverified = workplace / "result"
         with naming(target, instead=unverified):
@@ -74,7 +74,9 @@ def convert(
                 report = fill(checkpoint, like, unverified, choices)
             else:
                 report = rewrite(checkpoint, unverified, name, choices, progress)
-            report.verdicts = verify(checkpoint, unverified, report, target)
+            report.verdicts = verify(
+                checkpoint, unverified, report, target, sandbox=like is not None and choices.sandbox
+            )
         _take_place(unverified, place, is_folder(name))
     return report
 

@@ -13,6 +13,9 @@ from ..checkpoint import Checkpoint, load_checkpoint
 from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import hdf5, keras
+from ..reading.archive import Archive
+from ..reading.budget import Budget
+from ..reading.source import open_regular
 from ..translation import core_weights, framework_tensors
 
 
@@ -60,7 +63,7 @@ def fill(
             report.kept.append(name)
         elif name not in taken:
             report.left_out[name] = "the file has no tensor of this name, shape and dtype"
-    _write(os.fspath(like), os.fspath(target), pattern.format, arrays)
+    _write(pattern, os.fspath(target), arrays)
     return report
 
 
@@ -95,15 +98,19 @@ def _unlike_formula(gru: FoundGRU, place: FoundGRU) -> str:
     return gru.problem or place.problem
 
 
-def _write(like: str, target: str, format: str, arrays: Mapping[str, np.ndarray]) -> None:
-    if format == "hdf5":
-        shutil.copyfile(like, target)
-        with open(target, "r+b") as file:
-            hdf5.replace_values(file, arrays)
+def _write(pattern: Checkpoint, target: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a copy of the file with other values; no library parses it here."""
+    places = pattern.content.places
+    if pattern.format == "hdf5":
+        with open_regular(pattern.path) as old, open(target, "w+b") as new:
+            shutil.copyfileobj(old, new)
+            hdf5.replace_values(new, arrays, places, new.tell())
         return
-    with zipfile.ZipFile(like) as old, zipfile.ZipFile(target, "w") as new:
-        for member in old.infolist():
-            data = io.BytesIO(old.read(member))
-            if member.filename == keras.WEIGHTS:
-                hdf5.replace_values(data, arrays)
-            new.writestr(member, data.getvalue())
+    with Archive(pattern.path, Budget(pattern.path)) as old_archive, zipfile.ZipFile(target, "w") as written:
+        for name in old_archive.names:
+            data = old_archive.read(name)
+            if name == keras.WEIGHTS:
+                file = io.BytesIO(data)
+                hdf5.replace_values(file, arrays, places, len(data))
+                data = bytearray(file.getbuffer())
+            written.writestr(name, data)

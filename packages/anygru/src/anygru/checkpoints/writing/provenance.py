@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..conversion import Choices
 from ..formats import FORMATS_WITH_METADATA
+from ..reading.source import open_regular
 from ..stored import StoredTensor
 
 KEY = "anygru.provenance"
@@ -82,13 +82,27 @@ def tensor_digest(tensors: Mapping[str, StoredTensor]) -> str:
 
 
 def file_digest(path: str) -> str:
-    """Give the SHA-256 of a file; of a folder that of the names and digests of its files."""
+    """Give the SHA-256 of a file; of a folder that of the names and digests of its files.
+
+    Raises:
+        CheckpointError: it is not a regular file, or a folder has a link or another thing that is not one.
+    """
     if os.path.isdir(path):
-        inner = sorted(file for file in Path(path).rglob("*") if file.is_file())
-        listed = "".join(f"{file.relative_to(path).as_posix()} {file_digest(str(file))}\n" for file in inner)
+        listed = "".join(f"{name} {file_digest(os.path.join(path, name))}\n" for name in sorted(_names_below(path)))
         return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while piece := file.read(_PIECE):
+    with open_regular(path) as file:
+        left = os.fstat(file.fileno()).st_size  # some files of /proc have no end, and a size of 0
+        while piece := file.read(min(left, _PIECE)):
             digest.update(piece)
+            left -= len(piece)
     return digest.hexdigest()
+
+
+def _names_below(folder: str) -> Iterator[str]:
+    """The files below a folder, by their paths in it with slashes."""
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(parent, name)):
+                raise CheckpointError(f"{os.path.join(parent, name)}: a link, which could lead out of the folder")
+        yield from (os.path.relpath(os.path.join(parent, name), folder).replace(os.sep, "/") for name in files)
