@@ -1,4 +1,4 @@
-"""The pictures and tables of the benchmarks are those of the committed results."""
+"""The pictures of the benchmarks are those of the committed results."""
 
 import runpy
 from pathlib import Path
@@ -11,8 +11,3 @@ def test_pictures_are_those_of_the_results() -> None:
     assert len(found) == 13
     for path, picture in found.items():
         assert path.read_text() == picture, f"python benchmarks/pictures.py draws {path.name} anew"
-
-
-def test_the_table_of_forecasts_is_that_of_the_results() -> None:
-    found = runpy.run_path(str(PICTURES.with_name("forecasting.py")))
-    assert found["PAGE"].read_text() == found["page"](), "python benchmarks/forecasting.py --write renews the table"

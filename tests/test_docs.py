@@ -32,26 +32,16 @@ SHORTER = {
     "anygru train --evaluate": "",
     "anygru try": "--rounds 1",
     "anygru train": "--steps 2 --hidden 8 --embedding 8 --batch 2 --bptt 16 --no-xz --threads 1",
-    "anygru forecast --model": "--steps 2",
-    "anygru forecast": "--steps 2 --folds 1 --rivals simple",
 }
 # Commands that start an interpreter of their own; only the slow tests run them.
 STARTERS = ("anygru run", "anygru launch", "anygru try")
 # What a page's readers have already, as a program that writes it.
 TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
-FORECAST = """
-from datetime import date, timedelta
-from math import sin
+NOTES = """
 from pathlib import Path
 Path("notes").mkdir()
 for name in "ab":
     Path(f"notes/{name}.txt").write_text("\\n\\n".join(f"{name} {i} " + chr(97 + i % 26) * 50 for i in range(200)))
-for file, days in (("sales.csv", 300), ("newer.csv", 310)):
-    rows = [
-        (date(2024, 1, 1) + timedelta(i), shop, round(9 + sin(i / 4) + i % 7, 3) if i < days else "", i % 2)
-        for shop in ("Riga", "Oslo") for i in range(days + 14)
-    ]
-    open(file, "w").write("date,shop,sold,promo\\n" + "\\n".join(",".join(map(str, row)) for row in rows))
 """
 PREPARED = {
     "try.md": """
@@ -68,14 +58,8 @@ anygru.onnx.export(anygru.GRU(3, 4).eval(), (torch.randn(5, 1, 3),), "model.onnx
     "anygru-mxnet": TRAIN,
     "parallel.md": TRAIN,
     "run.md": TRAIN + "; Path('package').mkdir(); Path('package/train.py').write_text('print(1)')",
-    "training.md": """
-from pathlib import Path
-Path("notes").mkdir()
-for name in "ab":
-    Path(f"notes/{name}.txt").write_text("\\n\\n".join(f"{name} {i} " + chr(97 + i % 26) * 50 for i in range(200)))
-""",
-    "forecasting.md": FORECAST,
-    "anygru-lab": FORECAST,
+    "training.md": NOTES,
+    "anygru-lab": NOTES,
     "keras.md": """
 import torch
 import anygru

@@ -32,9 +32,9 @@ def pictures(notebook: dict[str, Any]) -> int:
     return sum("image/png" in output.get("data", {}) for cell in code(notebook) for output in cell["outputs"])
 
 
-def test_there_are_six() -> None:
+def test_each_has_a_page() -> None:
     pages = {path.stem for path in (ROOT / "docs" / "notebooks").glob("*.md")}
-    assert len(NOTEBOOKS) == 6
+    assert NOTEBOOKS
     assert {path.stem for path in NOTEBOOKS} == pages
 
 

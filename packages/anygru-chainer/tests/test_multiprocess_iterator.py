@@ -1,5 +1,5 @@
-"""`MultiprocessIterator` in an interpreter of its own: it forks, and other tests here load libraries that start threads, some of
-which (polars, pyarrow) do not survive a fork."""
+"""`MultiprocessIterator` in an interpreter of its own: it forks, and other tests load libraries with threads, which may not
+survive a fork."""
 
 import subprocess
 import sys

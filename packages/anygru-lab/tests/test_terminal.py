@@ -78,7 +78,7 @@ def test_numbers_have_their_nouns(anygru, tmp_path):
 
 def test_names_in_errors_cannot_steer_the_terminal(anygru, tmp_path):
     file = tmp_path / HOSTILE
-    for command in ("inspect", "sample", "train", "forecast"):
+    for command in ("inspect", "sample", "train"):
         result = anygru(command, file)
         assert result.status == 2
         assert ESCAPED in result.error
@@ -88,10 +88,6 @@ def test_names_in_errors_cannot_steer_the_terminal(anygru, tmp_path):
     result = anygru("convert", tmp_path / "x.safetensors", tmp_path / "x.npz", "--transpose", HOSTILE)
     assert result.status == 2
     assert ESCAPED in result.error
-    table = tmp_path / "x.csv"  # 電力 and ESC are not in Matplotlib's font, and $ must not begin a formula
-    table.write_text('t,"a\x1b[31m電力 $\\x"\n' + "".join(f"{step},{step % 2}\n" for step in range(40)))
-    out = anygru("forecast", table, "--season", 2, "--folds", 1, "--steps", 1, "--out", tmp_path / "out").out
-    assert "40 steps, a\\x1b[31m電力 $\\x\n" in out
 
 
 @pytest.fixture
@@ -109,7 +105,6 @@ def fifo(tmp_path):
         ["convert", DATA / "chainer/model.npz", "x.npz", "--map", "FIFO"],
         ["convert", DATA / "chainer/model.npz", "x.h5", "--like", "FIFO"],
         ["sample", "FIFO"],
-        ["forecast", "FIFO"],
         ["train", "FIFO"],
         ["train", "--val-file", "FIFO"],
         ["train", "--init-from", "FIFO"],
@@ -144,11 +139,6 @@ def test_standard_input_is_a_file_too(anygru, piped, tmp_path, finished):
     assert "standard-input" in anygru("inspect", "-").error
     piped(b"ten green ")
     assert anygru("sample", finished, "--prompt", "-", "--length", 3).out.startswith("ten green ")
-    piped("".join(["t,x\n", *(f"{step},{step % 3}\n" for step in range(60))]).encode())
-    options = ["--season", 3, "--folds", 1, "--steps", 1, "--out", tmp_path / "out"]
-    assert "1 series of 60 steps" in anygru("forecast", "-", *options).out
-    piped(b"")
-    assert "cannot read '-'" in anygru("forecast", "-").error
 
 
 def test_bench_refuses_more_threads_than_cpus_at_once(anygru):
@@ -171,7 +161,7 @@ for line in sys.stdin.read().splitlines():
     print(line, status, "torch" in sys.modules, "no file" in error.getvalue() or "No such file" in error.getvalue())
 """
     asking = ["--help", "-V", "help sample", "train --help", "bench --help", "inspect --help", "convert --help"]
-    missing = ["inspect NO", "convert NO x.npz", "sample NO", "forecast NO", "train NO", "train --val-file NO"]
+    missing = ["inspect NO", "convert NO x.npz", "sample NO", "train NO", "train --val-file NO"]
     missing += ["train --init-from NO", "train --evaluate NO", "bench --threads 100000"]
     result = subprocess.run(
         [sys.executable, "-c", program], input="\n".join(asking + missing), capture_output=True, text=True, check=True

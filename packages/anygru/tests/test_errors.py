@@ -29,7 +29,7 @@ def clone(tmp_path):
     [
         ("onnx", "packages/anygru[onnx]"),
         ("mxnet", "packages/anygru-mxnet"),
-        ("forecast", "packages/anygru-lab[forecast]"),
+        ("wandb", "packages/anygru-lab[wandb]"),
         ("lab", "packages/anygru-lab"),
     ],
 )

@@ -13,7 +13,6 @@ _PACKAGES = {
     "chainer": "anygru-chainer",
     "lab": "anygru-lab",
     "bench": "anygru-lab[bench]",
-    "forecast": "anygru-lab[forecast]",
     "tensorboard": "anygru-lab[tensorboard]",
     "wandb": "anygru-lab[wandb]",
 }

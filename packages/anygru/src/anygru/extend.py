@@ -64,7 +64,6 @@ _HOME = {
     "count": "cli.terminal:count",
     "existing": "cli:existing",
     "needed": "cli:needed",
-    "names_of_any_script": "cli.terminal:names_of_any_script",
 }
 """Name -> where it is: "module" for a module, "module:name" for anything else."""
 

@@ -17,7 +17,7 @@ from .checkpoints.reading.unpickle import RestrictedUnpickler
 from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.convert import convert
 from .cli import Failure, UsageError, existing, needed
-from .cli.terminal import STANDARD_INPUT, console, count, names_of_any_script
+from .cli.terminal import STANDARD_INPUT, console, count
 from .dialects.kit import schedules
 from .dialects.kit.fans import fans
 from .dialects.kit.graph import is_release
@@ -64,7 +64,6 @@ __all__ = [
     "is_release",
     "mxnet_files",
     "names",
-    "names_of_any_script",
     "layer_of_torch",
     "native",
     "needed",

@@ -50,10 +50,7 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (
-            ["nonsense"],
-            "anygru: error: unknown command 'nonsense'; the commands are try, scan, train, forecast, sample",
-        ),
+        (["nonsense"], "anygru: error: unknown command 'nonsense'; the commands are try, scan, train, sample"),
         (["--nonsense"], "anygru: error: unrecognized arguments: --nonsense"),
         (["inspect", "x", "--nonsense"], "anygru inspect: error: unrecognized arguments: --nonsense"),
         (["launch", "--timeout", "many"], "anygru launch: error: argument --timeout: invalid float value: 'many'"),

@@ -30,7 +30,7 @@ def test_a_program_under_run_has_the_bound(tmp_path):
     assert output(tmp_path / "program.py") == "None None\n"
 
 
-@pytest.mark.parametrize(("command", "bound"), [("train", "10000"), ("forecast", "10000"), ("inspect", "None")])
+@pytest.mark.parametrize(("command", "bound"), [("train", "10000"), ("inspect", "None")])
 def test_a_command_that_trains_sets_it_before_torch(command, bound):
     program = f"""
 import os, sys, anygru.cli

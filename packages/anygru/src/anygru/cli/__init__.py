@@ -24,9 +24,7 @@ from typing import Any, NoReturn
 from ..errors import AnygruError, how_to_install, printable
 from .spinning import bounded
 
-TRAINS = ("train", "forecast")
-"""Commands that train in their own process."""
-LAB = ("train", "forecast", "sample", "bench")
+LAB = ("train", "sample", "bench")
 """Commands of the package anygru-lab."""
 MODULES = {"try": "trying", "export-c": "export_c"}
 """Commands whose file has another name, since theirs is none for a module."""
@@ -34,7 +32,6 @@ COMMANDS = {
     "try": "measure your own model as it is, accelerated and frozen",
     "scan": "list the GRUs in source code, with file and line",
     "train": "train a byte-level GRU language model on text",
-    "forecast": "forecast time series from a table, with bands of probability and a back-test",
     "sample": "generate text from a trained model",
     "run": "run a Paddle, OneFlow, MXNet or Chainer script on PyTorch",
     "inspect": "show what is in a checkpoint",
@@ -109,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if name is None:
             return _without_command(arguments)
-        if name in TRAINS and "torch" not in sys.modules:
+        if name == "train" and "torch" not in sys.modules:
             os.environ.update(bounded(os.environ))
         command = _load(name)
         parser = Parser(
