@@ -118,3 +118,15 @@ def matches(promise: str, text: str) -> bool:
     """Whether a text is what was promised, but for the number of spaces and for "...", which stands for anything."""
     parts = [re.escape(" ".join(part.split())) for part in promise.split("...")]
     return re.fullmatch(r"\s*.*?\s*".join(parts), " ".join(text.split())) is not None
+
+
+def files(folder: Path, *suffixes: str) -> list[Path]:
+    """The files below a folder (or the file itself) that have one of some suffixes. Hidden folders and builds are left out."""
+    found = [folder] if folder.is_file() else folder.rglob("*")
+    return sorted(
+        path
+        for path in found
+        if path.suffix in suffixes
+        and path.is_file()
+        and not any(part.startswith(".") or part in ("build", "node_modules") for part in path.relative_to(ROOT).parts)
+    )
