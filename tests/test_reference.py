@@ -8,7 +8,7 @@ import pytest
 
 import anygru
 from anygru.checkpoints import format_module
-from anygru.cli import COMMANDS, main
+from anygru.cli import commands, main
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "packages/anygru/src/anygru"
@@ -70,7 +70,7 @@ def test_only_listed_c_sources_read_variables() -> None:
     assert sources == {"dispatch.cpp"}
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "launch"])  # its help is torchrun's
+@pytest.mark.parametrize("command", [name for name in commands() if name != "launch"])  # its help is torchrun's
 def test_help_is_complete_in_itself(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,7 @@ def test_a_program_runs(toynet: Path) -> None:
 
 
 def test_its_suite_passes(toynet: Path) -> None:
-    assert "5 passed" in run(toynet, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_toynet.py")
+    assert "6 passed" in run(toynet, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_toynet.py")
 
 
 def test_its_suite_sees_a_false_list_and_a_reach_past_the_contract(toynet: Path) -> None:
@@ -72,6 +72,6 @@ def test_its_suite_sees_a_false_list_and_a_reach_past_the_contract(toynet: Path)
     with (toynet / "anygru_toynet/nn.py").open("a") as file:
         file.write("from anygru.layers.recurrent import Recurrent\n")
     out = run(toynet, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_toynet.py")
-    assert "2 failed, 3 passed" in out
+    assert "2 failed, 4 passed" in out
     assert "covers ['nothing']" in out
     assert "imports ['anygru.layers.recurrent.Recurrent']" in out

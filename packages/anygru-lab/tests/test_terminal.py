@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from anygru.checkpoints import save_checkpoint
-from anygru.cli import COMMANDS, main
+from anygru.cli import commands, main
+from anygru.cli.spinning import SET_BY_USER
 from anygru.cli.terminal import count
 from anygru_lab.bench.measure import Cell, Timing
 from anygru_lab.bench.report import Row, print_rows
@@ -25,7 +26,7 @@ def narrow(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", *commands()])
 def test_help_fits_40_columns(name, narrow, capsys):
     with pytest.raises(SystemExit):
         main([name, "--help"] if name else ["--help"])
@@ -198,3 +199,19 @@ def test_the_bar_shows_the_curve_above_it(monkeypatch):
     shown = list(bar.get_renderables())
     assert str(shown[0]).count("\n") == 7
     assert len(shown) == 2
+
+
+def test_train_bounds_busy_waiting_before_torch_is_imported():
+    program = """
+import os, sys, anygru.cli, anygru_lab.train
+def check(args):
+    print(os.environ.get("GOMP_SPINCOUNT"), "torch" in sys.modules)
+    sys.exit()
+anygru_lab.train._check_arguments = check
+anygru.cli.main(["train"])
+"""
+    environment = {name: value for name, value in os.environ.items() if name not in SET_BY_USER}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "10000 False\n"

@@ -8,6 +8,15 @@ from anygru.errors import how_to_install
 
 
 class Distribution:
+    requires = (
+        "torch>=2.4",
+        'anygru-mxnet; extra == "mxnet"',
+        'anygru-lab; extra == "lab"',
+        'anygru-lab[wandb]; extra == "wandb"',
+        'onnx>=1.17; extra == "onnx"',
+        'anygru[chainer,lab]; extra == "all"',
+    )
+
     def __init__(self, origin):
         self.origin = origin
 

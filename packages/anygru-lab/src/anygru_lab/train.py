@@ -8,11 +8,12 @@ import contextlib
 import dataclasses
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from anygru.errors import printable
-from anygru.extend import STANDARD_INPUT, Failure, UsageError, existing
+from anygru.extend import STANDARD_INPUT, Failure, UsageError, bounded, existing
 
 from .language_model import options as options_module
 
@@ -71,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Train to the end, or until a signal stops the run; see `anygru.cli` for the exit status."""
+    if "torch" not in sys.modules:
+        os.environ.update(bounded(os.environ))
     _check_arguments(args)
     _check_files(args)
     from .language_model import evaluate, exports, joined

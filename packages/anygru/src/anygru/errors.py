@@ -2,21 +2,10 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
-
-_PACKAGES = {
-    "paddle": "anygru-paddle",
-    "oneflow": "anygru-oneflow",
-    "mxnet": "anygru-mxnet",
-    "chainer": "anygru-chainer",
-    "lab": "anygru-lab",
-    "bench": "anygru-lab[bench]",
-    "tensorboard": "anygru-lab[tensorboard]",
-    "wandb": "anygru-lab[wandb]",
-}
-"""Extras that other packages of the repository bring."""
 
 
 class AnygruError(Exception):
@@ -43,20 +32,24 @@ class CheckpointError(AnygruError, ValueError):
 
 
 def how_to_install(extra: str) -> str:
-    """The command that adds an extra, such as "pip install 'anygru[onnx]'"; in a clone, from the folder of the clone."""
+    """The command that installs an extra, such as "pip install 'anygru[onnx]'"; in a clone, a command for its folders."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        origin = json.loads(distribution("anygru").read_text("direct_url.json") or "{}")
+        own = distribution("anygru")
     except PackageNotFoundError:
-        origin = {}
+        return f"pip install 'anygru[{extra}]'"
+    origin = json.loads(own.read_text("direct_url.json") or "{}")
     url = urlparse(origin.get("url", ""))
     folder = Path(url2pathname(url.path)).parent
-    name = _PACKAGES.get(extra, f"anygru[{extra}]")
+    # An extra may be another package of the repository, with an extra of that package.
+    requirement = re.compile(rf"(anygru-\w+(?:\[\w+\])?)[^;]*; *extra == [\"']{extra}[\"']")
+    matches = (requirement.fullmatch(each) for each in own.requires or ())
+    name = next((match[1] for match in matches if match is not None), f"anygru[{extra}]")
     if url.scheme != "file" or not (folder / name.partition("[")[0] / "pyproject.toml").is_file():
         return f"pip install 'anygru[{extra}]'"
     here = Path.cwd()
-    # Without it pip would put a copy in the place of a link to the clone.
+    # Without --editable pip would replace a link to the clone by a copy.
     option = "--editable " if origin.get("dir_info", {}).get("editable") else ""
     return f"pip install {option}'{os.path.relpath(folder, here) if folder.is_relative_to(here) else folder}/{name}'"
 

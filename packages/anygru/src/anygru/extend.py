@@ -60,6 +60,7 @@ _HOME = {
     "Failure": "cli:Failure",
     "STANDARD_INPUT": "cli.terminal:STANDARD_INPUT",
     "UsageError": "cli:UsageError",
+    "bounded": "cli.spinning:bounded",
     "console": "cli.terminal:console",
     "count": "cli.terminal:count",
     "existing": "cli:existing",

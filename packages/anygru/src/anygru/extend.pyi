@@ -17,6 +17,7 @@ from .checkpoints.reading.unpickle import RestrictedUnpickler
 from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.convert import convert
 from .cli import Failure, UsageError, existing, needed
+from .cli.spinning import bounded
 from .cli.terminal import STANDARD_INPUT, console, count
 from .dialects.kit import schedules
 from .dialects.kit.fans import fans
@@ -34,6 +35,7 @@ from .parallel.spawn import Workers
 
 __all__ = [
     "backward",
+    "bounded",
     "Budget",
     "Bytes",
     "PickledCall",

@@ -28,16 +28,3 @@ def test_a_program_under_run_has_the_bound(tmp_path):
     assert output(*run) == "10000 None\n"
     assert output(*run, OMP_WAIT_POLICY="active") == "None active\n"
     assert output(tmp_path / "program.py") == "None None\n"
-
-
-@pytest.mark.parametrize(("command", "bound"), [("train", "10000"), ("inspect", "None")])
-def test_a_command_that_trains_sets_it_before_torch(command, bound):
-    program = f"""
-import os, sys, anygru.cli
-def load(name):
-    print(os.environ.get("GOMP_SPINCOUNT"), "torch" in sys.modules)
-    raise anygru.cli.UsageError("seen")
-anygru.cli._load = load
-anygru.cli.main(["{command}", "--help"])
-"""
-    assert output("-c", program) == f"{bound} False\n"

@@ -9,8 +9,10 @@ SIGTERM.
 """
 
 import argparse
+import ast
 import contextlib
 import importlib
+import importlib.util
 import os
 import re
 import shutil
@@ -22,24 +24,21 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from ..errors import AnygruError, how_to_install, printable
-from .spinning import bounded
 
-LAB = ("train", "sample", "bench")
-"""Commands of the package anygru-lab."""
+GROUP = "anygru.commands"
+"""The entry points of other packages' commands: name -> module."""
 MODULES = {"try": "trying", "export-c": "export_c"}
-"""Commands whose file has another name, since theirs is none for a module."""
+"""Commands of this package in a file of another name: their names are not valid for modules."""
 COMMANDS = {
     "try": "measure your own model as it is, accelerated and frozen",
     "scan": "list the GRUs in source code, with file and line",
-    "train": "train a byte-level GRU language model on text",
-    "sample": "generate text from a trained model",
     "run": "run a Paddle, OneFlow, MXNet or Chainer script on PyTorch",
     "inspect": "show what is in a checkpoint",
     "convert": "write a checkpoint in another framework's form",
     "export-c": "write a GRU as one file in C, and as a web page",
-    "bench": "compare GRU implementations on this machine",
     "launch": "start the processes of a distributed job (torchrun)",
 }
+"""Commands of this package and their descriptions."""
 
 
 class UsageError(AnygruError):
@@ -102,12 +101,10 @@ def _fitted(line: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    name = arguments[0] if arguments and (arguments[0] in COMMANDS or arguments[0] in _installed()) else None
+    name = arguments[0] if arguments and (arguments[0] in COMMANDS or arguments[0] in _entry_points()) else None
     try:
         if name is None:
             return _without_command(arguments)
-        if name == "train" and "torch" not in sys.modules:
-            os.environ.update(bounded(os.environ))
         command = _load(name)
         parser = Parser(
             prog=f"anygru {name}",
@@ -161,8 +158,9 @@ def _without_command(arguments: list[str]) -> int:
     """Handle `anygru`, `anygru --help`, `anygru --version` and unknown commands."""
     from .. import __version__
 
-    width = max(map(len, COMMANDS)) + 2
-    listing = "\n".join(f"  {name:{width}}{help_line}" for name, help_line in COMMANDS.items())
+    found = commands()
+    width = max(map(len, found)) + 2
+    listing = "\n".join(f"  {name:{width}}{help_line}" for name, help_line in found.items())
     parser = Parser(
         prog="anygru",
         usage="anygru COMMAND ...",
@@ -177,23 +175,43 @@ def _without_command(arguments: list[str]) -> int:
     if arguments[0] == "help":
         return main([*arguments[1:], "--help"])
     if not arguments[0].startswith("-"):
-        raise UsageError(f"unknown command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}")
+        raise UsageError(
+            f"unknown command {arguments[0]!r}; the installed commands are {', '.join(found)}; "
+            f"commands to train and sample language models: {how_to_install('lab')}"
+        )
     parser.parse_args(arguments)
     raise UsageError("a command is needed, for example `anygru train`")
 
 
-def _installed() -> dict[str, str]:
-    """The commands of other packages: name -> module."""
+def commands() -> dict[str, str]:
+    """Return the descriptions of all installed commands, by name; no command is imported."""
+    others = {name: _first_sentence(module) for name, module in sorted(_entry_points().items())}
+    return {**COMMANDS, **{name: sentence for name, sentence in others.items() if sentence}}
+
+
+def _entry_points() -> dict[str, str]:
+    """Return the commands of other packages: name -> module."""
     from importlib.metadata import entry_points
 
-    return {point.name: point.value for point in entry_points(group="anygru.commands")}
+    return {point.name: point.value for point in entry_points(group=GROUP)}
+
+
+def _first_sentence(module: str) -> str:
+    """Return the start of a module's docstring without importing it; "" if the module cannot be found."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except ImportError:  # of an outdated entry point
+        spec = None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return ""
+    with open(spec.origin, encoding="utf-8") as file:
+        text = ast.get_docstring(ast.parse(file.read())) or ""
+    sentence = " ".join(re.split(r"[.;](?:\s|$)|, or ", text, maxsplit=1)[0].split())
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _load(name: str) -> ModuleType:
-    own = name in COMMANDS and name not in LAB
-    module = f"{__name__}.{MODULES.get(name, name)}" if own else _installed().get(name)
-    if module is None:
-        raise UsageError(f"the command `{name}` comes with: {how_to_install('lab')}")
+    module = f"{__name__}.{MODULES.get(name, name)}" if name in COMMANDS else _entry_points()[name]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

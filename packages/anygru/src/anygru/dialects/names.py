@@ -3,6 +3,7 @@
 The file is the one place where a name that is not covered is written down. It has a section for each module or class of the
 original, and in a section these lines:
 
+    title: Paddle                   the framework's name in messages
     [paddle.nn]                     several modules with the same names share a section: [mxnet.nd mxnet.ndarray]
     + GRU GRUCell Linear            covered: the dialect has them
     - Conv3D MaxPool3D: torch.nn    not covered: what to use instead
@@ -41,6 +42,8 @@ class Names(NamedTuple):
     """Import paths, with "*" for one component, and the module whose names they give."""
     complete: set[str]
     """The modules whose names are all listed: another name is not the original's."""
+    title: str = ""
+    """The framework's name in messages."""
 
     def refusal(self, name: str) -> Refusal | None:
         """The line about a full name such as "paddle.nn.Conv3D", or about the refused module that it is in; None if none."""
@@ -70,12 +73,15 @@ def names(dialect: str) -> Names:
 def read(text: str) -> Names:
     """Parse a `names.txt`. Raises ValueError that names the line."""
     found = Names({}, {}, {}, set())
+    title = ""
     sections: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         mark, _, rest = line.strip().partition(" ")
         if not mark or mark.startswith("#"):
             continue
-        if mark.startswith("["):
+        if mark == "title:":
+            title = rest.strip()
+        elif mark.startswith("["):
             sections = line.strip("[] ").split()
         elif sections and mark == "+":
             for section in sections:
@@ -94,4 +100,4 @@ def read(text: str) -> Names:
         else:
             expected = "[module], '+ names', '- names: instead', '= paths' or '! complete'"
             raise ValueError(f"names.txt, line {number}: expected {expected}, got {line!r}")
-    return found
+    return found._replace(title=title)

@@ -18,12 +18,8 @@ from . import forks
 from .finder import actual_name, original_name, roots
 from .names import names
 
-_TITLES = {"paddle": "Paddle", "oneflow": "OneFlow", "mxnet": "MXNet", "chainer": "Chainer"}
-
 # Where PyTorch keeps what the original keeps in a module with this last name.
 _TORCH_HOMES = {
-    "paddle": ("torch",),
-    "oneflow": ("torch",),
     "tensor": ("torch",),
     "nd": ("torch", "torch.nn.functional"),
     "nn": ("torch.nn",),
@@ -63,11 +59,12 @@ def not_covered(name: str, instead: str | None = None) -> NotCoveredError:
             name, such as "mxnet.gluon.Trainer(compression_params=...)".
         instead: what to use; None to take it from `names.txt`, or from PyTorch's name of the same spelling.
     """
-    why = ""
+    why, dialect = "", dialect_of(name)
     if instead is None:
-        refusal = names(dialect_of(name)).refusal(name) if dialect_of(name) in roots() else None
+        refusal = names(dialect).refusal(name) if dialect in roots() else None
         why, instead = (refusal.why, refusal.instead) if refusal is not None else ("", _namesake(name))
-    message = f"{name} is not covered by anygru's {_TITLES.get(dialect_of(name), dialect_of(name))} dialect"
+    title = (names(dialect).title if dialect in roots() else "") or dialect
+    message = f"{name} is not covered by anygru's {title} dialect"
     error = NotCoveredError(message + (f" ({why})" if why else "") + (f"; use {instead}" if instead else ""))
     error.name = name.rpartition(".")[2]
     return error
@@ -264,7 +261,8 @@ def _namesake(full: str) -> str | None:
     """PyTorch's public function or class of the same name, whatever its capitals and underscores."""
     module, _, name = full.rpartition(".")
     plain = name.replace("_", "").lower()
-    for home in _TORCH_HOMES.get(module.rpartition(".")[2], ()):
+    homes = ("torch",) if module in roots() else _TORCH_HOMES.get(module.rpartition(".")[2], ())
+    for home in homes:
         for candidate, value in vars(importlib.import_module(home)).items():
             if candidate.replace("_", "").lower() == plain and candidate[0] != "_" and callable(value):
                 return f"{home}.{candidate}"
