@@ -11,7 +11,7 @@ import torch
 from ..base.seams import words
 from ..framework.recording import recording, refuse_own_gradients
 from .gradients import backward
-from .operation import plain, wrap
+from .operation import leave_graph, plain, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -69,7 +69,7 @@ class Differentiable(torch.Tensor):
             return
         self.__dict__.pop("_stop_gradient", None)
         if stop and not self.is_leaf:
-            self.detach_()
+            leave_graph(self)
         elif bool(stop) == self.requires_grad:
             self.requires_grad_(not stop)
 

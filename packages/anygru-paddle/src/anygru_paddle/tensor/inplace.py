@@ -15,7 +15,7 @@ from torch.autograd.graph import increment_version
 from ..framework.dtype import single, torch_dtype
 from . import creation, linalg, logic, manipulation, math, ops, pairs, random, reduction, search, selection, special
 from .kernels import lacking
-from .operation import as_torch, need_tensor, plain, translate, wrap
+from .operation import as_torch, leave_graph, need_tensor, plain, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -41,8 +41,8 @@ def _replace(x: torch.Tensor, value: torch.Tensor) -> None:
     recorded = torch.is_grad_enabled() or not value.is_floating_point()
     if x.requires_grad and x.is_leaf and not value.is_floating_point():
         torch.Tensor.requires_grad_(x, False)
-    elif x.requires_grad and recorded and not x.is_leaf and not x._is_view():
-        torch.Tensor.detach_(x)  # not of a view, which torch refuses
+    elif x.requires_grad and recorded and not x.is_leaf:
+        leave_graph(x)
     x.data = plain(value.detach())
 
 

@@ -168,7 +168,12 @@ def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[torc
     return list(_unbind_copy(x, axis))  # `unbind` gives parts of x's own memory, this one copies (recorded, 2.6.2)
 
 
-unbind = row("unbind", lambda input, axis=0: list(torch.unbind(input, axis)), "The slices along an axis, without it.")
+def _slices(input: torch.Tensor, axis: int = 0) -> list[torch.Tensor]:
+    # The results of torch.unbind refuse every change in place.
+    return [torch.select(input, axis, number) for number in range(torch.Tensor.size(input, axis))]
+
+
+unbind = row("unbind", _slices, "The slices along an axis, without it.")
 
 
 @operation

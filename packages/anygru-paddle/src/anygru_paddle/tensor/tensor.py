@@ -31,7 +31,7 @@ from .methods import METHODS
 from .moving import recast as recast
 from .one_element import OneElement
 from .operation import as_torch as as_torch
-from .operation import need_tensor, results_are, wrap
+from .operation import leave_graph, need_tensor, results_are, wrap
 from .operation import plain as plain
 from .to_string import tensor_to_string
 
@@ -257,7 +257,7 @@ class Tensor(Differentiable):
 
     def detach_(self) -> "Tensor":
         """Leave the gradient graph."""
-        torch.Tensor.detach_(self)
+        leave_graph(self)
         return self
 
     def _only(self, target: str) -> Any:
