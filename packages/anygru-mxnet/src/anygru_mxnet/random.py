@@ -3,9 +3,10 @@
 
 import torch
 
-from .context import ContextLike
+from .context import ContextLike, as_context
 from .ndarray.random import *
 from .ndarray.random import __all__ as _draws
+from .operators.generator import generator
 
 __all__ = ["seed", *_draws]
 
@@ -18,5 +19,7 @@ def seed(seed_state: int, ctx: ContextLike = "all") -> None:
     """
     if not isinstance(seed_state, int):
         raise ValueError("seed_state must be int")
-    # torch has one seed for all devices, so that `ctx` changes nothing; MXNet 1.9.1 seeds its device alone (its docstring).
+    # One generator serves all CPU contexts, as in MXNet; the numbers of GPUs are torch's.
+    if ctx == "all" or as_context(ctx).device_typeid != 2:
+        generator.seed(seed_state)
     torch.manual_seed(seed_state)

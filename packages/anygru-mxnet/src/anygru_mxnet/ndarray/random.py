@@ -52,7 +52,7 @@ def _draw(
         wanted = (shape,) if isinstance(shape, int) else tuple(shape or ())
         if wanted not in ((), out.shape):
             raise MXNetError(f"random.{name}: shape {wanted} is not that of out, {out.shape}")
-        shape, ctx = out.shape, out.context
+        shape, ctx, dtype = out.shape, out.context, out.dtype if dtype is None else dtype
     attributes = {**parameters, "shape": shape, "dtype": dtype, "ctx": ctx, **others}
     return call(OPERATORS[f"_random_{name}"], (), attributes, out)
 

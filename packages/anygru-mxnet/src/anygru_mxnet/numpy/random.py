@@ -1,11 +1,18 @@
-"""`mx.np.random`: draws by torch's generators, which `mx.np.random.seed` and `mx.random.seed` seed."""
+"""`mx.np.random`: on a CPU the numbers of MXNet 1.9.1, but for `gamma` and `choice(replace=False)`."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 import torch
+from torch import Tensor
 
 from ..base import DtypeLike, Sizes
 from ..context import ContextLike
+from ..operators.generator import generator
+from ..operators.random import drawn_by_torch, filled
+from ..operators.random import shuffle as _shuffle
 from ..random import seed
 from .apply import apply, made, wrapped
 
@@ -22,7 +29,18 @@ def _sizes(size: Sizes) -> tuple[int, ...]:
 def _scaled(draw: Any, low: Any, scale: Any, size: Sizes, dtype: DtypeLike, ctx: ContextLike, out: Any) -> Any:
     """`low + scale * draw`, where numbers and arrays broadcast with the size."""
     shape = torch.broadcast_shapes(*(getattr(part, "shape", ()) for part in (low, scale)), _sizes(size))
-    return _into(out, made(lambda **kind: draw(shape, **kind), ctx, dtype) * scale + low)
+    drawn = made(lambda **kind: draw(shape, **kind), ctx, None) * scale + low
+    return _into(out, drawn if dtype is None else drawn.astype(dtype))
+
+
+def _by(numbers: Callable[[int], onp.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    """Draws of MXNet's generator of one state, which gives float32, or of torch's."""
+
+    def draw(shape: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
+        blank = torch.empty(shape, dtype=dtype, device=device)
+        return by_torch(blank) if drawn_by_torch(blank) else filled(blank, numbers(blank.numel()))
+
+    return draw
 
 
 def _into(out: Any, drawn: Any) -> Any:
@@ -41,7 +59,7 @@ def normal(
     out: Any = None,
 ) -> Any:
     """Normal with a mean and a standard deviation."""
-    return _scaled(torch.randn, loc, scale, size, dtype, ctx, out)
+    return _scaled(_by(generator.one_normal, lambda blank: blank.normal_()), loc, scale, size, dtype, ctx, out)
 
 
 def uniform(
@@ -53,12 +71,16 @@ def uniform(
     out: Any = None,
 ) -> Any:
     """Uniform on [low, high)."""
-    return _scaled(torch.rand, low, high - low, size, dtype, ctx, out)
+    return _scaled(_by(generator.one_uniform, lambda blank: blank.uniform_()), low, high - low, size, dtype, ctx, out)
 
 
 def exponential(scale: Any = 1.0, size: Sizes = None, ctx: ContextLike = None, out: Any = None) -> Any:
     """Exponential with a mean."""
-    return _scaled(lambda shape, **kind: torch.empty(shape, **kind).exponential_(), 0, scale, size, None, ctx, out)
+
+    def numbers(count: int) -> onp.ndarray:
+        return -onp.log(generator.one_uniform(count).astype(float))
+
+    return _scaled(_by(numbers, lambda blank: blank.exponential_()), 0, scale, size, None, ctx, out)
 
 
 def gamma(
@@ -95,39 +117,53 @@ def randint(
 ) -> Any:
     """Whole numbers of [low, high), or of [0, low) without `high`; int64."""
     bounds = (0, low) if high is None else (low, high)
-    return _into(out, made(lambda **kind: torch.randint(*bounds, _sizes(size), **kind), ctx, dtype or "int64"))
+    drawn = generator.integers(math.prod(_sizes(size)), *bounds)
+    return _into(
+        out, made(lambda **kind: torch.from_numpy(drawn).reshape(_sizes(size)).to(**kind), ctx, dtype or "int64")
+    )
 
 
 def choice(
     a: Any, size: Sizes = None, replace: bool = True, p: Any = None, ctx: ContextLike = None, out: Any = None
 ) -> Any:
     """Elements of an array, or numbers below `a`, drawn with probabilities `p`."""
-    count = a if isinstance(a, int) else len(a)
-    weights = torch.ones(count) if p is None else torch.as_tensor(getattr(p, "_t", p), dtype=torch.float64)
-    number = torch.Size(_sizes(size)).numel()
-    drawn = torch.multinomial(weights, number, replace).reshape(_sizes(size))
-    places = made(lambda **kind: drawn.to(**kind), ctx, "int64")
+    count, number = a if isinstance(a, int) else len(a), math.prod(_sizes(size))
+    chances = None if p is None else torch.as_tensor(getattr(p, "_t", p), dtype=torch.float64)
+    if not replace and number > count:
+        raise ValueError(f"Cannot take a larger sample ({number}) than population ({count}) when 'replace=False'")
+    if not replace:
+        drawn = torch.multinomial(torch.ones(count) if chances is None else chances, number)
+    elif chances is not None:
+        drawn = torch.from_numpy(_outcomes(chances, generator.one_uniform(number)))
+    else:
+        drawn = torch.from_numpy(generator.one_words(number) % count)
+    places = made(lambda **kind: drawn.reshape(_sizes(size)).to(**kind), ctx, "int64")
     return _into(out, places if isinstance(a, int) else a[places])
+
+
+def _outcomes(chances: Tensor, uniform: onp.ndarray) -> onp.ndarray:
+    """The outcome that each number from 0 to 1 means."""
+    return onp.minimum(onp.searchsorted(chances.cumsum(0).numpy(), uniform, "right"), len(chances) - 1)
 
 
 def multinomial(n: int, pvals: Any, size: Sizes = None) -> Any:
     """How often each of several outcomes came in n draws."""
-    weights = torch.as_tensor(getattr(pvals, "_t", pvals), dtype=torch.float64)
-    rows = torch.Size(_sizes(size)).numel()
-    drawn = torch.multinomial(weights.expand(rows, -1), n, replacement=True)
-    counts = torch.zeros(rows, len(weights), dtype=torch.int64, device=drawn.device).scatter_add_(
-        1, drawn, torch.ones_like(drawn)
-    )
-    return made(lambda **kind: counts.reshape(*_sizes(size), len(weights)).to(**kind), None, "int64")
+    chances = torch.as_tensor(getattr(pvals, "_t", pvals), dtype=torch.float64)
+    rows = [
+        onp.bincount(_outcomes(chances, generator.one_uniform(n, onp.float64)), minlength=len(chances))
+        for _ in range(math.prod(_sizes(size)))
+    ]
+    counts = torch.from_numpy(onp.array(rows, onp.int64).reshape(*_sizes(size), len(chances)))
+    return made(lambda **kind: counts.to(**kind), None, "int64")
 
 
 def shuffle(x: Any) -> None:
     """Put the rows in another order, in place."""
-    x[...] = apply(lambda t: t[torch.randperm(len(t), device=t.device)], x)
+    x[...] = apply(_shuffle, x)
 
 
 def permutation(x: Any) -> Any:
     """The rows, or the numbers below x, in another order."""
     if isinstance(x, int):
-        return made(lambda **kind: torch.randperm(x, **kind), None, "int64")
-    return wrapped(x._t[torch.randperm(len(x), device=x._t.device)], x._ctx)
+        return made(lambda **kind: _shuffle(torch.arange(x, **kind)), None, "int64")
+    return wrapped(_shuffle(x._t), x._ctx)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -10,8 +11,10 @@ from torch.nn import functional
 from ..base import MXNetError, Sizes
 from ..state import state
 from .arithmetic import same_dtype
+from .generator import generator
 from .index import picked_places
-from .registry import Operator, one_axis, operator, truth
+from .random import drawn_by_torch, filled
+from .registry import Operator, as_tuple, one_axis, operator, truth
 
 
 def without_bias(attributes: Mapping[str, Any]) -> list[str]:
@@ -71,12 +74,18 @@ def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Sizes =
         raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
     if not acts:
         return data
-    if not axes:
-        return functional.dropout(data, p, True)
-    shared = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
-    # One draw is for a whole axis then, for which torch has no general function.
-    shape = [1 if axis in shared else size for axis, size in enumerate(data.shape)]
-    return data * functional.dropout(torch.ones(shape, dtype=data.dtype, device=data.device), p, True)
+    shared = as_tuple(axes or ())
+    # One draw is for a whole axis then.
+    sizes = [1 if axis in shared else size for axis, size in enumerate(data.shape)]
+    mask = torch.empty(sizes, dtype=data.dtype, device=data.device)
+    if drawn_by_torch(mask):
+        return data * functional.dropout(mask.fill_(1), p, True)
+    if mask.device.type == "meta":
+        return torch.empty_like(data)
+    kept = np.float32(1 - p)
+    kind = np.float32 if data.dtype is torch.float32 else np.float64
+    drawn = generator.uniform(mask.numel(), kind).astype(np.float32) < kept
+    return data * filled(mask, drawn * (np.float32(1) / kept))
 
 
 def _per_channel(axis_default: int, count: int) -> Any:

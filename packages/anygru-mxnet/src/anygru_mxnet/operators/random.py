@@ -1,4 +1,4 @@
-"""Random numbers: drawn from torch's generators, which `mx.random.seed` seeds.
+"""Random numbers: on a CPU those of MXNet 1.9.1, on a GPU torch's; `mx.random.seed` seeds both.
 
 A distribution is a row of `_DRAWS`. Three operators come from it: `_random_name` takes numbers, `_sample_name` an array with
 the parameters of a distribution in each element, `_random_name_like` numbers and an array that tells the shape.
@@ -9,11 +9,13 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ..base import DtypeLike, Sizes, torch_dtype
+from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
 from ..context import ContextLike, as_context
+from .generator import Lanes, generator
 from .registry import operator, truth
 
 
@@ -40,53 +42,102 @@ def _spread(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 Number = Any  # a float, or a tensor with one for each draw
+Draw = Callable[..., np.ndarray]
 
 
-def _gamma(blank: Tensor, shape: Number) -> Tensor:
-    shapes = shape if isinstance(shape, Tensor) else torch.full_like(blank, shape)
-    # torch draws gamma numbers by this function only; torch.distributions.Gamma checks its arguments and then calls it.
-    return torch._standard_gamma(_wide(shapes)).to(blank.dtype)
+def _kind(dtype: torch.dtype) -> type[np.floating]:
+    """The type in which MXNet draws the numbers of an array."""
+    return np.float32 if dtype is torch.float32 else np.float64
 
 
-def _poisson(blank: Tensor, rate: Number) -> Tensor:
-    rates = rate if isinstance(rate, Tensor) else torch.full_like(blank, rate)
-    return torch.poisson(_wide(rates)).to(blank.dtype)
+def drawn_by_torch(tensor: Tensor) -> bool:
+    """Whether torch's generator draws: on a GPU, where MXNet's numbers are others, and in a graph that torch compiles."""
+    return tensor.device.type == "cuda" or torch.compiler.is_compiling()
 
 
-def _wide(values: Tensor) -> Tensor:
-    """Values in a dtype that torch draws in on a CPU, in one piece of memory."""
-    return (values.float() if values.dtype == torch.float16 else values).contiguous()
+def _numbers(value: Number, count: int) -> np.ndarray:
+    """A parameter of each draw, in float32 as MXNet holds it."""
+    if isinstance(value, Tensor):
+        return value.detach().float().cpu().reshape(-1).numpy()
+    return np.full(count, value, np.float32)
 
 
-def _uniform(blank: Tensor, low: Number, high: Number) -> Tensor:
-    if isinstance(low, Tensor):
-        return low + (high - low) * blank.uniform_()
-    return blank.uniform_(low, high)
+def filled(blank: Tensor, values: np.ndarray) -> Tensor:
+    """Numbers in the form, dtype and place of a tensor; float64 becomes float16 by way of float32, as in MXNet."""
+    if blank.dtype is torch.float16:
+        values = values.astype(np.float32)
+    return torch.from_numpy(values).reshape(blank.shape).to(blank.device, blank.dtype)
 
 
-def _normal(blank: Tensor, loc: Number, scale: Number) -> Tensor:
-    if isinstance(loc, Tensor):
-        return loc + scale * blank.normal_()
-    return blank.normal_(loc, scale)
+def _linear(numbers: Callable[[int, type[np.floating]], np.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Any:
+    """Draws that a factor and a summand change."""
+
+    def draw(blank: Tensor, low: Number, factor: Number) -> Tensor:
+        if blank.device.type == "meta":
+            return blank
+        if drawn_by_torch(blank):
+            return low + factor * by_torch(blank)
+        kind = _kind(blank.dtype)
+        values = numbers(blank.numel(), kind) * _numbers(factor, 1).astype(kind)
+        return filled(blank, values + _numbers(low, 1).astype(kind))
+
+    return draw
 
 
+def _in_turn(sample: Callable[..., np.ndarray]) -> Callable[..., Tensor]:
+    """Draws of one number after the other; `sample` takes the lanes, the type and the parameters of their numbers."""
+
+    def draw(blank: Tensor, *parameters: Number) -> Tensor:
+        if blank.device.type == "meta":
+            return blank
+        if torch.compiler.is_compiling():
+            raise NotImplementedError("random numbers of this kind cannot be compiled; in PyTorch: torch.distributions")
+        columns, kind = [_numbers(parameter, blank.numel()) for parameter in parameters], _kind(blank.dtype)
+        one = lambda lanes, places: sample(lanes, kind, *(column[places] for column in columns))  # noqa: E731
+        return filled(blank, generator.one_by_one(blank.numel(), one))
+
+    return draw
+
+
+def _exponential(blank: Tensor, lam: Number) -> Tensor:
+    if blank.device.type == "meta":
+        return blank
+    if drawn_by_torch(blank):
+        return blank.exponential_() / lam
+    uniform = generator.uniform(blank.numel(), _kind(blank.dtype)).astype(np.float64)
+    return filled(blank, -np.log(1.0 - uniform) / _numbers(lam, 1))
+
+
+def _negative_binomial(lanes: Lanes, _: type, k: np.ndarray, p: np.ndarray) -> np.ndarray:
+    # Failures before k successes are a Poisson draw whose rate is a gamma draw.
+    return lanes.poisson(lanes.gamma(k, (1 - p) / p))
+
+
+def _generalized(lanes: Lanes, _: type, mu: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    rates = mu.copy()
+    if (alpha != 0).all():
+        rates = lanes.gamma(1 / alpha, alpha * mu)
+    return lanes.poisson(rates)
+
+
+_uniform = _linear(generator.uniform, lambda blank: blank.uniform_())
 # name -> (parameters with their defaults, their names with arrays if they differ, how to draw)
 _DRAWS: dict[str, tuple[dict[str, float], tuple[str, ...], Callable[..., Tensor]]] = {
-    "uniform": ({"low": 0.0, "high": 1.0}, (), _uniform),
-    "normal": ({"loc": 0.0, "scale": 1.0}, ("mu", "sigma"), _normal),
-    "exponential": ({"lam": 1.0}, (), lambda blank, lam: blank.exponential_() / lam),
+    "uniform": ({"low": 0.0, "high": 1.0}, (), lambda blank, low, high: _uniform(blank, low, _width(low, high))),
+    "normal": ({"loc": 0.0, "scale": 1.0}, ("mu", "sigma"), _linear(generator.normal, lambda blank: blank.normal_())),
+    "exponential": ({"lam": 1.0}, (), _exponential),
     # beta is a scale: draws for alpha = 2, beta = 3 have the mean 6 in MXNet 1.9.1 (seen); torch's and most papers' is a
     # rate.
-    "gamma": ({"alpha": 1.0, "beta": 1.0}, (), lambda blank, alpha, beta: _gamma(blank, alpha) * beta),
-    "poisson": ({"lam": 1.0}, (), _poisson),
-    # Failures before k successes are a Poisson draw whose rate is a gamma draw.
-    "negative_binomial": ({"k": 1.0, "p": 1.0}, (), lambda blank, k, p: _poisson(blank, _gamma(blank, k) * (1 - p) / p)),
-    "generalized_negative_binomial": (
-        {"mu": 1.0, "alpha": 1.0},
-        (),
-        lambda blank, mu, alpha: _poisson(blank, _gamma(blank, 1 / alpha) * (mu * alpha)),
-    ),
+    "gamma": ({"alpha": 1.0, "beta": 1.0}, (), _in_turn(lambda lanes, kind, alpha, beta: lanes.gamma(alpha, beta, kind))),
+    "poisson": ({"lam": 1.0}, (), _in_turn(lambda lanes, kind, lam: lanes.poisson(lam))),
+    "negative_binomial": ({"k": 1.0, "p": 1.0}, (), _in_turn(_negative_binomial)),
+    "generalized_negative_binomial": ({"mu": 1.0, "alpha": 1.0}, (), _in_turn(_generalized)),
 }  # fmt: skip
+
+
+def _width(low: Number, high: Number) -> Number:
+    """The difference in float32, as MXNet holds both."""
+    return high - low if isinstance(low, Tensor) else np.float32(high) - np.float32(low)
 
 
 def _signed(compute: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
@@ -131,8 +182,15 @@ for _name, _row in _DRAWS.items():
 
 @operator("_random_randint", "random_randint", inputs=0)
 def _randint(low: int, high: int, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = "int32") -> Tensor:
-    kind = torch.int32 if dtype in (None, "None") else torch_dtype(dtype)
-    return torch.randint(int(low), int(high), _sizes(shape), dtype=kind, device=as_context(ctx).device)
+    blank = _blank(shape, ctx, "int32" if dtype in (None, "None") else dtype)
+    low, high = int(low), int(high)
+    if low >= high:
+        raise MXNetError(f"random.randint: high must be above low, got low={low}, high={high}")
+    if blank.device.type == "meta":
+        return blank
+    if drawn_by_torch(blank):
+        return blank.random_(low, high)
+    return filled(blank, generator.integers(blank.numel(), low, high))
 
 
 @operator(
@@ -146,8 +204,15 @@ def _sample_multinomial(
     sizes = _sampled(shape)
     count = torch.Size(sizes).numel()
     rows = data.reshape(-1, data.shape[-1])
-    drawn = torch.multinomial(rows.detach(), count, replacement=True)
     lead = data.shape[:-1]
+    if data.device.type == "meta":
+        drawn = torch.empty((len(rows), count), dtype=torch.int64, device="meta")
+    elif drawn_by_torch(data):
+        drawn = torch.multinomial(rows.detach(), count, replacement=True)
+    else:
+        chances = rows.detach().double().cumsum(1)
+        uniform = filled(chances.new_empty(len(rows), count), generator.one_uniform(len(rows) * count))
+        drawn = torch.searchsorted(chances, uniform, right=True).clamp_(max=data.shape[-1] - 1)
     samples = drawn.to(torch_dtype(dtype)).reshape((*lead, *sizes) or (1,))
     if not truth(get_prob):
         return samples
@@ -155,8 +220,13 @@ def _sample_multinomial(
 
 
 @operator("_shuffle", "shuffle")
-def _shuffle(data: Tensor) -> Tensor:
-    return data[torch.randperm(data.shape[0], device=data.device)]
+def shuffle(data: Tensor) -> Tensor:
+    """The rows in another order."""
+    if data.device.type == "meta":
+        return torch.empty_like(data)
+    if drawn_by_torch(data):
+        return data[torch.randperm(data.shape[0], device=data.device)]
+    return data[torch.from_numpy(generator.one_order(data.shape[0], data.ndim == 1))]
 
 
 @operator("_sample_unique_zipfian", inputs=0, visible=2)
@@ -164,15 +234,15 @@ def _sample_unique_zipfian(range_max: int, shape: Sizes = None) -> tuple[Tensor,
     """Different whole numbers below `range_max`, small ones more often, for each row; and how many were drawn for that."""
     rows, count = _sizes(shape)
     samples, tries = [], []
-    for _ in range(rows):
-        found: dict[int, None] = {}
-        drawn = 0
+    for row in range(rows):
+        lane, drawn = generator.lane(row), 0
+        found: list[int] = []
         while len(found) < count:
-            reals = torch.rand(count, dtype=torch.float64) * math.log(range_max + 1)
-            for value in (reals.exp() - 1).round().long().remainder(range_max).tolist():
-                drawn += len(found) < count
-                if len(found) < count:
-                    found[value] = None
-        samples.append(list(found))
+            real = lane.uniform(np.arange(1), np.float64)[0]
+            value = (math.floor(math.exp(real * math.log(range_max)) + 0.5) - 1) % range_max
+            drawn += 1
+            if value not in found:
+                found.append(value)
+        samples.append(found)
         tries.append(drawn)
     return torch.tensor(samples), torch.tensor(tries)

@@ -13,7 +13,7 @@ from anygru.extend import single
 
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
-from ..operators import updates
+from ..operators import OPERATORS, updates
 from .optimizer import Optimizer, each, register
 
 __all__ = [
@@ -156,7 +156,7 @@ class SGLD(Rule):
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         # Half a step with noise of variance lr, as in the paper's Langevin equation.
         weight.add_(gradient + wd * weight, alpha=-lr / 2)
-        weight.add_(torch.randn_like(weight), alpha=math.sqrt(lr))
+        weight.add_(OPERATORS["_random_normal_like"].compute(weight, 0.0, math.sqrt(lr)))
 
 
 class TwoMoments(Rule):
