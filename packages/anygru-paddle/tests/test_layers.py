@@ -288,7 +288,7 @@ def test_a_layer_takes_the_first_item_of_a_tuple_of_results():
 
 def test_the_activation_of_batch_norm_is_looked_up_when_it_is_used():
     layer = nn.BatchNorm(3, 1e-5)  # the second argument is the activation
-    with pytest.raises(ValueError, match="act must name"):
+    with pytest.raises(ValueError, match="act must be one of"):
         layer(paddle.rand([2, 3]))
     assert paddle.fluid.framework.ParamBase is type(layer.weight)
 

@@ -1,10 +1,12 @@
 """Operators of Paddle 1.x that scripts call by their type: `layer._helper.append_op(type="linear_chain_crf", ...)`."""
 
+from collections.abc import Callable
 from typing import Any
 
 from anygru.extend import not_covered
 
 from ..base.layer_helper import LayerHelper
+from ..nn.functional.operators import OPERATORS
 from .layers import crf, functions
 
 Inputs = dict[str, Any]
@@ -31,11 +33,15 @@ def _chunks(inputs: Inputs, attrs: Inputs) -> Inputs:
 
 
 def _of_layers(name: str, arguments: str, options: str = "") -> Any:
-    """The operator computed by a function of `fluid.layers.functions`: its inputs in order, and the attributes that it takes.
+    """The operator computed by a function of `fluid.layers.functions`."""
+    return _of(getattr(functions, name), name, arguments, options)
 
-    It refuses other attributes but those that choose a library.
+
+def _of(function: Callable[..., Any], name: str, arguments: str, options: str = "") -> Any:
+    """The operator computed by a function: its inputs in order, and the attributes that it takes.
+
+    It refuses other attributes, except those that choose a library.
     """
-    function = getattr(functions, name)
 
     def operator(inputs: Inputs, attrs: Inputs) -> Inputs:
         unknown = attrs.keys() - options.split() - {"use_cudnn", "use_mkldnn"}
@@ -59,5 +65,6 @@ for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
 LayerHelper.operators["softmax"] = _of_layers("softmax", "X", "axis")
 LayerHelper.operators["leaky_relu"] = _of_layers("leaky_relu", "X", "alpha")
 LayerHelper.operators["gelu"] = _of_layers("gelu", "X", "approximate")
-for _name in ("relu", "sigmoid", "tanh", "mean", "square", "sqrt", "exp", "log", "abs"):
-    LayerHelper.operators[_name] = _of_layers(_name, "X")
+LayerHelper.operators["mean"] = _of_layers("mean", "X")
+for _name, _function in OPERATORS.items():
+    LayerHelper.operators.setdefault(_name, _of(_function, _name, "X"))

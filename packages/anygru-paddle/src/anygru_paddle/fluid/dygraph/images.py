@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from ...base.arguments import initializer
+from ...nn.functional.operators import activation_of
 from ...nn.layer import conv
 from ...nn.layer.layers import Layer
 from ...nn.layer.norm import BatchNorm
 from ...tensor.tensor import Tensor
 from ..layers.functions import pool2d
-from ..layers.renamed import activation_of
 
 __all__ = ["BatchNorm", "Conv2D", "Conv2DTranspose", "Pool2D"]
 

@@ -8,13 +8,13 @@ import torch
 from ...base.param_attr import ParamAttr
 from ...nn.functional import common, norm
 from ...nn.functional import input as inputs
+from ...nn.functional.operators import activation_of
 from ...nn.initializer.initializer import Constant, Initializer
 from ...nn.layer.layers import Layer
 from ...nn.layer.loss import BCELoss, L1Loss, MSELoss, NLLLoss
 from ...nn.layer.norm import SpectralNorm
 from ...tensor.tensor import Tensor
 from ..layers.functions import mul
-from ..layers.renamed import activation_of
 from .gru_unit import GRUUnit
 from .images import BatchNorm, Conv2D, Conv2DTranspose, Pool2D
 

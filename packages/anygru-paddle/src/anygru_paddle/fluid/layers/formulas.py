@@ -11,22 +11,6 @@ from ...tensor.operation import row, wrap
 from ...tensor.tensor import Tensor, plain
 
 
-def brelu(x: torch.Tensor, t_min: float = 0.0, t_max: float = 24.0) -> torch.Tensor:
-    return torch.clamp(x, t_min, t_max)
-
-
-def relu6(x: torch.Tensor, threshold: float = 6.0) -> torch.Tensor:
-    return torch.clamp(x, 0.0, threshold)
-
-
-def hard_swish(x: torch.Tensor, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0) -> torch.Tensor:
-    return x * torch.clamp(x + offset, 0.0, threshold) / scale
-
-
-def soft_relu(x: torch.Tensor, threshold: float = 40.0) -> torch.Tensor:
-    return torch.log1p(torch.exp(torch.clamp(x, -threshold, threshold)))
-
-
 def l2_normalize(x: torch.Tensor, axis: int, epsilon: float = 1e-12) -> torch.Tensor:
     axis = 0 if x.ndim == 1 else axis  # whatever is asked, as in 1.8 (read)
     return x * torch.rsqrt(torch.clamp_min(torch.sum(x * x, axis, keepdim=True), epsilon))

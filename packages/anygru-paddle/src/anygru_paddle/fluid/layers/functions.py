@@ -14,8 +14,9 @@ from ...framework.dtype import torch_dtype
 from ...metric import metrics
 from ...nn.clip import clip_by_norm
 from ...nn.functional import activation as F
-from ...nn.functional import common, entropy, extension, pooling, vision
+from ...nn.functional import common, entropy, extension, operators, pooling, vision
 from ...nn.functional import input as inputs
+from ...nn.functional.operators import activation_of
 from ...tensor import (
     attribute,
     creation,
@@ -34,7 +35,7 @@ from ...tensor import (
 )
 from ...tensor.tensor import Tensor
 from . import formulas
-from .renamed import activation_of, one_element, renamed
+from .renamed import one_element, renamed
 
 # Functions whose names and arguments have stayed.
 _SAME: dict[ModuleType, str] = {
@@ -161,15 +162,15 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "softmax": (F.softmax, "input>x use_cudnn=False name=None axis=-1"),
     "log_softmax": (F.log_softmax, "input>x axis=-1 dtype=None name=None"),
     "hard_sigmoid": (F.hardsigmoid, "x slope=0.2 offset=0.5 name=None"),
-    "hard_swish": (formulas.new(formulas.hard_swish), "x threshold=6.0 scale=6.0 offset=3.0 name=None"),
+    "hard_swish": (operators.hard_swish, "x threshold=6.0 scale=6.0 offset=3.0 name=None"),
     "hard_shrink": (F.hardshrink, "x threshold=0.5"),
     "softshrink": (F.softshrink, "x alpha>threshold=0.5"),
     "thresholded_relu": (F.thresholded_relu, "x threshold=1.0"),
     "tanh_shrink": (F.tanhshrink, "x name=None"),
     "logsigmoid": (F.log_sigmoid, "x name=None"),
-    "brelu": (formulas.new(formulas.brelu), "x t_min=0.0 t_max=24.0 name=None"),
-    "relu6": (formulas.new(formulas.relu6), "x threshold=6.0 name=None"),
-    "soft_relu": (formulas.new(formulas.soft_relu), "x threshold=40.0 name=None"),
+    "brelu": (operators.brelu, "x t_min=0.0 t_max=24.0 name=None"),
+    "relu6": (operators.relu6, "x threshold=6.0 name=None"),
+    "soft_relu": (operators.soft_relu, "x threshold=40.0 name=None"),
     "leaky_relu": (F.leaky_relu, "x alpha>negative_slope=0.02 name=None"),
     "selu": (F.selu, "x scale=1.0507009873554805 alpha=1.6732632423543772 name=None"),
     "maxout": (F.maxout, "x groups name=None axis=1"),

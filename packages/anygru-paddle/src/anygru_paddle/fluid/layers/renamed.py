@@ -6,23 +6,9 @@ from typing import Any
 
 from anygru.extend import not_covered
 
-from ...nn.functional import activation
+from ...nn.functional.operators import activation_of
 
 _WITHOUT_EFFECT = frozenset(("-", "name", "use_cudnn", "force_cpu", "device"))
-
-
-def activation_of(name: str | None) -> Callable[[Any], Any]:
-    """The activation that the argument `act` names; None leaves values as they are.
-
-    Raises:
-        ValueError: for a name that is none.
-    """
-    if name is None:
-        return lambda value: value
-    found = getattr(activation, name, None) if isinstance(name, str) and not name.startswith("_") else None
-    if found is None:
-        raise ValueError(f"act must name an activation such as 'relu', 'tanh', 'sigmoid' or 'softmax', got {name!r}")
-    return found
 
 
 def one_element(value: Any) -> Any:

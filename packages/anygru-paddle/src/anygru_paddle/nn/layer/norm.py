@@ -10,8 +10,8 @@ import torch
 from ...base.param_attr import ParamAttr
 from ...tensor.operation import plain, wrap
 from ...tensor.tensor import Tensor
-from ..functional import activation
 from ..functional import norm as F
+from ..functional.operators import activation_of
 from ..initializer.initializer import Constant, Initializer, Normal
 from ..utils.spectral_norm_hook import as_matrix, as_weight, iterate
 from .layers import KeepsPrecision, Layer
@@ -204,22 +204,18 @@ class BatchNorm(_BatchNormBase):
     ) -> None:
         # False is "not given" in this class alone: evaluation goes by the running statistics (recorded, 2.6.2).
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
-        self._act, self._is_test, self._trainable_statistics = act, is_test, trainable_statistics
+        self._act, self._trainable_statistics = act, trainable_statistics
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The normalized input, and the activation."""
-        by_batch = (self.training and not self._is_test) or self._trainable_statistics
+        # `is_test` changes nothing in Paddle 2.6.2's dynamic graphs (recorded); `eval()` does.
+        by_batch = self.training or self._trainable_statistics
         out = F.batch_norm(
             input, self._mean, self._variance, self.weight, self.bias, by_batch, self._momentum, self._epsilon,
             self._data_format, self._use_global_stats,
         )  # fmt: skip
-        if self._act is None:
-            return out
         # Asked for here, as in Paddle 2.6.2 (recorded): subclasses with a forward of their own put other values there.
-        function = getattr(activation, self._act, None) if isinstance(self._act, str) else None
-        if function is None:
-            raise ValueError(f"act must name an activation such as 'relu' or 'tanh', got {self._act!r}")
-        return function(out)
+        return activation_of(self._act)(out)
 
     def extra_repr(self) -> str:
         """Nothing, as in Paddle."""
