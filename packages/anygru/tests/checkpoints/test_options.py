@@ -12,7 +12,8 @@ import torch
 from torch.nn.utils import parametrize, prune
 
 import anygru
-from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.checkpoints import equations, load_checkpoint, save_checkpoint
+from anygru.checkpoints.reading import content
 from anygru.checkpoints.writing.convert import convert
 from anygru.errors import CheckpointError
 from anygru.facts.formula import ACTIVATIONS
@@ -364,3 +365,18 @@ def test_the_loop_around_stacked_cells_may_read_backwards(tmp_path: Path) -> Non
     (found,) = load_checkpoint(whole_model(tmp_path / "m.h5", ["rnn/model/rnn/inner"], layers)).gru_layers
     assert found.activation == "relu"
     assert found.reverse
+
+
+def test_the_names_of_activations_are_those_of_the_formula() -> None:
+    assert tuple(ACTIVATIONS) == content.ACTIVATIONS
+    assert set(ACTIVATIONS) == set(equations._ACTIVATIONS)
+
+
+@pytest.mark.parametrize("ending", ["pt", "npz", "safetensors"])
+@pytest.mark.parametrize("key", ["activation", "gate_activation"])
+def test_an_activation_of_a_later_version_is_refused_by_every_command(key: str, ending: str, tmp_path: Path) -> None:
+    path = marked(tmp_path / "m.safetensors", {key: "mish"})
+    with pytest.raises(CheckpointError, match=f"'{key}': 'mish', which is not known"):
+        convert(path, tmp_path / f"o.{ending}")
+    with pytest.raises(CheckpointError, match="mish"):
+        load_checkpoint(path).gru()

@@ -15,10 +15,24 @@ Progress = Callable[[int], None]
 """Called with the number of bytes that have been written since the last call."""
 
 
+ACTIVATIONS = (
+    "sigmoid",
+    "tanh",
+    "relu",
+    "identity",
+    "hardsigmoid",
+    "hardtanh",
+    "softsign",
+    "softplus",
+    "elu",
+    "gelu",
+    "silu",
+)
+"""The names of `anygru.formula.ACTIVATIONS`, which imports torch; a test compares them."""
 _FORMULA: dict[str, tuple[str, ...]] = {
     "reset": ("after", "before"),
-    "gate_activation": (),
-    "activation": (),
+    "gate_activation": ACTIVATIONS,
+    "activation": ACTIVATIONS,
     "zoneout": (),
     "direction": ("forward", "reverse"),
 }
