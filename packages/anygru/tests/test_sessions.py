@@ -1,9 +1,12 @@
 """Whole models step by step, and many sessions of one model."""
 
 import asyncio
+import copy
 import gc
 import random
+import struct
 import threading
+import zlib
 
 import pytest
 import torch
@@ -12,6 +15,7 @@ from helpers import mostly_long
 import anygru
 from anygru.errors import ArgumentError, ArgumentTypeError
 from anygru.layers import CausalConv1d, SessionError
+from anygru.layers.state_bytes import HEADER
 
 
 class Model(torch.nn.Module):
@@ -232,6 +236,94 @@ def test_forged_bytes_are_refused_and_change_nothing():
         pool.open("text")
     assert len(pool) == 1
     assert session.state_bytes() == good
+
+
+@pytest.mark.parametrize(
+    ("steps", "numbers", "value"),
+    [(2**63 - 1, 4, 0.5), (2**63, 4, 0.5), (2**64 - 1, 4, 0.5), (1, 77, 0.5), (1, 3, 0.5), (1, 4, float("nan"))],
+)
+def test_forged_numbers_with_a_right_checksum_are_refused(steps, numbers, value):
+    """The checksum is no secret: anybody can make bytes that have it."""
+    pool = anygru.SessionPool(anygru.GRU(3, 4), 2)
+    session = pool.open()
+    head = HEADER.unpack_from(session.state_bytes())[:3]
+    body = struct.pack("<4f", *[value] * 4)
+    check = zlib.crc32(body, zlib.crc32(HEADER.pack(*head, steps, numbers, 0)))
+    with pytest.raises(ArgumentError, match="state"):
+        pool.open(HEADER.pack(*head, steps, numbers, check) + body)
+    assert len(pool) == 1
+
+
+def test_a_state_belongs_to_the_numbers_of_a_model_and_to_nothing_else():
+    layer = anygru.GRU(16, 64)
+    data = anygru.SessionPool(layer, 1).open().state_bytes()
+    torch.set_printoptions(precision=7)
+    try:
+        same = [copy.deepcopy(layer), copy.deepcopy(layer).requires_grad_(False), torch.nn.Sequential(layer)]
+        of_torch = torch.nn.GRU(16, 64)
+        of_torch.load_state_dict(layer.state_dict())
+        for model in (*same, of_torch):
+            anygru.SessionPool(model, 1).open(data)
+    finally:
+        torch.set_printoptions(profile="default")
+    changed = copy.deepcopy(layer)
+    with torch.no_grad():
+        changed.weight_hh_l0[40, 30] += 1  # not among those that torch prints
+    with pytest.raises(ArgumentError, match="other weights; a pool with retrained=True"):
+        anygru.SessionPool(changed, 1).open(data)
+    anygru.SessionPool(changed, 1, retrained=True).open(data)
+    for other in (anygru.GRU(16, 64, reset="before"), layer.freeze("int8"), copy.deepcopy(layer).double()):
+        with pytest.raises(ArgumentError, match="other sizes, formula, dtype"):
+            anygru.SessionPool(other, 1, retrained=True).open(data)
+
+
+class Causal(torch.nn.Module):
+    """A causal convolution as people write it, which looks `gap` steps back."""
+
+    def __init__(self, gap):
+        super().__init__()
+        self.gap, self.conv = gap, torch.nn.Conv1d(6, 8, 2, dilation=gap)
+        self.gru = torch.nn.GRU(8, 16, batch_first=True)
+
+    def forward(self, x):
+        return self.gru(self.conv(torch.nn.functional.pad(x.transpose(1, 2), (self.gap, 0))).transpose(1, 2))[0]
+
+
+class Lag(torch.nn.Module):
+    """A GRU whose output is compared with an earlier one."""
+
+    def __init__(self, gap):
+        super().__init__()
+        self.gap, self.gru = gap, torch.nn.GRU(6, 16, batch_first=True)
+
+    def forward(self, x):
+        y = self.gru(x)[0]
+        return y - torch.nn.functional.pad(y, (0, 0, self.gap, 0))[:, : y.shape[1]]
+
+
+@pytest.mark.parametrize("make", [Causal, Lag])
+@pytest.mark.parametrize("gap", [1, 5, 200])
+def test_a_look_back_is_found_however_long(make, gap):
+    with pytest.raises(ArgumentError, match="cannot be stepped"):
+        anygru.stepper(make(gap), torch.randn(2, 3, 6))
+
+
+def test_two_event_loops_submit_to_one_pool():
+    pool = anygru.SessionPool(anygru.GRU(3, 4), 2, max_delay=1e-4)
+    found = []
+
+    async def go():
+        session = pool.open()
+        for _ in range(300):
+            await asyncio.wait_for(session.submit(torch.ones(3)), 20)
+        found.append(session.steps)
+
+    threads = [threading.Thread(target=asyncio.run, args=(go(),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [300, 300]
 
 
 def test_wrong_steps_change_no_state():

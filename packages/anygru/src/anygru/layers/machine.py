@@ -12,8 +12,12 @@ from ..errors import ArgumentError, ArgumentTypeError
 from .gru import GRU, FrozenGRU
 from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, StateRows, stepping
 
-TOLERANCE = 1e-3
-"""The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output; int8 rows round."""
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 1e-2}
+"""The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output."""
+_ROUNDED = 1e-3
+"""The same of a frozen layer, some of which round the rows that they multiply."""
+_STEPS = 256
+"""Steps of the comparison beyond what the model's convolutions can look back."""
 
 
 class Machine:
@@ -21,7 +25,8 @@ class Machine:
 
     Args:
         model: its only memory along time are GRUs and `CausalConv1d`s.
-        example: an input of a few steps, [B, T, ...] or [T, B, ...]; None: random numbers [2, 5, input_size of the first layer].
+        example: an input of a few steps, [B, T, ...] or [T, B, ...]; None: random numbers as wide as the first layer's input. Its
+            steps are drawn to a sequence that is longer than the model's convolutions look back.
         batch_first: whether the model's input has the batch first; None: as its first GRU.
 
     Raises:
@@ -45,7 +50,10 @@ class Machine:
         self.like = grus[0].like
         self.time = 1 if (grus[0].batch_first if batch_first is None else batch_first) else 0
         words = ";".join(memory.fingerprint for memory in self.memories)
-        self.fingerprint = hashlib.sha256(words.encode()).digest()[:16]
+        self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
+        """Of the sizes, formulas and dtypes; and of the model's numbers as they are now."""
+        frozen = any(isinstance(module, FrozenGRU) for module in model.modules())
+        self._tolerance = max(TOLERANCE.get(self.like.dtype, 1e-4), _ROUNDED if frozen else 0.0)
         given = self._example(model) if example is None else example
         self._check(model, given)
         self.step_shape = tuple(given.shape[2:])
@@ -107,10 +115,18 @@ class Machine:
         model.eval()
         try:
             with torch.no_grad():
-                whole = self._called(lambda: first_tensor(model(example)), "example")
-                self._compare(model, example, whole)
+                self._called(lambda: first_tensor(model(example)), "example")
+                longer = self._longer(model, example)
+                whole = self._called(lambda: first_tensor(model(longer)), f"{longer.shape[self.time]} steps of example")
+                self._compare(model, longer, whole)
         finally:
             model.train(training)
+
+    def _longer(self, model: nn.Module, example: Tensor) -> Tensor:
+        """Steps of the example, drawn at random, so many that a look back reaches a step that is there."""
+        steps = _STEPS + sum(_look_back(module) for module in model.modules())
+        chosen = torch.randint(example.shape[self.time], (steps,), generator=torch.Generator().manual_seed(0))
+        return example.index_select(self.time, chosen.to(example.device))
 
     def _called(self, call: Callable[[], Tensor], name: str) -> Tensor:
         try:
@@ -133,8 +149,8 @@ class Machine:
                 self._called(lambda x=x: self.step(rows, x), "one step")  # type: ignore[misc]
                 for x in example.unbind(self.time)
             ]
-        if differs(torch.stack(steps, self.time), whole):
-            name = heard_whole.first_difference(heard_steps, self.time)
+        if differs(torch.stack(steps, self.time), whole, self._tolerance):
+            name = heard_whole.first_difference(heard_steps, self.time, self._tolerance)
             raise ArgumentError(
                 f"the model cannot be stepped: {name} gives another output for a step alone than within the sequence"
             )
@@ -164,7 +180,7 @@ class _Heard:
         if isinstance(found, Tensor):
             self.outputs.setdefault(name, []).append(found)
 
-    def first_difference(self, steps: "_Heard", time: int) -> str:
+    def first_difference(self, steps: "_Heard", time: int, tolerance: float) -> str:
         """The first module whose outputs differ; "the model itself" if all agree."""
         for name, (whole, *_) in self.outputs.items():
             alone = steps.outputs.get(name)
@@ -173,17 +189,34 @@ class _Heard:
             for axis in (time, whole.dim() - 1):
                 if all(each.dim() == whole.dim() and each.shape[axis] == 1 for each in alone):
                     together = torch.cat(alone, axis)
-                    if together.shape != whole.shape or differs(together, whole):
+                    if together.shape != whole.shape or differs(together, whole, tolerance):
                         return f"{name} ({type(self.model.get_submodule(name)).__name__})"
                     break
         return "the model itself"
 
 
-def differs(found: Tensor, expected: Tensor) -> bool:
+def _look_back(module: nn.Module) -> int:
+    """Steps that a convolution can look back, if one of its axes is time."""
+    if not isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        return 0
+    return max((int(size) - 1) * int(gap) for size, gap in zip(module.kernel_size, module.dilation, strict=True))
+
+
+def _digest(model: nn.Module) -> bytes:
+    """8 bytes of the SHA-256 of the numbers in a state_dict, with their dtypes and shapes."""
+    digest = hashlib.sha256()
+    for value in model.state_dict().values():
+        if isinstance(value, Tensor):
+            digest.update(f"{value.dtype} {list(value.shape)};".encode())
+            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.digest()[:8]
+
+
+def differs(found: Tensor, expected: Tensor, tolerance: float) -> bool:
     if found.shape != expected.shape:
         return True
     most = expected.abs().max().item() if expected.numel() else 0.0
-    return not torch.allclose(found, expected, rtol=0.0, atol=TOLERANCE * max(most, 1e-6), equal_nan=True)
+    return not torch.allclose(found, expected, rtol=0.0, atol=tolerance * max(most, 1e-6), equal_nan=True)
 
 
 def first_tensor(output: Any) -> Tensor:

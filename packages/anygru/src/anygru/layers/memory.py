@@ -98,8 +98,9 @@ class GRUMemory(Memory):
         self.hidden_size, self.num_layers = ours.hidden_size, ours.num_layers
         self.size = ours.num_layers * ours.hidden_size
         self.offset = 0
-        weights = getattr(ours, "weights", "float32")
-        self.fingerprint = f"GRU {ours.input_size} {ours.hidden_size} {ours.num_layers} {ours.formula} {weights}"
+        stored = layer.weights if isinstance(layer, FrozenGRU) else ""
+        sizes = f"{ours.input_size} {ours.hidden_size} {ours.num_layers}"
+        self.fingerprint = f"GRU {sizes} {ours.formula} {stored} {self._stream._like.dtype}"
         self.fingerprint += "" if ours.groups == 1 else f" {ours.groups} {ours.input_groups}"
 
         self.advance = self._stream.native

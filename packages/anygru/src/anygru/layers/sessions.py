@@ -2,10 +2,8 @@
 
 import asyncio
 import operator
-import struct
 import threading
 import weakref
-import zlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -17,14 +15,12 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_number
+from . import state_bytes
 from .machine import Machine
 from .memory import StateRows
 from .shared import check_size
 from .stepper import check_step
 
-_HEADER = struct.Struct("<8s16sQII")
-_MAGIC = b"anygru\x01\x00"
-"""Of the bytes of a state: magic, fingerprint of the model, steps, numbers, checksum of the rest."""
 _FEW, _SMALL = 8, 2 << 20
 """Submitted steps of a lone GRU that are computed one after the other, at most, as long as they read so many bytes of weights
 together: a call for many takes as long as eight small ones, or as reading these once more."""
@@ -71,19 +67,16 @@ class Session:
 
     def reset(self) -> None:
         """Start the sequence again from a state of zeros."""
-        with self._pool._using([self]) as rows:
+        with _Use(self._pool, [self]) as rows:
             self._pool._states[int(rows[0])] = 0
             self._pool._steps[rows] = 0
 
     def state_bytes(self) -> bytes:
         """The state as bytes that `SessionPool.open` of the same model takes, in any process and at any time."""
-        with self._pool._using([self]) as rows:
-            numbers = self._pool._states[int(rows[0])].cpu()
-            steps = int(self._pool._steps[rows[0]])
-        body = numbers.view(torch.uint8).numpy().tobytes()
-        head = (_MAGIC, self._pool._machine.fingerprint, steps, numbers.numel())
-        check = zlib.crc32(body, zlib.crc32(_HEADER.pack(*head, 0)))
-        return _HEADER.pack(*head, check) + body
+        with _Use(self._pool, [self]) as rows:
+            return state_bytes.pack(
+                self._pool._machine, self._pool._states[int(rows[0])], int(self._pool._steps[rows[0]])
+            )
 
     def close(self) -> None:
         """Give the row back to the pool. A closed session cannot be stepped; closing it again changes nothing."""
@@ -113,6 +106,8 @@ class SessionPool:
         on_evict: called with a session that leaves, before it is closed: it can take `state_bytes()`.
         max_delay: seconds that a submitted step waits for others at most.
         max_batch: submitted steps that are computed at once, without waiting any longer.
+        retrained: whether `open` takes the state of a model with the same sizes and formula and other weights. The sequence
+            then continues from numbers that another model computed.
 
     Raises:
         ArgumentError, ArgumentTypeError: the model cannot be stepped, or an argument does not fit.
@@ -135,6 +130,7 @@ class SessionPool:
         on_evict: Callable[[Session], Any] | None = None,
         max_delay: float = 1e-3,
         max_batch: int = 256,
+        retrained: bool = False,
     ) -> None:
         if evict not in (None, "idle"):
             raise ArgumentError(f"evict must be None or 'idle', got {evict!r}")
@@ -162,8 +158,13 @@ class SessionPool:
         self._on_evict = on_evict
         self._max_delay = check_number("max_delay", max_delay, "at least 0 seconds")
         self._max_batch = check_size("max_batch", max_batch)
-        self._waiting: dict[Session, tuple[Tensor, asyncio.Future[Tensor]]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        if not isinstance(retrained, bool):
+            raise ArgumentTypeError(f"retrained must be True or False, got {type(retrained).__name__}")
+        self._retrained = retrained
+        self._queues: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = weakref.WeakKeyDictionary()
+        """The submitted steps of each event loop; changes under the lock, a queue in its loop alone."""
+        self._submitted: set[Session] = set()
+        """Sessions in a queue; changes under the lock."""
 
     @property
     def step_shape(self) -> tuple[int, ...]:
@@ -179,9 +180,9 @@ class SessionPool:
 
         Raises:
             SessionError: the pool is full, and evicts nothing.
-            ArgumentError, ArgumentTypeError: the bytes are cut short, damaged, or of another model.
+            ArgumentError, ArgumentTypeError: the bytes are cut short, damaged, or of another model; no session opens.
         """
-        values, steps = (None, 0) if state is None else self._values(state)
+        values, steps = (None, 0) if state is None else state_bytes.unpack(self._machine, state, self._retrained)
         with self._lock:
             if not self._free:
                 self._evict()
@@ -207,7 +208,7 @@ class SessionPool:
         check_step(self._machine, x, len(sessions), resets)
         if not sessions:
             raise ArgumentError("sessions must name at least one session")
-        with self._using(sessions) as rows:
+        with _Use(self, sessions) as rows:
             places = torch.from_numpy(rows).to(self._states.device)
             output = self._machine.step(StateRows(self._states, places, resets), x)
             if resets is not None:
@@ -233,9 +234,6 @@ class SessionPool:
         if output is not None:
             self._counts[row] += 1
         return output
-
-    def _using(self, sessions: Sequence[Session]) -> "_Use":
-        return _Use(self, sessions)
 
     def _evict(self) -> None:
         """Close the session that has waited longest, or raise SessionError."""
@@ -263,21 +261,6 @@ class SessionPool:
                 self._idle.pop(row, None)
             self._free.append(row)
 
-    def _values(self, state: bytes) -> tuple[Tensor, int]:
-        if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise ArgumentTypeError(f"state must be bytes of Session.state_bytes(), got {type(state).__name__}")
-        data = bytes(state)
-        itemsize = self._states.element_size()
-        if len(data) < _HEADER.size or not data.startswith(_MAGIC):
-            raise ArgumentError("state must be bytes of Session.state_bytes(): these begin otherwise")
-        magic, fingerprint, steps, numbers, check = _HEADER.unpack_from(data)
-        body = data[_HEADER.size :]
-        if zlib.crc32(body, zlib.crc32(_HEADER.pack(magic, fingerprint, steps, numbers, 0))) != check:
-            raise ArgumentError("state is damaged or cut short: its checksum is another")
-        if fingerprint != self._machine.fingerprint or len(body) != self._machine.size * itemsize:
-            raise ArgumentError("state is of a model of other sizes, formula or weights' format than this pool's")
-        return torch.frombuffer(bytearray(body), dtype=self._states.dtype).to(self._states.device), steps
-
     async def _submit(self, session: Session, x: Tensor) -> Tensor:
         loop = asyncio.get_running_loop()
         like = self._machine.like
@@ -285,22 +268,27 @@ class SessionPool:
             check_step(self._machine, x, None)
         if session.is_closed or session._pool is not self:
             raise SessionError("the session is closed" if session.is_closed else "the session is of another pool")
-        if session in self._waiting:
-            raise SessionError("the session has submitted a step that is not computed yet")
+        with self._lock:
+            if session in self._submitted:
+                raise SessionError("the session has submitted a step that is not computed yet")
+            queue = self._queues.get(loop) or self._queues.setdefault(loop, _Queue())
+            self._submitted.add(session)
         future: asyncio.Future[Tensor] = loop.create_future()
-        self._waiting[session] = x, future
-        if len(self._waiting) >= self._max_batch:
-            self._flush()
-        elif self._timer is None:
-            self._timer = loop.call_later(self._max_delay, self._flush)
+        queue.waiting[session] = x, future
+        if len(queue.waiting) >= self._max_batch:
+            self._flush(queue)
+        elif queue.timer is None:
+            queue.timer = loop.call_later(self._max_delay, self._flush, queue)
         return await future
 
-    def _flush(self) -> None:
-        """Compute all submitted steps; a session that was closed meanwhile gets its error alone."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        waiting, self._waiting = self._waiting, {}
+    def _flush(self, queue: "_Queue") -> None:
+        """Compute all submitted steps of an event loop; a session that was closed meanwhile gets its error alone."""
+        if queue.timer is not None:
+            queue.timer.cancel()
+            queue.timer = None
+        waiting, queue.waiting = queue.waiting, {}
+        with self._lock:
+            self._submitted -= waiting.keys()
         good = []
         for session, (x, future) in waiting.items():
             if future.cancelled():
@@ -309,24 +297,30 @@ class SessionPool:
                 future.set_exception(SessionError("the session was closed before its step was computed"))
             else:
                 good.append((session, x, future))
-        if not good:
-            return
         for part in [[each] for each in good] if len(good) <= self._few else [good]:
-            self._settle(part)
+            self._complete(part)
 
-    def _settle(self, good: list[tuple[Session, Tensor, "asyncio.Future[Tensor]"]]) -> None:
+    def _complete(self, good: list[tuple[Session, Tensor, "asyncio.Future[Tensor]"]]) -> None:
         """Compute submitted steps together, and give each caller its output, or the error."""
         try:
             if len(good) == 1:
                 good[0][2].set_result(good[0][0].step(good[0][1]))
                 return
             outputs = self.step([session for session, _, _ in good], torch.stack([x for _, x, _ in good]))
-        except Exception as error:  # each caller learns it, as after a step of its own
+        except Exception as error:  # each caller gets it, as after a step of its own
             for _, _, future in good:
                 future.set_exception(error)
             return
         for (_, _, future), output in zip(good, outputs, strict=True):
             future.set_result(output)
+
+
+class _Queue:
+    """The steps that were submitted in one event loop and are not computed yet, and the timer that ends their wait."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[Session, tuple[Tensor, asyncio.Future[Tensor]]] = {}
+        self.timer: asyncio.TimerHandle | None = None
 
 
 _row_of, _pool_of = operator.attrgetter("_row"), operator.attrgetter("_pool")

@@ -63,12 +63,15 @@ def stepper(
 
     The model is not changed; the stepper shares its parameters, packed as they are now. Anything that looks at more than one
     step (a bidirectional GRU, a convolution or attention along time, statistics of a batch) is found by comparing the outputs
-    for a whole sequence with those for its steps, and refused. `anygru.layers.CausalConv1d` may be stepped.
+    for a whole sequence with those for its steps, and refused. The sequence has 256 steps, and as many more as the model's
+    convolutions look back; a model of your own that reads back further than that is not found. `anygru.layers.CausalConv1d`
+    may be stepped.
 
     Args:
         model: a module whose only memory along time are GRUs (torch's, anygru's, frozen ones). It takes one tensor
             [B, T, ...] or [T, B, ...] and returns a tensor with an output for each step, or a tuple that begins with one.
-        example: an input of at least two steps for the comparison; None: random numbers as wide as the first layer's input.
+        example: an input of at least two steps, from which the steps of the comparison are drawn; None: random numbers as wide
+            as the first layer's input.
         batch_size: B, the sequences that step together.
         batch_first: whether the model's input is [B, T, ...]; None: as its first GRU says.
 
