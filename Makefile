@@ -10,7 +10,7 @@
 # make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
 #              then the native functions with CALLS=20000 wrong calls, with the seed of a crash as the last line
 # make fuzz-covered    the readers once more, for SECONDS=60 each, with mutations that reach new lines (needs atheris, so Linux)
-# make bench   the benchmark grid, on this machine
+# make bench   compare GRU implementations on this machine, with the options of benchmarks/bench.py in ARGS
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
 OLDEST ?= python3.10
@@ -99,7 +99,7 @@ fuzz-covered: $(DEV)
 	$(BIN)/python packages/anygru/tests/checkpoints/covered_fuzzing.py all -max_total_time=$(SECONDS)
 
 bench: $(READY)
-	$(BIN)/anygru bench $(ARGS)
+	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 docs: $(READY)
 	@echo "== sphinx"

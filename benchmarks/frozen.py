@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import peers, run
 from run import SIZES
-
-from anygru_lab.bench import peers, run
-from anygru_lab.bench.measure import Cell
-from anygru_lab.bench.report import machine
+from side_by_side.measure import Cell
+from side_by_side.report import machine
 
 FLOAT_PEERS = ("torch", "onnxruntime", "openvino")
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import torch
 from run import SIZES
+from side_by_side.report import machine
 
 import anygru
 from anygru.backends.native_module import native
-from anygru_lab.bench.report import machine
 
 MANY = tuple(size for size in SIZES if size[1] > 1)
 ONE = tuple(size for size in SIZES if size[1] == 1 and size[0] > 1 and size[3] >= 256)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from side_by_side.cuda_events import timed
 
 import anygru
-from anygru_lab.bench.cuda_events import timed
 
 LAYERS = ((1, 32, 256), (100, 1, 128), (100, 32, 128), (100, 32, 512), (50, 64, 1024), (20, 512, 512))
 """Steps T, sequences B, and H, which is the input size, too."""

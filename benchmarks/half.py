@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from bench import peers, run
 from run import SIZES
+from side_by_side.measure import HALF_MODULES, OF_HALF_WORKER, OURS_ROUNDED, Cell
+from side_by_side.report import Row, machine, write_json
 
 from anygru.backends.products import units
-from anygru_lab.bench import peers, run
-from anygru_lab.bench.measure import HALF_MODULES, OF_HALF_WORKER, OURS_ROUNDED, Cell
-from anygru_lab.bench.report import Row, machine, write_json
 
 
 class Rivals(NamedTuple):

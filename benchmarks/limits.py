@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from side_by_side.report import machine
 
 import anygru
 from anygru import _native
-from anygru_lab.bench.report import machine
 
 KIBIBYTES = (48, 192, 768, 1152, 3072, 6144, 12288, 24576)
 SINGLE_STEPS = ((16, 16), (64, 64), (128, 128), (128, 256), (512, 512), (512, 1024))

@@ -24,7 +24,7 @@ WIDTH, LEFT, RIGHT, TOP, ROW = 500, 190, 20, 52, 17
 LEAST, MOST = 0.5, 64.0
 
 WORK = ("inference", "streaming", "training")
-"""What `anygru bench` measures; other programs write other tables."""
+"""The works that `run.py` measures."""
 
 
 def place(ratio: float) -> float:

@@ -14,9 +14,9 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from anygru_lab.bench import peers, run
-from anygru_lab.bench.measure import Cell
-from anygru_lab.bench.report import Row, machine, read_json, write_json, write_plot
+from bench import peers, run
+from side_by_side.measure import Cell
+from side_by_side.report import Row, machine, read_json, write_json, write_plot
 
 SIZES = [
     (1, 1, 128, 256),

@@ -92,7 +92,7 @@ def write_table(path: Path, pythons: list[str], options: argparse.Namespace) -> 
         turns = [compare([python], (*cell, options.threads, options.seconds), options.rounds) for python in pythons]
         ratios = (f"{before / after:.2f}" for before, after in turns)
         lines.append(f"| {words(cell)} | {' | '.join(ratios)} |")
-    from anygru_lab.bench.report import machine
+    from side_by_side.report import machine
 
     head = (
         "# anygru beside the GRU of each torch\n\n"

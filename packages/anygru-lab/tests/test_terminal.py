@@ -13,8 +13,6 @@ from anygru.checkpoints import save_checkpoint
 from anygru.cli import commands, main
 from anygru.cli.spinning import SET_BY_USER
 from anygru.cli.terminal import count
-from anygru_lab.bench.measure import Cell, Timing
-from anygru_lab.bench.report import Row, print_rows
 
 DATA = Path(__file__).resolve().parents[2] / "anygru/tests/checkpoints/data"
 HOSTILE = "a\x1b[31m\n\u202eb"
@@ -49,19 +47,6 @@ def test_a_pipe_has_no_width(anygru, tmp_path, monkeypatch):
     file = tmp_path / "x.safetensors"
     save_checkpoint({"layer." + "long" * 50: torch.ones(3, 2)}, file)
     assert "long" * 50 + "  [3 x 2]  float32  24 B\n" in anygru("inspect", file).out
-
-
-def test_the_table_of_bench_fits_40_columns(narrow, capsys):
-    names = ("anygru", "onnxruntime", "openvino_default")
-    timings = {name: Timing("1.2.3", [0.12345 * place]) for place, name in enumerate(names, 1)}
-    print_rows([Row(Cell(100, 32, 64, 64), timings | {"torch": Timing(error=f"no [bold] {HOSTILE}")}, {})])
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 40
-    assert "onnxruntime 246.900 0 % " in out
-    assert "openvino_de" in out
-    assert "\nfault" in out
-    assert f"torch: no [bold] {ESCAPED}" in out
-    assert "…" not in out
 
 
 def test_numbers_have_their_nouns(anygru, tmp_path):
@@ -142,12 +127,6 @@ def test_standard_input_is_a_file_too(anygru, piped, tmp_path, finished):
     assert anygru("sample", finished, "--prompt", "-", "--length", 3).out.startswith("ten green ")
 
 
-def test_bench_refuses_more_threads_than_cpus_at_once(anygru):
-    result = anygru("bench", "--threads", 100_000)
-    assert result.status == 2
-    assert "--threads must be at most" in result.error
-
-
 def test_torch_is_not_imported_for_help_or_a_missing_file():
     """Torch takes seconds; an answer that does not need it must not wait for it."""
     program = """
@@ -161,9 +140,9 @@ for line in sys.stdin.read().splitlines():
             status = end.code
     print(line, status, "torch" in sys.modules, "no file" in error.getvalue() or "No such file" in error.getvalue())
 """
-    asking = ["--help", "-V", "help sample", "train --help", "bench --help", "inspect --help", "convert --help"]
+    asking = ["--help", "-V", "help sample", "train --help", "inspect --help", "convert --help"]
     missing = ["inspect NO", "convert NO x.npz", "sample NO", "train NO", "train --val-file NO"]
-    missing += ["train --init-from NO", "train --evaluate NO", "bench --threads 100000"]
+    missing += ["train --init-from NO", "train --evaluate NO"]
     result = subprocess.run(
         [sys.executable, "-c", program], input="\n".join(asking + missing), capture_output=True, text=True, check=True
     )

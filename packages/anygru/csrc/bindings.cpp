@@ -473,7 +473,7 @@ NB_MODULE(_native, m) {
             return anygru::kernels().single.sum(at, count);
         },
         nb::arg("values"), nb::arg("count"),
-        "The sum of an array as one thread reads it fastest; `anygru bench` times it.");
+        "The sum of an array as one thread reads it fastest; programs in benchmarks/ time it.");
 
     m.def(
         "lstm",

@@ -1,1 +1,1 @@
-"""Experiments with anygru: the commands `train`, `sample` and `bench`."""
+"""Experiments with anygru: the commands `train` and `sample`."""

@@ -61,7 +61,6 @@ _HOME = {
     "STANDARD_INPUT": "cli.terminal:STANDARD_INPUT",
     "UsageError": "cli:UsageError",
     "bounded": "cli.spinning:bounded",
-    "console": "cli.terminal:console",
     "count": "cli.terminal:count",
     "existing": "cli:existing",
     "needed": "cli:needed",

@@ -18,7 +18,7 @@ from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.convert import convert
 from .cli import Failure, UsageError, existing, needed
 from .cli.spinning import bounded
-from .cli.terminal import STANDARD_INPUT, console, count
+from .cli.terminal import STANDARD_INPUT, count
 from .dialects.kit import schedules
 from .dialects.kit.fans import fans
 from .dialects.kit.graph import is_release
@@ -52,7 +52,6 @@ __all__ = [
     "Weights",
     "Workers",
     "chainer_files",
-    "console",
     "convert",
     "count",
     "cover",

@@ -1,4 +1,4 @@
-"""The results of `anygru bench`: a table, a JSON file, a picture."""
+"""Results as a table in the terminal, a JSON file and a picture."""
 
 import datetime
 import json
@@ -6,10 +6,11 @@ import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from anygru.errors import printable
-from anygru.extend import console, open_for_replace
+from side_by_side.measure import ROUNDED, Cell, Timing
 
-from .measure import ROUNDED, Cell, Timing
+from anygru.cli.terminal import console
+from anygru.errors import printable
+from anygru.extend import open_for_replace
 
 
 @dataclass

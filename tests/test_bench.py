@@ -1,4 +1,4 @@
-"""anygru bench: what it compares, what it writes, what it refuses."""
+"""`benchmarks/bench.py` and the processes that it measures: results, files, and refused options."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import bench
 import pytest
 import torch
-
-from anygru.cli import main
-from anygru_lab.bench.measure import GPU_WORKER, HALF_MODULES, WORKER, Cell, Runner, Timing, compare
-from anygru_lab.bench.report import Row, print_rows, read_json
+from side_by_side.measure import GPU_WORKER, HALF_MODULES, WORKER, Cell, Runner, Timing, compare
+from side_by_side.report import Row, print_rows, read_json
 
 pytestmark = pytest.mark.usefixtures("warm_python")
 
@@ -23,7 +22,7 @@ def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     times, picture = tmp_path / "times.json", tmp_path / "times.png"
     sizes = ["--hidden", "9", "--batch", "2", "--steps", "5", "--layers", "2"]
     options = [*sizes, "--bidirectional", "--train", "--rounds", "1", "--seconds", "0.01"]
-    assert main(["bench", *options, "--json", str(times), "--plot", str(picture)]) == 0
+    bench.main([*options, "--json", str(times), "--plot", str(picture)])
     shown = capsys.readouterr().out
     assert "T=5 B=2 I=9 H=9 L=2 bidirectional" in shown
     (row,) = read_json(times)
@@ -32,6 +31,20 @@ def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert row.limit is not None
     assert json.loads(times.read_text())["machine"]["instruction set"]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_table_fits_40_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    names = ("anygru", "onnxruntime", "openvino_default")
+    timings = {name: Timing("1.2.3", [0.12345 * place]) for place, name in enumerate(names, 1)}
+    print_rows([Row(Cell(100, 32, 64, 64), timings | {"torch": Timing(error="no [bold] \x1b[31m")}, {})])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    assert "onnxruntime 246.900 0 % " in out
+    assert "openvino_de" in out
+    assert "\nfault" in out
+    assert "torch: no [bold] \\x1b[31m" in out
+    assert "…" not in out
 
 
 def test_a_title_stays_whole_above_a_narrow_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,8 +152,9 @@ def test_the_runners_for_gpus_compute_the_same(reset: str, monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--device", "cuda"]) == 2
+def test_a_missing_gpu_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(["--device", "cuda"])
     assert "--device cuda needs a GPU, and torch sees none" in capsys.readouterr().err
 
 
@@ -154,17 +168,17 @@ def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> 
         (["--peer", "paddle=/no/such/python"], "existing interpreter"),
         (["--dtype", "bfloat16"], "--dtype goes with --device cuda"),
         (["--device", "cuda", "--weights", "int8"], "--weights goes with --device cpu"),
+        (["--threads", "100000"], "--threads must be at most"),
         (["--seconds", "nan"], "--seconds must be more than 0 and finite, got nan"),
         (["--json", "/no/such/folder/x.json"], "--json must be a regular file in a folder that exists"),
         (["--json", "/dev/null"], "--json must be a regular file in a folder that exists"),
         (["--plot", "x.txt"], "--plot must end in .png or .svg, got 'x.txt'"),
     ],
 )
-def test_refusals_are_one_line_before_anything_is_measured(
+def test_options_are_checked_before_anything_is_measured(
     arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("anygru_lab.bench.run", None)
-    assert main(["bench", *arguments]) == 2
-    message = capsys.readouterr().err
-    assert words in message
-    assert message.count("\n") == 1
+    monkeypatch.setattr(bench, "run", None)
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(arguments)
+    assert words in capsys.readouterr().err
