@@ -1,4 +1,4 @@
-"""What README.md, docs/*.md and the other pages hold that can be run: programs, what they say they print, and command lines.
+"""Find the programs, expected outputs and command lines in the Markdown pages of the repository.
 
 - The Python blocks of a page are one program, as a reader would paste them one after another.
 - A block under a line such as "**Paddle**: `anygru run before.py`" is a program of its own, with that name and runner.
@@ -10,20 +10,29 @@
 
 import ast
 import io
+import os
 import re
 import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [
-    *(
-        page
-        for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-        if "{include}" not in page.read_text()
-    ),
-    *sorted(ROOT.glob("packages/*/README.md")),
-]
+
+
+def files(folder: Path, *suffixes: str) -> list[Path]:
+    """The files below a folder (or the file itself), all or those with a suffix. Hidden folders and builds are left out."""
+    if folder.is_file():
+        return [folder]
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [
+            each for each in folders if each[0] != "." and each not in ("build", "node_modules", "__pycache__")
+        ]
+        found += [Path(place, name) for name in names if not suffixes or name.endswith(suffixes)]
+    return sorted(found)
+
+
+PAGES = [page for page in files(ROOT, ".md") if "conformance" not in page.parts and "{include}" not in page.read_text()]
 
 
 def name_of(page: Path) -> str:
@@ -118,15 +127,3 @@ def matches(promise: str, text: str) -> bool:
     """Whether a text is what was promised, but for the number of spaces and for "...", which stands for anything."""
     parts = [re.escape(" ".join(part.split())) for part in promise.split("...")]
     return re.fullmatch(r"\s*.*?\s*".join(parts), " ".join(text.split())) is not None
-
-
-def files(folder: Path, *suffixes: str) -> list[Path]:
-    """The files below a folder (or the file itself) that have one of some suffixes. Hidden folders and builds are left out."""
-    found = [folder] if folder.is_file() else folder.rglob("*")
-    return sorted(
-        path
-        for path in found
-        if path.suffix in suffixes
-        and path.is_file()
-        and not any(part.startswith(".") or part in ("build", "node_modules") for part in path.relative_to(ROOT).parts)
-    )

@@ -213,13 +213,6 @@ def test_every_command_is_in_a_block_that_is_run() -> None:
         ), page.name
 
 
-def test_make_targets() -> None:
-    """Every `make` command of the pages and of CONTRIBUTING.md has a target."""
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) | {"train"}
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
-        assert set(re.findall(r"(?:^ *|`)make ([\w-]+)[` ]", page.read_text(), re.MULTILINE)) <= targets, page.name
-
-
 def test_a_wrong_comment_is_found() -> None:
     script, promises = checking("for i in (1, 2):\n    print(i)  # 1\n")
     assert promises == ["1"]
@@ -228,12 +221,3 @@ def test_a_wrong_comment_is_found() -> None:
     assert difference(promises, "") == "never came to ['1']"
     assert matches("a ... c", "a b\n  c")
     assert not matches("a ... c", "a b")
-
-
-def test_links_lead_somewhere() -> None:
-    """Every relative link of a page is to a file of the repository (the site shows the same files)."""
-    others = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")]
-    for page in [*PAGES, *others, *(ROOT / "docs" / "names").glob("*.md")]:
-        links = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", without_blocks(page))
-        missing = [link for link in links if not (page.parent / link).exists()]
-        assert missing == [], f"{page.name}: {missing}"

@@ -115,7 +115,7 @@ def _messages(node: ast.Call) -> Iterator[str]:
             yield from _strings(keyword.value)
 
 
-def _comments(source: str) -> Iterator[tuple[int, str]]:
+def comments(source: str) -> Iterator[tuple[int, str]]:
     """Comments and their first lines; comments on successive lines are one text."""
     line, found, last = 0, [], -1
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -136,7 +136,7 @@ def texts(path: Path) -> list[Text]:
     if path.suffix == ".md":
         found = [(1, source)]
     else:
-        found = list(_comments(source))
+        found = list(comments(source))
         for node in ast.walk(ast.parse(source)):
             if (
                 isinstance(node, ast.Expr)
