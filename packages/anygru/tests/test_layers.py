@@ -72,9 +72,7 @@ def test_cell_is_torch_cell(bias: bool) -> None:
 def test_repr_tells_what_torch_does_not_have() -> None:
     layer = anygru.GRU(4, 6, reset="before", activation="relu", backend="reference")
     assert repr(layer) == "GRU(4, 6, reset='before', activation='relu', backend='reference')"
-    assert repr(anygru.GRUCell(4, 6, gate_activation=torch.special.expit)).startswith(
-        "GRUCell(4, 6, reset='after', gate"
-    )
+    assert repr(anygru.GRUCell(4, 6, gate_activation=torch.special.expit)).startswith("GRUCell(4, 6, gate_activation=")
 
 
 def test_is_no_subclass_of_torch_gru() -> None:

@@ -7,6 +7,8 @@ import torch
 from helpers import close, mostly_long
 
 import anygru
+from anygru.facts.formula import Formula
+from anygru.facts.weights import Layout
 from anygru.functional import gru
 from anygru.operator import tracing
 
@@ -205,15 +207,7 @@ def test_operator_passes_torchs_own_checks() -> None:
     layer, x = anygru.GRU(3, 4), torch.randn(5, 2, 3, requires_grad=True)
     weights = list(layer.parameters())
     for keep in (True, False):
-        of_layout = (
-            False,
-            True,
-            False,
-            False,
-            1,
-            False,
-        )  # two directions, bias, reverse, norm, groups, whether they split
-        facts = (*of_layout, "after", "sigmoid", "tanh", None, None)
+        facts = (*Layout(), *Formula(), None)
         arguments = (x, torch.zeros(1, 2, 4), weights, *(None,) * (1 + tracing.MODIFIERS), *facts, keep)
         if not keep:
             arguments = (x.detach(), arguments[1], [w.detach() for w in weights], *arguments[3:])

@@ -10,22 +10,20 @@ from torch.nn.utils.rnn import PackedSequence
 from .errors import ArgumentError, ArgumentTypeError
 from .facts import sequences
 from .facts.arguments import (
-    check_clipping,
     check_dropout,
     check_groups,
     check_norm,
     check_state,
     check_state_type,
-    choose_formula,
     make_noise,
 )
 from .facts.decays import Align, PerStep, join
-from .facts.formula import Activation, Reset
+from .facts.formula import Activation, Reset, make_formula
 from .facts.modifiers import NONE, Modifiers
 from .facts.problem import Between, Options
 from .facts.sequences import Batch, Lengths
 from .facts.torch_private import tracing_state
-from .facts.weights import check_tensors
+from .facts.weights import Layout, check_tensors
 from .operator import tracing
 from .operator.casting import AnyWeights, autocast_enabled
 from .operator.execution import direct, run, sizes_of
@@ -166,7 +164,7 @@ def gru(
         ArgumentTypeError (a TypeError): a type, dtype or device that does not fit.
         BackendError (a RuntimeError): the named backend cannot take the call; the message has its reason.
     """
-    formula = choose_formula(reset, gate_activation, activation)
+    formula = make_formula(reset, gate_activation, activation, gradient_clipping)
     check_tensors(weights)
     if h_0 is not None:
         check_state_type(h_0, "h_0")
@@ -178,21 +176,11 @@ def gru(
     noise = None
     if zoneout != 0.0 or recurrent_dropout != 0.0 or recurrent_dropout_on != "state":
         noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
+    has_norm = norm is not None and check_norm(norm) is not None
+    splits_input = not (groups == input_groups == 1) and check_groups(groups, input_groups)
+    layer = Layout(1, bidirectional, bias, reverse, has_norm, groups, splits_input)
     options = Options(
-        formula,
-        dropout,
-        backend,
-        bidirectional,
-        bias,
-        reverse,
-        norm is not None and check_norm(norm) is not None,
-        groups,
-        not (groups == input_groups == 1) and check_groups(groups, input_groups),
-        noise,
-        return_states,
-        batch_first,
-        batch_first_states=batch_first_states,
-        clipping=None if gradient_clipping is None else check_clipping(gradient_clipping),
+        formula, layer, dropout, backend, noise, return_states, batch_first, batch_first_states=batch_first_states
     )
     return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
 
@@ -324,12 +312,9 @@ def gru_cell(
     if h is not None:
         check_state_type(h, "h")
     options = Options(
-        choose_formula(reset, gate_activation, activation),
+        make_formula(reset, gate_activation, activation, gradient_clipping),
+        Layout(bias=b_ih is not None, groups=groups, splits_input=check_groups(groups, input_groups)),
         backend=backend,
-        bias=b_ih is not None,
-        groups=groups,
-        splits_input=check_groups(groups, input_groups),
-        clipping=check_clipping(gradient_clipping),
     )
     return compute_cell(input, h, weights, options)
 

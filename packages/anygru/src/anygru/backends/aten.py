@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import _VF, Tensor
 
 from ..errors import ArgumentError
 from ..facts.formula import Formula
-from ..facts.problem import OF_LAYOUT, Call, Options, Problem, plain_problem
-from ..facts.weights import Weights
+from ..facts.problem import Call, Options, Problem, plain_problem
+from ..facts.weights import Layout, Weights
 from . import cpu_calls, grouped, mirrored, products
 
 _MODIFIERS = {
@@ -42,7 +41,7 @@ def refuse_formula(problem: Problem) -> str | None:
         return f"torch's own GRU knows no {_MODIFIERS[problem.modified[0]]}"
     if problem.layout.norm:
         return "torch's own GRU knows no layer norm"
-    if problem.clipping is not None and problem.needs_grad:
+    if problem.formula.gradient_clipping is not None and problem.needs_grad:
         return "torch's own GRU knows no clipping of gradients inside the recurrence"
     if problem.transformed:
         return "torch's own GRU does not run under torch.func transforms, dispatch modes or tensor subclasses"
@@ -65,10 +64,10 @@ def direct_of_halves(
     None if anything about the call is unusual or wrong; the general path, which gives the same bits, computes it or raises.
     """
     tensors = (input, *weights) if h_0 is None else (input, *weights, h_0)
-    if options.backend is not None or options.clipping is not None or not cpu_calls.are_plain(tensors):
+    if options.backend is not None or options.formula.gradient_clipping is not None or not cpu_calls.are_plain(tensors):
         return None
     shapes = tuple([one.shape for one in tensors])
-    problem = fitting("cpu", True, options.formula, options[OF_LAYOUT], input.dtype, shapes, len(weights))
+    problem = fitting("cpu", True, options.formula, options.layer, input.dtype, shapes, len(weights))
     if problem is None or not products.are_faster_in_torch(input.dtype, *_sizes(shapes[: len(weights) + 1]), True):
         return None
     if h_0 is None:
@@ -88,7 +87,7 @@ def fitting(
     device_type: str,
     needs_grad: bool,
     formula: Formula,
-    facts: tuple[Any, ...],
+    layer: Layout,
     dtype: torch.dtype,
     shapes: tuple[torch.Size, ...],
     count: int,
@@ -96,10 +95,10 @@ def fitting(
     """The problem of a dense call; None where the shapes do not fit, or torch's own GRU refuses.
 
     Args:
-        facts: the fields of `Layout` after num_layers.
+        layer: the layout of one layer.
         shapes: of the input [T, B, I], of `count` weights and perhaps of h_0.
     """
-    problem = plain_problem(formula, facts, count, dtype)._replace(device_type=device_type, needs_grad=needs_grad)
+    problem = plain_problem(formula, layer, count, dtype)._replace(device_type=device_type, needs_grad=needs_grad)
     input, *weights = [torch.empty(shape, dtype=dtype, device="meta") for shape in shapes[: count + 1]]
     layout = problem.layout
     if count != max(layout.num_layers, 1) * layout.per_layer() or input.dim() != 3 or 0 in input.shape:

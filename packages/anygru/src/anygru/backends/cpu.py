@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import OF_LAYOUT, Call, Options, Problem, plain_problem
+from ..facts.problem import Call, Options, Problem, plain_problem
 from . import aten, cpu_calls, products, recorded
 from .cpu_backward import BackwardPass
 from .cpu_calls import native
@@ -73,15 +73,13 @@ def direct(
     if halves and needs_grad:
         return None if modifiers is not NONE else aten.direct_of_halves(input, h_0, weights, options)
     precision = products.precision_of(input, options.autocast)
-    kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
+    kind = cpu_calls.kind(options.formula.reset, options.layer, precision)
     if halves:
         return None if modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)
     found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
         return found  # type: ignore[no-any-return]
-    problem = plain_problem(options.formula, options[OF_LAYOUT], len(weights), input.dtype, precision)
-    if options.clipping is not None:
-        problem = problem._replace(clipping=options.clipping)
+    problem = plain_problem(options.formula, options.layer, len(weights), input.dtype, precision)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     if modifiers is not NONE:
@@ -191,7 +189,7 @@ def _backward_of_layer(
             "reserve": kept[1],
             "needs": needs,
             "gives_gates": False,
-            "clipping": problem.clipping,
+            "clipping": problem.formula.gradient_clipping,
             **cpu_calls.describe(modifiers, problem.dtype),
             "threads": torch.get_num_threads(),
         }

@@ -200,7 +200,7 @@ class BackwardPass:
                 "grad_h_0": address(grad_h_0[:, :batch], dtype),
                 "grad_decay": optional(own.get("decay"), dtype),
                 "grad_offset": optional(own.get("offset"), dtype),
-                "clipping": problem.clipping,
+                "clipping": problem.formula.gradient_clipping,
                 **self._describe_norm(layer, norm),
             }
         )

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..facts.formula import Reset
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
+from ..facts.weights import Layout
 
 missing = ""
 """Why the native module cannot be loaded, if it cannot."""
@@ -72,16 +73,16 @@ def why_no_tiles() -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def kind(reset: Reset, layout: tuple[Any, ...], precision: str = "highest") -> "_native.Kind":
-    """The native module's object for what all calls of one layer share; `layout`: the fields of `Layout` after num_layers."""
-    bidirectional, bias, reverse, norm, groups, splits_input = layout
+def kind(reset: Reset, layer: Layout, precision: str = "highest") -> "_native.Kind":
+    """The native module's object for what all calls of one layer share."""
+    _, bidirectional, bias, reverse, norm, groups, splits_input = layer
     return native.Kind(bidirectional, bias, reset == "before", reverse, norm, precision, groups, splits_input)
 
 
 @functools.lru_cache(maxsize=64)
 def kind_of(problem: Problem) -> "_native.Kind":
     """See `kind`."""
-    return kind(problem.formula.reset, problem.layout[1:], problem.precision)
+    return kind(problem.formula.reset, problem.layout._replace(num_layers=1), problem.precision)
 
 
 def plain(tensor: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..facts import torch_private
-from ..facts.problem import OF_LAYOUT, Call, Options, are_batched, plain_problem
+from ..facts.problem import Call, Options, are_batched, plain_problem
 from . import cpu_calls, products, reference
 from .cpu_calls import native
 from .cpu_sums import Loop, loop_of
@@ -17,10 +17,14 @@ def direct_cell(
     input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
 ) -> Tensor | None:
     """One step [B, I] or [I], as `direct` of `cpu.py`: the state after it."""
-    if native is None or not options.formula.standard() or ((options.norm or options.groups > 1) and needs_grad):
+    if (
+        native is None
+        or not options.formula.standard()
+        or ((options.layer.norm or options.layer.groups > 1) and needs_grad)
+    ):
         return None
     precision = products.precision_of(input)
-    kind = cpu_calls.kind(options.formula.reset, options[OF_LAYOUT], precision)
+    kind = cpu_calls.kind(options.formula.reset, options.layer, precision)
     if input.dtype in (torch.bfloat16, torch.float16):
         return None if needs_grad else _direct_of_halves(input, h, weights, kind)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
@@ -118,7 +122,7 @@ def _backward(
             "needs": (*needs[:2], *(False for _ in weights)) if to_anchor else needs,
             "threads": torch.get_num_threads(),
             "gives_gates": to_anchor,
-            "clipping": ctx.options.clipping,
+            "clipping": ctx.options.formula.gradient_clipping,
         }
     )
 
@@ -132,8 +136,7 @@ def _gradients_of_step(
         # Not the method: a head gradient may be of a subclass whose `reshape` takes other arguments.
         return torch.reshape(tensor, (1, -1, tensor.shape[-1]))
 
-    problem = plain_problem(options.formula, options[OF_LAYOUT], len(weights), input.dtype)
-    problem = problem._replace(clipping=options.clipping)
+    problem = plain_problem(options.formula, options.layer, len(weights), input.dtype)
     state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
     arriving = (whole(grad), torch.zeros_like(whole(state)))
     found = reference.gradients(problem, Call(whole(input), whole(state), weights), arriving, needs)

@@ -8,7 +8,7 @@ from torch import _VF, Tensor
 
 from ..facts import torch_private
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import OF_LAYOUT, Call, Options, Problem, are_batched
+from ..facts.problem import Call, Options, Problem, are_batched
 from . import aten, cpu_calls, grouped, one_buffer, reference
 
 _GRU = 3
@@ -48,10 +48,10 @@ def direct(
 ) -> tuple[Tensor, Tensor] | None:
     """Fast path: a dense call [T, B, I] without the checks that repeat; None if anything about it is unusual or wrong."""
     tensors = (input, *weights) if h_0 is None else (input, *weights, h_0)
-    if modifiers is not NONE or options.clipping is not None or not _are_plain(tensors):
+    if modifiers is not NONE or options.formula.gradient_clipping is not None or not _are_plain(tensors):
         return None
     shapes = tuple([one.shape for one in tensors])
-    problem = aten.fitting("cuda", needs_grad, options.formula, options[OF_LAYOUT], input.dtype, shapes, len(weights))
+    problem = aten.fitting("cuda", needs_grad, options.formula, options.layer, input.dtype, shapes, len(weights))
     if problem is None:
         return None
     if h_0 is None:
@@ -64,12 +64,12 @@ def direct_cell(
 ) -> Tensor | None:
     """Fast path: a step [B, I] by torch's own cell on CUDA, which has second derivatives; None as for `direct`."""
     tensors = (input, *weights) if h is None else (input, *weights, h)
-    if options.clipping is not None or not _are_plain(tensors):
+    if options.formula.gradient_clipping is not None or not _are_plain(tensors):
         return None
     first, *own = [one.shape for one in tensors]
     states = [torch.Size((1, *shape)) for shape in own[len(weights) :]]
     shapes = (torch.Size((1, *first)), *own[: len(weights)], *states)
-    problem = aten.fitting("cuda", needs_grad, options.formula, options[OF_LAYOUT], input.dtype, shapes, len(weights))
+    problem = aten.fitting("cuda", needs_grad, options.formula, options.layer, input.dtype, shapes, len(weights))
     if problem is None or problem.layout.states() > 1:
         return None
     h = input.new_zeros((first[0], own[1][1])) if h is None else h

@@ -11,6 +11,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import Parameter
+
+from ..facts.weights import Layout
 
 
 def views(
@@ -56,6 +59,20 @@ def joined(
     for number, part in zip(order, torch.cat(filled).split(rooms), strict=True):
         weights[number] = part[: shapes[number].numel()].view(shapes[number])
     return weights, size
+
+
+def flatten(parameters: Sequence[Any], layout: Layout) -> None:
+    """Move the parameters of a layer on CUDA into one buffer. Does nothing where cuDNN could not use it."""
+    first = parameters[0]
+    if type(first) is not Parameter or not first.is_cuda or layout.norm or layout.groups > 1:
+        return
+    if any(type(w) is not Parameter or (w.dtype, w.device) != (first.dtype, first.device) for w in parameters):
+        return
+    own = [parameter.detach() for parameter in parameters]
+    for parameter, view in zip(
+        parameters, views(own, layout.num_layers, layout.bidirectional, layout.bias), strict=True
+    ):
+        parameter.data = view
 
 
 @lru_cache(maxsize=256)

@@ -61,7 +61,7 @@ def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs:
         needs: which of `call.tensors` want a gradient; the others get None.
     """
     create_graph = torch.is_grad_enabled()
-    if create_graph and problem.clipping is not None and torch_private.transform() is None:
+    if create_graph and problem.formula.gradient_clipping is not None and torch_private.transform() is None:
         _refuse_second_derivative()
     with torch.enable_grad():
         inputs = call.tensors()
@@ -99,7 +99,7 @@ def _one_direction(
         # The sequences that have this step are the first, since the longest come first.
         running = None if sizes is None else sizes[t]
         decay, offset, candidate_mask, zoneout = (values[t] for values in each)
-        before = _decayed(_clipped(h[:running], problem.clipping), decay)
+        before = _decayed(_clipped(h[:running], problem.formula.gradient_clipping), decay)
         before = before if offset is None else before + offset
         read = before if modifiers.mask is None else before * modifiers.mask[0, :running]
         update, candidate = step(formula, steps[t], read, from_state)

@@ -46,7 +46,7 @@ def _refuse_formula(problem: Problem) -> str | None:
         return "it knows no layer norm"
     if problem.layout.groups > 1:
         return "it knows no groups of hidden units"
-    if problem.clipping is not None and problem.needs_grad:
+    if problem.formula.gradient_clipping is not None and problem.needs_grad:
         return "it knows no clipping of gradients inside the recurrence"
     if problem.empty:
         return "it refuses empty batches and sequences"

@@ -12,10 +12,10 @@ from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ..facts.formula import activation_name
 from ..facts.quantization import Stored, WeightFormat, check_format
 from ..facts.weights import KINDS
+from ..layers.from_torch import from_torch
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
-from ..layers.of_torch import as_ours
-from ..layers.shared import is_reparametrization, settle_weights
+from ..layers.shared import is_reparametrization, run_weight_hooks
 from .operations import Activation, Direction, Linear, Norm, Operation, Recurrence, Sum, check_numbers, recurrences
 from .residual import Residual
 
@@ -99,7 +99,7 @@ def _check_hooks(module: nn.Module, path: str) -> None:
     others = [hook for hook in module._forward_pre_hooks.values() if not is_reparametrization(hook)]
     if others or module._forward_hooks or "forward" in module.__dict__:
         raise ArgumentError(f"{path or 'model'}: it has hooks or a `forward` of its own, which C cannot run")
-    settle_weights(module)
+    run_weight_hooks(module)
 
 
 def _vector(tensor: Tensor | None, name: str) -> Tensor | None:
@@ -123,8 +123,8 @@ def _number(value: float, name: str) -> float:
 
 def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
     name = path or "model"
-    layer: Any = module if isinstance(module, Frozen) else as_ours(module)
-    if layer.options.reverse:
+    layer: Any = module if isinstance(module, Frozen) else from_torch(module)
+    if layer.options.layer.reverse:
         raise ArgumentError(f"{name}: a file in C has no layer that reads backwards only")
     for argument in ("gate_activation", "activation"):
         if not isinstance(getattr(layer, argument), str):

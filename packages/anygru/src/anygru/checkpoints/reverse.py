@@ -13,4 +13,5 @@ class ReverseGRU(GRU):
     def _make_options(self) -> Options:
         if self.bidirectional:
             raise ArgumentError("bidirectional must be False: a layer that reads backwards has one direction")
-        return super()._make_options()._replace(reverse=True)
+        options = super()._make_options()
+        return options._replace(layer=options.layer._replace(reverse=True))

@@ -66,7 +66,7 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer"
 def check_computable(gru: FoundGRU) -> None:
     """Raise for a GRU whose formula the core does not know, or that a frozen layer has not."""
     try:
-        make_formula(**gru.formula)
+        make_formula(gru.formula["reset"], gru.formula["gate_activation"], gru.formula["activation"])
         problem = gru.problem
         if gru.frozen and (gru.reverse or gru.zoneout):
             problem = (

@@ -7,10 +7,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, ArgumentTypeError
-from .formula import Activation, Formula, make_formula
 from .modifiers import Noise
-
-_STANDARD = Formula()
 
 
 def check_state_type(state: object, argument: str) -> None:
@@ -111,13 +108,6 @@ def check_groups(groups: int, input_groups: int) -> bool:
     return input_groups > 1
 
 
-def check_clipping(clipping: float | None) -> float | None:
-    """The bound as a float; raises as `check_number`."""
-    if clipping is None:
-        return None
-    return check_number("gradient_clipping", clipping, "a positive number or None", least=math.ulp(0.0))
-
-
 def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:
     """Checked zoneout and recurrent dropout; None if there is neither."""
     if zoneout == 0.0 and recurrent_dropout == 0.0 and on == "state":
@@ -128,10 +118,3 @@ def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool
         check_dropout(zoneout, "zoneout"), check_dropout(recurrent_dropout, "recurrent_dropout"), on, training
     )
     return noise if noise.names() else None
-
-
-def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
-    """`make_formula` with a fast path for the default formula."""
-    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
-        return _STANDARD
-    return make_formula(reset, gate_activation, activation)

@@ -23,6 +23,7 @@ of the update gate negated, since 1 - sigmoid(v) = sigmoid(-v); `gates.negate_up
 s is the gate activation (sigmoid) and a the candidate activation (tanh) unless others are given.
 """
 
+import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -30,6 +31,7 @@ import torch
 import torch.nn.functional as F
 
 from ..errors import ArgumentError, ArgumentTypeError
+from .arguments import check_number
 
 Reset: TypeAlias = Literal["after", "before"]
 Activation: TypeAlias = str | Callable[[torch.Tensor], torch.Tensor]
@@ -51,11 +53,13 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 class Formula(NamedTuple):
-    """One of the two formulas with its activations; hashable, so that a choice of backend can be remembered."""
+    """How a step computes its result and its gradient; hashable, so that the choice of a backend can be cached."""
 
     reset: Reset = "after"
     gate_activation: Activation = "sigmoid"
     activation: Activation = "tanh"
+    gradient_clipping: float | None = None
+    """The greatest magnitude of the gradient that a step passes to the state before it; None: no bound."""
 
     def standard(self) -> bool:
         """Whether the activations are sigmoid and tanh, which is what compiled kernels know."""
@@ -68,16 +72,26 @@ class Formula(NamedTuple):
             words.append(f"gate_activation={activation_name(self.gate_activation)}")
         if self.activation != "tanh":
             words.append(f"activation={activation_name(self.activation)}")
+        if self.gradient_clipping is not None:
+            words.append(f"gradient_clipping={self.gradient_clipping}")
         return ", ".join(words)
 
 
-def make_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
+_STANDARD = Formula()
+
+
+def make_formula(
+    reset: str, gate_activation: Activation, activation: Activation, gradient_clipping: float | None = None
+) -> Formula:
     """A checked Formula.
 
     Raises:
-        ArgumentError: reset is neither "after" nor "before", or an activation's name is not known.
-        ArgumentTypeError: an activation is neither a name nor callable.
+        ArgumentError: reset is neither "after" nor "before", an activation's name is not known, or gradient_clipping is not
+            positive.
+        ArgumentTypeError: an activation is neither a name nor callable, or gradient_clipping is no number.
     """
+    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh" and gradient_clipping is None:
+        return _STANDARD  # in less time
     if reset not in ("after", "before"):
         raise ArgumentError(f"reset must be 'after' or 'before', got {reset!r}")
     for argument, value in (("gate_activation", gate_activation), ("activation", activation)):
@@ -86,7 +100,10 @@ def make_formula(reset: str, gate_activation: Activation, activation: Activation
                 raise ArgumentError(f"{argument} must be one of {', '.join(ACTIVATIONS)} or a callable, got {value!r}")
         elif not callable(value):
             raise ArgumentTypeError(f"{argument} must be a name or a callable, got {type(value).__name__}")
-    return Formula(reset, canonical(gate_activation), canonical(activation))  # type: ignore[arg-type]
+    if gradient_clipping is not None:
+        words = "a positive number or None"
+        gradient_clipping = check_number("gradient_clipping", gradient_clipping, words, least=math.ulp(0.0))
+    return Formula(reset, canonical(gate_activation), canonical(activation), gradient_clipping)  # type: ignore[arg-type]
 
 
 def canonical(activation: Activation) -> Activation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -17,22 +17,18 @@ Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
 
 
 class Options(NamedTuple):
-    """The arguments that travel together; dropout is 0 unless training."""
+    """The arguments of a call that are no tensors."""
 
     formula: Formula
+    layer: Layout = Layout()
+    """The layout of one layer. The number of layers follows from the number of weights."""
     dropout: float | Between = 0.0
+    """Dropout between layers; 0 unless training."""
     backend: str | None = None
-    # The fields of `Layout` after num_layers, in its order: `OF_LAYOUT`.
-    bidirectional: bool = False
-    bias: bool = True
-    reverse: bool = False
-    norm: bool = False
-    groups: int = 1
-    splits_input: bool = False
     noise: Noise | None = None
     """Zoneout and recurrent dropout; None: neither."""
     states: bool = False
-    """The states of every layer at every step are a result, too."""
+    """Return the states of every layer at every step as a third result."""
     batch_first: bool = False
     """The caller's form of a dense or padded batch is [B, T, I]."""
     autocast: torch.dtype | None = None
@@ -41,12 +37,6 @@ class Options(NamedTuple):
     """See `Problem.products`; given under autocast."""
     batch_first_states: bool = False
     """The caller's form of h_0 and h_n is [B, L*D, H]."""
-    clipping: float | None = None
-    """The greatest gradient that a step hands to the state before it; None: any."""
-
-
-OF_LAYOUT: Any = slice(3, 9)
-"""Of `Options`: what `Layout` has after num_layers. A slice, since every small call takes it."""
 
 
 class Problem(NamedTuple):
@@ -72,8 +62,6 @@ class Problem(NamedTuple):
     """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
     modified: tuple[str, ...] = ()
     """The names of the modifiers (`modifiers.py`) that the call has."""
-    clipping: float | None = None
-    """The greatest gradient that a step hands to the state before it; None: any."""
     rounds_rows: bool = False
     """Rows of inputs and states are rounded to 16 bits, as in the kernels for int8 weights."""
     products: torch.dtype | None = None
@@ -116,11 +104,10 @@ class Call(NamedTuple):
 
 @cache
 def plain_problem(
-    formula: Formula, facts: tuple[Any, ...], weights: int, dtype: torch.dtype, precision: str = "highest"
+    formula: Formula, layer: Layout, weights: int, dtype: torch.dtype, precision: str = "highest"
 ) -> Problem:
-    """The problem of a dense call with gradients; `facts`: the fields of `Layout` after num_layers; `weights`: how many."""
-    one = Layout(1, *facts)
-    layout = one._replace(num_layers=weights // one.per_layer())
+    """The problem of a dense call with gradients, on `weights` tensors in layers of this layout."""
+    layout = layer._replace(num_layers=weights // layer.per_layer())
     problem = Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
     return problem._replace(precision=precision)
 

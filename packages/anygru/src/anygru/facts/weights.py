@@ -145,7 +145,7 @@ class Weights(NamedTuple):
             ArgumentTypeError: no list of tensors, or of different dtypes or devices.
         """
         check_tensors(tensors)
-        layout = count_layers(tensors, bidirectional, bias, reverse, norm, groups, splits_input)
+        layout = count_layers(tensors, Layout(1, bidirectional, bias, reverse, norm, groups, splits_input))
         if tensors[0].dim() != _dimensions(layout):
             raise ArgumentError(
                 f"weights[0] (weight_ih of layer 0) must be {_symbols(layout)['weight_ih']}, got {list(tensors[0].shape)}"
@@ -258,26 +258,16 @@ def check_tensors(weights: Sequence[Tensor]) -> None:
             raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
 
 
-def count_layers(
-    tensors: Sequence[Tensor],
-    bidirectional: bool,
-    bias: bool,
-    reverse: bool = False,
-    norm: bool = False,
-    groups: int = 1,
-    splits_input: bool = False,
-) -> Layout:
-    """The layout of flat weights.
+def count_layers(tensors: Sequence[Tensor], layer: Layout) -> Layout:
+    """The layout of flat weights whose layers have the layout `layer`.
 
     Raises:
         ArgumentError: their number does not divide by the tensors of a layer.
     """
-    one = Layout(1, bidirectional, bias, reverse, norm, groups, splits_input)
-    layers, rest = divmod(len(tensors), one.per_layer())
+    layers, rest = divmod(len(tensors), layer.per_layer())
     if layers == 0 or rest:
         raise ArgumentError(
-            f"weights must hold {one.per_layer()} tensors a layer (bias={bias}, bidirectional={bidirectional}"
-            f"{', layer norm' * norm}), "
-            f"got {len(tensors)} tensors"
+            f"weights must hold {layer.per_layer()} tensors a layer (bias={layer.bias}, "
+            f"bidirectional={layer.bidirectional}{', layer norm' * layer.norm}), got {len(tensors)} tensors"
         )
-    return one if layers == 1 else one._replace(num_layers=layers)
+    return layer if layers == 1 else layer._replace(num_layers=layers)

@@ -1,20 +1,30 @@
-"""`GRUCell`: one step of a GRU."""
+"""`GRUCell` and `FrozenGRUCell`: one step of a GRU."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..facts.arguments import check_state_type
-from ..facts.formula import Activation, Reset
+from ..facts.formula import Activation, Reset, make_formula
 from ..facts.quantization import WeightFormat
 from ..facts.weights import KINDS, Layout, Weights
 from ..functional import compute_cell
 from ..operator.typed_calls import CellCall
-from .frozen_calls import FrozenGRUCell, frozen_copy
+from .frozen import Frozen
+from .frozen_calls import frozen_copy
 from .recurrent import Recurrent
-from .shared import as_leaf, as_weights, check_parts, check_size, of_formula, of_layout, settle_weights
+from .shared import (
+    as_leaf,
+    as_weights,
+    check_parts,
+    check_size,
+    defaults_of,
+    formula_arguments,
+    layout_arguments,
+    run_weight_hooks,
+)
 
 
 class GRUCell(Recurrent):
@@ -49,7 +59,7 @@ class GRUCell(Recurrent):
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
-        norm: str | None = None,
+        norm: Literal["layer"] | None = None,
         zoneout: float = 0.0,
         recurrent_dropout: float = 0.0,
         groups: int = 1,
@@ -72,12 +82,10 @@ class GRUCell(Recurrent):
         self._settle_options()
         self.reset_parameters()
 
+    _defaults = {**defaults_of(__init__), "freezes_to": None}
+
     if TYPE_CHECKING:
         __call__: CellCall
-
-    @property
-    def _layout(self) -> Layout:
-        return Layout(1, False, self.bias, False, self.norm is not None, self.groups, self.input_groups > 1)
 
     @classmethod
     def around(
@@ -110,7 +118,7 @@ class GRUCell(Recurrent):
             gate_activation=gate_activation,
             activation=activation,
             backend=backend,
-            **of_layout(layout),
+            **layout_arguments(layout),
         )
         cell._adopt(dict(zip(layout.kinds(), tensors, strict=True)))
         return cell
@@ -136,20 +144,70 @@ class GRUCell(Recurrent):
             check_state_type(h, "h")
         return compute_cell(input, h, self._current(self._weight_names), self._options)
 
-    def freeze(self, weights: WeightFormat = "float32") -> FrozenGRUCell:
+    def freeze(self, weights: WeightFormat = "float32") -> "FrozenGRUCell":
         """A cell for inference with a copy of the present weights, packed once; arguments and errors as of `GRU.freeze`."""
         return frozen_copy(FrozenGRUCell, self, weights)
 
     def ungrouped(self) -> "GRUCell":
         """A cell without groups that computes the same; see `GRU.ungrouped`."""
-        settle_weights(self)
+        run_weight_hooks(self)
         flat = [weight.detach().clone() for weight in self.flat_weights]
-        cell = GRUCell.around(Weights(flat, self._layout).ungrouped(), **of_formula(self))
+        cell = GRUCell.around(Weights(flat, self._layout).ungrouped(), **formula_arguments(self))
         return cell.requires_grad_().train(self.training)
 
-    def extra_repr(self) -> str:
-        words = f"{self.input_size}, {self.hidden_size}"
-        return words + ("" if self.bias else ", bias=False") + self._formula_repr()
 
+class FrozenGRUCell(Frozen):
+    """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
 
-FrozenGRUCell.trainable = GRUCell
+    Args:
+        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        input_size, hidden_size, bias, device: as for `GRUCell`.
+        reset, gate_activation, activation, backend, groups, input_groups: as for `GRUCell`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the argument.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        *,
+        weights: WeightFormat = "float32",
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+        groups: int = 1,
+        input_groups: int = 1,
+    ) -> None:
+        check_parts(groups, hidden_size, input_groups, input_size)
+        layout = Layout(bias=bool(bias), groups=groups, splits_input=input_groups > 1)
+        formula = make_formula(reset, gate_activation, activation)
+        super().__init__((input_size, hidden_size), layout, layout.kinds(), weights, formula, backend, device)
+
+    _defaults = {**defaults_of(__init__), "weights": None}  # `repr` always shows the format
+
+    if TYPE_CHECKING:
+        __call__: CellCall
+
+    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+        """As `GRUCell.forward`, in float32 and without gradients.
+
+        Raises:
+            ArgumentError: also where a gradient is asked for.
+        """
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h)
+            if node is not None:
+                return node
+        if h is not None:
+            check_state_type(h, "h")
+        return compute_cell(input, h, self.frozen_weights, self._options)
+
+    def thaw(self) -> GRUCell:
+        """A GRUCell that can be trained, with the weights as they are now, in float32."""
+        copies = [tensor.clone().requires_grad_() for tensor in self.frozen_weights.dequantized()]
+        return GRUCell.around(Weights(copies, self.layout), **formula_arguments(self))

@@ -8,7 +8,7 @@ copy to a device, an export) and let go at the next call.
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -22,10 +22,7 @@ from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
 from ..operator.frozen_weights import FrozenWeights
 from ..operator.surroundings import is_recorded
-from .shared import check_size, formula_repr, refuse_script
-
-_IN_OPTIONS = frozenset(("batch_first", "batch_first_states", "dropout", "training"))
-"""The attributes that `options` depends on and that may change."""
+from .shared import check_size, layer_repr, refuse_script
 
 _lock = threading.RLock()
 """Guards the buffers of all layers, which are created and dropped."""
@@ -43,6 +40,8 @@ class Frozen(nn.Module):
         layout, formula, backend, device: as of the layer.
     """
 
+    _defaults: ClassVar[Mapping[str, Any]]
+    """The options that `repr` shows, with their defaults."""
     dropout = 0.0
     batch_first = False
     batch_first_states = False
@@ -86,9 +85,14 @@ class Frozen(nn.Module):
         self._options = self._make_options()
 
     def _make_options(self) -> Options:
-        dropout = self.dropout if self.training else 0.0
-        options = Options(self.formula, dropout, self.backend, *self.layout[1:])
-        return options._replace(batch_first=self.batch_first, batch_first_states=self.batch_first_states)
+        return Options(
+            self.formula,
+            self.layout._replace(num_layers=1),
+            self.dropout if self.training else 0.0,
+            self.backend,
+            batch_first=self.batch_first,
+            batch_first_states=self.batch_first_states,
+        )
 
     @property
     def options(self) -> Options:
@@ -127,10 +131,6 @@ class Frozen(nn.Module):
     @property
     def input_groups(self) -> int:
         return self.layout.groups if self.layout.splits_input else 1
-
-    def _options_repr(self) -> str:
-        each = {"groups": self.groups, "input_groups": self.input_groups, "batch_first_states": self.batch_first_states}
-        return "".join(f", {name}={value}" for name, value in each.items() if value is True or value > 1)
 
     @property
     def frozen_weights(self) -> FrozenWeights:
@@ -171,7 +171,7 @@ class Frozen(nn.Module):
         if name in self.__dict__.get("_entries", ()):
             self._show()
         super().__setattr__(name, value)
-        if name in _IN_OPTIONS and "_options" in self.__dict__:
+        if "_options" in self.__dict__ and (name in self._defaults or name == "training"):
             self._options = self._make_options()
 
     def __getattr__(self, name: str) -> Any:
@@ -229,7 +229,7 @@ class Frozen(nn.Module):
         """The weights that buffers hold which a caller has changed.
 
         Raises:
-            ArgumentError: naming one that does not fit; the buffers stay as they are.
+            ArgumentError: naming one that does not fit; the buffers stay unchanged.
         """
         wrong = self._wrong_in(self._make_entries(self._weights.stored()), buffers, self.__class__.__name__ + ".")
         if wrong:
@@ -339,8 +339,8 @@ class Frozen(nn.Module):
         }
         self.replace_weights([Stored(whole[name], whole.get(name + SCALE)) for name in self._names])
 
-    def _repr_end(self) -> str:
-        return f", weights={self.weights!r}{formula_repr(self.formula, self.backend)}"
+    def extra_repr(self) -> str:
+        return layer_repr(self)
 
 
 def _version(tensor: Tensor) -> int:

@@ -1,9 +1,9 @@
-"""`GRU`: parameters and options; `functional.py` computes."""
+"""`GRU` and `FrozenGRU`: parameters and options; `functional.py` computes."""
 
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -20,16 +20,24 @@ from ..facts.formula import Activation, Reset
 from ..facts.problem import Options
 from ..facts.quantization import WeightFormat
 from ..facts.sequences import Batch, Lengths
-from ..facts.weights import Layout, Weights
+from ..facts.weights import Weights
 from ..functional import compute
 from ..operator.typed_calls import SequenceCall, typed
+from .cell import FrozenGRUCell as FrozenGRUCell
 from .cell import GRUCell as GRUCell
-from .frozen_calls import FrozenGRU as FrozenGRU
-from .frozen_calls import FrozenGRUCell as FrozenGRUCell
-from .frozen_calls import frozen_copy
+from .frozen_calls import FrozenLayer, frozen_copy
 from .recurrent import Recurrent
 from .rnn_names import RNNNames
-from .shared import as_leaf, as_weights, check_parts, check_size, of_formula, of_layout, settle_weights, sizes_repr
+from .shared import (
+    as_leaf,
+    as_weights,
+    check_parts,
+    check_size,
+    defaults_of,
+    formula_arguments,
+    layout_arguments,
+    run_weight_hooks,
+)
 from .stream import Stream
 
 
@@ -87,10 +95,10 @@ class GRU(RNNNames, Recurrent):
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
-        norm: str | None = None,
+        norm: Literal["layer"] | None = None,
         zoneout: float = 0.0,
         recurrent_dropout: float = 0.0,
-        recurrent_dropout_on: str = "state",
+        recurrent_dropout_on: Literal["state", "candidate"] = "state",
         weight_dropout: float = 0.0,
         groups: int = 1,
         input_groups: int = 1,
@@ -116,7 +124,9 @@ class GRU(RNNNames, Recurrent):
         self._make_parameters(device, dtype)
         self._settle_options()
         self.reset_parameters()
-        self._lie_in_one_buffer()
+        self._flatten_for_cudnn()
+
+    _defaults = {**defaults_of(__init__), "freezes_to": None}
 
     @classmethod
     def around(
@@ -163,7 +173,7 @@ class GRU(RNNNames, Recurrent):
             gate_activation=gate_activation,
             activation=activation,
             backend=backend,
-            **of_layout(layout),
+            **layout_arguments(layout),
         )
         layer._adopt(weights.named())
         return layer
@@ -180,11 +190,6 @@ class GRU(RNNNames, Recurrent):
 
     if TYPE_CHECKING:
         __call__: SequenceCall
-
-    @property
-    def _layout(self) -> Layout:
-        facts = (self.norm is not None, self.groups, self.input_groups > 1)
-        return Layout(self.num_layers, self.bidirectional, self.bias, False, *facts)
 
     @property
     def weights(self) -> Weights:
@@ -204,26 +209,17 @@ class GRU(RNNNames, Recurrent):
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> "GRU":
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self._lie_in_one_buffer()
+        self._flatten_for_cudnn()
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self._lie_in_one_buffer()  # each weight of a deep copy has memory of its own
+        self._flatten_for_cudnn()  # each weight of a deep copy has memory of its own
 
-    def _lie_in_one_buffer(self) -> None:
-        """On CUDA the parameters become views of one buffer, as torch.nn.GRU's do, which cuDNN reads without copying them."""
-        own: list[Any] = [self._parameters.get(name) for name in self._weight_names]
-        first, layout = own[0], self._layout
-        if type(first) is not nn.Parameter or not first.is_cuda or layout.norm or layout.groups > 1:
-            return
-        if not self.formula.standard() or self.reset != "after":  # cuDNN has no such formula
-            return
-        if any(type(w) is not nn.Parameter or (w.dtype, w.device) != (first.dtype, first.device) for w in own):
-            return
-        views = one_buffer.views([parameter.detach() for parameter in own], *layout[:3])
-        for parameter, view in zip(own, views, strict=True):
-            parameter.data = view
+    def _flatten_for_cudnn(self) -> None:
+        """On CUDA let the parameters share one buffer, as those of torch.nn.GRU do, which cuDNN reads without copies."""
+        if self.formula.standard() and self.reset == "after":  # cuDNN has no other formula
+            one_buffer.flatten([self._parameters.get(name) for name in self._weight_names], self._layout)
 
     @typed
     def forward(
@@ -275,7 +271,7 @@ class GRU(RNNNames, Recurrent):
         named = zip(self._weight_names, weights, strict=True)
         return [F.dropout(w, self.weight_dropout) if name.startswith("weight_hh") else w for name, w in named]
 
-    def freeze(self, weights: WeightFormat = "float32") -> FrozenGRU:
+    def freeze(self, weights: WeightFormat = "float32") -> "FrozenGRU":
         """Returns a layer for inference with a copy of the present weights, packed once.
 
         Args:
@@ -289,7 +285,7 @@ class GRU(RNNNames, Recurrent):
 
     def stream_weights(self) -> list[Tensor]:
         """The copy of the weights that a stream keeps."""
-        settle_weights(self)
+        run_weight_hooks(self)
         return [weight.detach().clone() for weight in self.flat_weights]
 
     def stream_options(self) -> Options:
@@ -303,9 +299,9 @@ class GRU(RNNNames, Recurrent):
         Raises:
             ArgumentError: each group has a layer norm of its own.
         """
-        settle_weights(self)
+        run_weight_hooks(self)
         weights = Weights([weight.detach().clone() for weight in self.flat_weights], self._layout).ungrouped()
-        layer = GRU.around(weights, batch_first=self.batch_first, dropout=self.dropout, **of_formula(self))
+        layer = GRU.around(weights, batch_first=self.batch_first, dropout=self.dropout, **formula_arguments(self))
         layer.batch_first_states = self.batch_first_states
         return layer.requires_grad_().train(self.training)
 
@@ -319,9 +315,6 @@ class GRU(RNNNames, Recurrent):
             ArgumentError, ArgumentTypeError: as `anygru.Stream`: two directions, a lazy layer, no such batch size.
         """
         return Stream(self, batch_size)
-
-    def extra_repr(self) -> str:
-        return sizes_repr(self) + self._formula_repr()
 
 
 # Tools ask the class for its arguments (torch.nn.utils.skip_init does), and would find those of `__new__`.
@@ -358,4 +351,34 @@ class LazyGRU(LazyModuleMixin, GRU):
             self.reset_parameters()
 
 
-FrozenGRU.trainable = GRU
+class FrozenGRU(FrozenLayer):
+    """A GRU for inference with weights that are packed once. `GRU.freeze` makes it; it is called as `GRU` is.
+
+    It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
+    format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
+    zero, for `load_state_dict` to replace.
+
+    Args:
+        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
+        dropout: kept for `thaw`; it has no effect.
+        reset, gate_activation, activation, backend, groups, input_groups, batch_first_states: as for `GRU`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the argument.
+
+    Example:
+        >>> layer = anygru.GRU(10, 20)
+        >>> frozen = layer.freeze(weights="int8")
+        >>> frozen
+        FrozenGRU(10, 20, weights='int8')
+        >>> output, h_n = frozen(torch.randn(5, 2, 10))
+    """
+
+    def thaw(self) -> GRU:
+        """A GRU that can be trained, with the weights as they are now, in float32."""
+        weights = Weights(self.frozen_weights.dequantized(), self.layout)
+        copies = Weights([tensor.clone().requires_grad_() for tensor in weights.tensors], self.layout)
+        layer = GRU.around(copies, batch_first=self.batch_first, dropout=self.dropout, **formula_arguments(self))
+        layer.batch_first_states = self.batch_first_states
+        return layer

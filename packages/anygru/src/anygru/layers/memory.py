@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError
+from .from_torch import from_torch
 from .gru import FrozenGRU
-from .of_torch import as_ours
 from .stream import Stream
 
 
@@ -93,7 +93,7 @@ class GRUMemory(Memory):
         self.batch_first = bool(layer.batch_first)
         if layer.bidirectional:
             raise ArgumentError(f"{name}: a bidirectional GRU reads the future and cannot be stepped")
-        ours: Any = layer if isinstance(layer, FrozenGRU) else as_ours(layer)
+        ours: Any = layer if isinstance(layer, FrozenGRU) else from_torch(layer)
         self._stream: Stream = ours.stream(batch_size=1)
         self.hidden_size, self.num_layers = ours.hidden_size, ours.num_layers
         self.size = ours.num_layers * ours.hidden_size

@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,44 +11,39 @@ from torch.nn.parameter import UninitializedParameter
 
 from .. import backends
 from ..errors import AnygruError, ArgumentTypeError
-from ..facts.arguments import check_clipping, check_dropout, check_groups, check_norm, make_noise
+from ..facts.arguments import check_dropout, check_groups, check_norm, make_noise
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, activation_name, make_formula
 from ..facts.problem import Options
 from ..facts.quantization import WeightFormat, check_format, rounded
-from ..facts.weights import MATRICES
+from ..facts.weights import MATRICES, Layout
 from ..operator.casting import DTYPES
-from .shared import FORMULA, formula_repr, refuse_script
-
-_SHOWN = (
-    *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"),
-    *("groups", "input_groups", "gradient_clipping", "freezes_to", "batch_first_states"),
-)
-"""Options that `repr` tells where they are not the default."""
-_IN_OPTIONS = frozenset((*FORMULA, *_SHOWN, "bidirectional", "bias", "dropout", "training", "batch_first"))
-"""Attributes that `options` depends on."""
+from .shared import layer_repr, refuse_script
 
 
 class Recurrent(nn.Module):
     """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
 
+    _defaults: ClassVar[Mapping[str, Any]]
+    """The options with their defaults: the optional arguments of `__init__`, and freezes_to."""
     hidden_size: int
     input_size: int
+    num_layers = 1
     bias: bool
     bidirectional = False
     batch_first = False
     batch_first_states = False
     dropout = 0.0
-    norm: str | None = None
-    zoneout = 0.0
-    recurrent_dropout = 0.0
-    recurrent_dropout_on = "state"
+    norm: Literal["layer"] | None
+    zoneout: float
+    recurrent_dropout: float
+    recurrent_dropout_on: Literal["state", "candidate"]
     weight_dropout = 0.0
-    groups = 1
-    input_groups = 1
-    gradient_clipping: float | None = None
+    groups: int
+    input_groups: int
+    gradient_clipping: float | None
     freezes_to: WeightFormat | None = None
-    """The format of a frozen layer for which this one is trained: calls read its weights as that format can hold them. See
+    """The format of the frozen layer that this one is trained for: calls read the weights rounded to it. See
     `anygru.freeze_aware`."""
     _options: Options
     _weight_names: tuple[str, ...]
@@ -81,7 +76,7 @@ class Recurrent(nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "qconfig":  # set by torch.ao.quantization on every module of a model
             self._answer_quantization(value)
-        if name not in _IN_OPTIONS or "_options" not in self.__dict__:
+        if "_options" not in self.__dict__ or not (name in self._defaults or name == "training"):
             super().__setattr__(name, value)
             return
         before = getattr(self, name)
@@ -102,28 +97,34 @@ class Recurrent(nn.Module):
 
     def _make_options(self) -> Options:
         """The options of a call. They are made when an attribute changes, since making them at every call would be slow."""
-        formula = make_formula(self.reset, self.gate_activation, self.activation)
+        formula = make_formula(self.reset, self.gate_activation, self.activation, self.gradient_clipping)
         if self.backend is not None:
             backends.check_name(self.backend)
         dropout = check_dropout(self.dropout)
         check_dropout(self.weight_dropout, "weight_dropout")
         if self.freezes_to is not None:
             check_format(self.freezes_to)
-        norm = check_norm(self.norm) is not None
-        noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
+        check_norm(self.norm)
+        check_groups(self.groups, self.input_groups)
         return Options(
             formula,
+            self._layout._replace(num_layers=1),
             dropout if self.training else 0.0,
             self.backend,
-            bidirectional=self.bidirectional,
-            bias=self.bias,
-            norm=norm,
-            noise=noise,
+            make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training),
             batch_first=self.batch_first,
             batch_first_states=self.batch_first_states,
+        )
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(
+            self.num_layers,
+            self.bidirectional,
+            self.bias,
+            norm=self.norm is not None,
             groups=self.groups,
-            splits_input=check_groups(self.groups, self.input_groups),
-            clipping=check_clipping(self.gradient_clipping),
+            splits_input=self.input_groups > 1,
         )
 
     @property
@@ -183,15 +184,15 @@ class Recurrent(nn.Module):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         formula = {"reset": self.reset, "gate_activation": self.gate_activation, "activation": self.activation}
         usual = Formula()._asdict()
-        told = {
+        mark = {
             key: value if isinstance(value, str) else f"the function {activation_name(value)}"
             for key, value in formula.items()
             if value != usual[key]
         }
         if getattr(self, "zoneout", 0.0):
-            told["zoneout"] = repr(float(self.zoneout))
-        if told and hasattr(destination, "_metadata"):  # the tensors are named alike in all formulas
-            destination._metadata[prefix[:-1]][FORMULA_MARK] = told
+            mark["zoneout"] = repr(float(self.zoneout))
+        if mark and hasattr(destination, "_metadata"):  # the tensors have the same names in all formulas
+            destination._metadata[prefix[:-1]][FORMULA_MARK] = mark
 
     def _load_from_state_dict(
         self,
@@ -216,7 +217,7 @@ class Recurrent(nn.Module):
                 )
                 return
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
-        if marked and entry in missing:  # the metadata told the formula
+        if marked and entry in missing:  # the metadata had the formula
             missing.remove(entry)
 
     def _answer_quantization(self, chosen: object) -> None:
@@ -227,9 +228,5 @@ class Recurrent(nn.Module):
             raise ArgumentTypeError(f"{words}: {remedy}; leave it out of the configuration")
         warnings.warn(f"{words}, which stays as it is: {remedy}", UserWarning, stacklevel=2)
 
-    def _formula_repr(self) -> str:
-        words = ""
-        for name in _SHOWN:
-            if getattr(self, name) != getattr(type(self), name):
-                words += f", {name}={getattr(self, name)!r}"
-        return words + formula_repr(self.formula, self.backend)
+    def extra_repr(self) -> str:
+        return layer_repr(self)

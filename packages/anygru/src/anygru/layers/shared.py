@@ -1,5 +1,7 @@
-"""What layers, cells and their frozen forms share: checks of arguments, hooks of weights, torch.fx, words for `repr`."""
+"""Helpers of layers, cells and their frozen forms: checks of arguments, hooks of weights, torch.fx, `repr`."""
 
+from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any, NoReturn
 
 from torch import nn
@@ -7,11 +9,26 @@ from torch.fx import Proxy
 
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_groups
-from ..facts.formula import Formula
+from ..facts.formula import activation_name
 from ..facts.weights import Layout, Weights
 
-FORMULA = ("reset", "gate_activation", "activation", "backend")
-"""Arguments of every layer that say how a step is computed."""
+_FORMULA = ("reset", "gate_activation", "activation", "backend")
+
+
+def defaults_of(init: Callable[..., None]) -> dict[str, Any]:
+    """The optional arguments of a layer's `__init__` with their defaults, without device and dtype."""
+    optional = [one for one in signature(init).parameters.values() if one.default is not Parameter.empty]
+    return {one.name: one.default for one in optional if one.name not in ("device", "dtype")}
+
+
+def layer_repr(layer: Any) -> str:
+    """The sizes of a layer, and its options that do not have their default."""
+    words = f"{layer.input_size or None}, {layer.hidden_size}"
+    for name, default in layer._defaults.items():
+        value = getattr(layer, name)
+        if value != default:
+            words += f", {name}={activation_name(value) if callable(value) else repr(value)}"
+    return words
 
 
 def check_size(argument: str, value: object, least: int = 1) -> int:
@@ -20,13 +37,6 @@ def check_size(argument: str, value: object, least: int = 1) -> int:
     if value < least:
         raise ArgumentError(f"{argument} must be at least {least}, got {value}")
     return value
-
-
-def formula_repr(formula: Formula, backend: str | None) -> str:
-    """How a layer's `repr` ends where these are not the default."""
-    words = formula.describe()
-    words = "" if words == "reset='after'" else f", {words}"
-    return words if backend is None else f"{words}, backend={backend!r}"
 
 
 def as_leaf(module: nn.Module, *call: Any) -> Any:
@@ -49,8 +59,8 @@ def is_reparametrization(hook: object) -> bool:
     return type(hook).__module__.startswith("torch.nn.utils.")
 
 
-def settle_weights(module: nn.Module) -> None:
-    """Computes the weights that such hooks compute; those of the last call stay otherwise until the next one."""
+def run_weight_hooks(module: nn.Module) -> None:
+    """Compute the weights of a module with such hooks, which otherwise stay outdated until the next call."""
     for hook in module._forward_pre_hooks.values():
         if is_reparametrization(hook):
             hook(module, ())
@@ -69,13 +79,13 @@ def as_weights(weights: Weights) -> Weights:
     return weights
 
 
-def of_formula(layer: Any) -> dict[str, Any]:
-    """The arguments of a layer that computes as this one does, which may be frozen."""
-    return {name: getattr(layer, name) for name in FORMULA}
+def formula_arguments(layer: Any) -> dict[str, Any]:
+    """The arguments of `around` for a layer with the same formula and backend."""
+    return {name: getattr(layer, name) for name in _FORMULA}
 
 
-def of_layout(layout: Layout) -> dict[str, Any]:
-    """The arguments of a layer that shares weights of this layout."""
+def layout_arguments(layout: Layout) -> dict[str, Any]:
+    """The keyword-only arguments of a layer that follow from the layout of its weights."""
     input_groups = layout.groups if layout.splits_input else 1
     return {"norm": "layer" if layout.norm else None, "groups": layout.groups, "input_groups": input_groups}
 
@@ -98,12 +108,3 @@ def refuse_script(layer: nn.Module) -> NoReturn:
         way += ", or for reset='after' script a torch.nn layer with this state_dict"
     name = f"anygru.{type(layer).__name__}"
     raise ArgumentTypeError(f"torch.jit.script cannot compile {name}, which chooses its kernel in Python; use {way}")
-
-
-def sizes_repr(layer: Any) -> str:
-    words = f"{layer.input_size or None}, {layer.hidden_size}"
-    defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-    for name, default in defaults.items():
-        if getattr(layer, name) != default:
-            words += f", {name}={getattr(layer, name)}"
-    return words

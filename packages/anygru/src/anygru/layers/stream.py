@@ -24,7 +24,8 @@ from ..operator.surroundings import is_recorded, named
 
 if TYPE_CHECKING:
     from ..backends.cpu_prepared import Prepared
-    from .gru import GRU, FrozenGRU
+    from .frozen_calls import FrozenLayer
+    from .gru import GRU
 
 
 class Stream:
@@ -44,7 +45,7 @@ class Stream:
         ArgumentTypeError: the layer is no `anygru.GRU`, or batch_size no int.
     """
 
-    def __init__(self, layer: "GRU | FrozenGRU", batch_size: int | None = None) -> None:
+    def __init__(self, layer: "GRU | FrozenLayer", batch_size: int | None = None) -> None:
         if not hasattr(layer, "stream_weights"):
             came = f"{type(layer).__module__}.{type(layer).__name__}"
             raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
@@ -52,7 +53,7 @@ class Stream:
             raise ArgumentTypeError(f"batch_size must be an int or None, got {type(batch_size).__name__}")
         if layer.bidirectional:
             raise ArgumentError("a stream needs a layer with one direction, got bidirectional=True")
-        if layer.options.reverse:
+        if layer.options.layer.reverse:
             raise ArgumentError("a stream needs a layer that reads forwards, got one that reads backwards")
         if layer.input_size == 0:
             raise ArgumentError("the layer has seen no input yet, so its input_size is not known")

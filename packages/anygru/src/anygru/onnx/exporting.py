@@ -163,7 +163,7 @@ def export_step(
     if not isinstance(layer, layers.GRU | layers.FrozenGRU):
         came = f"{type(layer).__module__}.{type(layer).__name__}"
         raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
-    if layer.bidirectional or layer.options.reverse:
+    if layer.bidirectional or layer.options.layer.reverse:
         raise ArgumentError("layer must have one direction: the reverse direction has no steps to run one at a time")
     weights = layer.stream_weights()
     like = weights if isinstance(weights, FrozenWeights) else weights[0]

@@ -4,15 +4,13 @@ ONNX defines the operator in https://onnx.ai/onnx/operators/onnx__GRU.html: gate
 `R [D, 3H, H]`, `B [D, 6H]`, output `[T, D, B, H]`; `linear_before_reset=1` is the formula that anygru calls reset="after".
 """
 
-import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any, TypeAlias
 
 import torch
 
 from ..errors import AnygruError, ArgumentError, how_to_install
-from ..facts.modifiers import Modifiers
+from ..operator import tracing
 
 OPSET = 18
 """The version of ONNX's operators that is written, which torch's exporter writes, too."""
@@ -55,9 +53,8 @@ def onnxscript_operators() -> Operators:
 def translations(*, sequence_lens: bool = True) -> dict[Callable[..., Any], Callable[..., Any]]:
     """The table for `torch.onnx.export(..., dynamo=True, custom_translation_table=anygru.onnx.translations())`.
 
-    It translates the layers of anygru; without it torch.onnx.export finds the table itself where its version allows it. For
-    torch.nn.GRU and GRUCell use `anygru.onnx.export`: torch's own export takes them
-    apart, step by step, before any translation is asked.
+    It translates the layers of anygru. For torch.nn.GRU and GRUCell use `anygru.onnx.export`: torch's own export decomposes
+    them into single steps before any translation is used.
 
     Args:
         sequence_lens: see `anygru.onnx.export`.
@@ -68,23 +65,6 @@ def translations(*, sequence_lens: bool = True) -> dict[Callable[..., Any], Call
     onnxscript_operators()
     ways = (_gru, _frozen_gru) if sequence_lens else (_masked_gru, _masked_frozen_gru)
     return dict(zip((torch.ops.anygru.gru.default, torch.ops.anygru.frozen_gru.default), ways, strict=True))
-
-
-def register() -> None:
-    """Add the translations to the table of the `torch.onnx.export` that is running, unless it was given them.
-
-    torch has no way to offer a translation once for all; its exporter keeps the table of an export in a local variable. Where
-    this torch keeps it elsewhere, the exporter fails as for any operator that it does not know.
-    """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        table = frame.f_locals.get("registry")
-        if table is not None and frame.f_globals.get("__name__", "").startswith("torch.onnx."):
-            for operator, translation in translations().items():
-                if not table.is_registered(operator):
-                    table.register_op(operator, translation)
-            return
-        frame = frame.f_back
 
 
 def check_activation(argument: str, activation: object) -> str:
@@ -159,26 +139,26 @@ def _call(
 ) -> tuple[Value, Value]:
     """All layers, each by `layer(input, state, group, lengths, attributes, reverse)`, which gives [T, B, D*H] and [D, B, H]."""
     op = onnxscript_operators()
-    modifiers, facts = Modifiers(*rest[: len(Modifiers._fields)]), rest[len(Modifiers._fields) :]
-    bidirectional, bias, reverse, norm, groups, splits_input, reset, gate_activation, activation, *_ = facts
+    modifiers, flat = tracing.read_rest(rest)
+    layout, formula, _ = tracing.Facts.of(flat)
     if modifiers.decay is not None:
         raise ArgumentError(f"ONNX's GRU has no resets and no decay of the state: {AWAY}")
-    if norm or modifiers.names():
+    if layout.norm or modifiers.names():
         raise ArgumentError(f"ONNX's GRU has no layer norm, no zoneout and no recurrent dropout: {AWAY}")
     if sizes is not None and len(input.shape) == 2:
         raise ArgumentError(
             "ONNX's GRU takes no PackedSequence and no list of sequences: give the layer a padded tensor with lengths"
         )
-    directions = 2 if bidirectional else 1
-    layers = _by_layer(weights, directions, 4 if bias else 2)
-    names = [check_activation("gate_activation", gate_activation), check_activation("activation", activation)]
-    attributes = {"hidden_size": int(weights[1].shape[-1]), "linear_before_reset": int(reset == "after")}
+    directions = layout.directions()
+    layers = _by_layer(weights, directions, layout.per_direction())
+    names = [check_activation(name, getattr(formula, name)) for name in ("gate_activation", "activation")]
+    attributes = {"hidden_size": int(weights[1].shape[-1]), "linear_before_reset": int(formula.reset == "after")}
     final = []
-    if groups > 1:
-        layer = _of_groups(layer, groups, splits_input)
+    if layout.groups > 1:
+        layer = _of_groups(layer, layout.groups, layout.splits_input)
     for number, own in enumerate(layers):
         state = h_0 if len(layers) == 1 else _part(op, h_0, number * directions, (number + 1) * directions)
-        input, h_n = layer(input, state, own, sizes, (attributes, names), reverse)
+        input, h_n = layer(input, state, own, sizes, (attributes, names), layout.reverse)
         final.append(h_n)
     return input, final[0] if len(final) == 1 else op.Concat(*final, axis=0)
 

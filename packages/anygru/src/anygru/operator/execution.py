@@ -107,9 +107,7 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     """
     if isinstance(weights, FrozenWeights):
         return weights.layout, weights.hidden_size
-    # Not `OF_LAYOUT`: the compilers of torch 2.6 and 2.8 fail at a slice of a named tuple.
-    sides = (options.bidirectional, options.bias, options.reverse)
-    layout = count_layers(weights, *sides, options.norm, options.groups, options.splits_input)
+    layout = count_layers(weights, options.layer)
     return layout, weights[1].shape[-1] * layout.groups
 
 
@@ -285,7 +283,7 @@ def _each_direction(
 
 def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
-        return tracing.run(call, layout, options.formula, options.backend, options.clipping)
+        return tracing.run(call, layout, options.formula, options.backend)
     problem = unrecorded(_problem, call, layout, options)
     if tracing_state() is not None:  # as is_recorded, without its call
         problem = problem._replace(recorded=True)

@@ -12,9 +12,9 @@ Gradients: a backend that exports `KERNELS` (see backends/README.md) hands what 
 needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
 """
 
-import importlib
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, cast, get_type_hints
 
 import torch
 from torch import Tensor
@@ -27,14 +27,36 @@ from ..facts.decays import to_rows
 from ..facts.formula import Formula
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
-from ..facts.weights import Layout, count_layers
+from ..facts.weights import Layout
 
 _library = torch.library.Library("anygru", "DEF")
 MODIFIERS = len(Modifiers._fields)
+
+
+class Facts(NamedTuple):
+    """The arguments of a node that are no tensors. The node's schema has the fields of each one after another."""
+
+    layout: Layout
+    formula: Formula
+    backend: str | None
+
+    @classmethod
+    def of(cls, flat: Iterable[Any]) -> "Facts":
+        """Read the arguments of a node after the modifiers; those after `backend` are ignored."""
+        given = iter(flat)
+        layout = Layout(*islice(given, len(Layout._fields)))
+        return cls(layout, Formula(*islice(given, len(Formula._fields))), next(given))
+
+
+def _fields(kind: type) -> str:
+    """The fields of a named tuple as the schema of an operator; an activation by its name."""
+    types = {bool: "bool", int: "int", float | None: "float?"}
+    return ", ".join(f"{types.get(hint, 'str')} {name}" for name, hint in get_type_hints(kind).items())
+
+
 FACTS = (
     f"Tensor? sizes, {', '.join(f'Tensor? {name}' for name in Modifiers._fields)}, "
-    "bool bidirectional, bool bias, bool reverse, bool norm, int groups, bool splits_input, "
-    "str reset, str gate_activation, str activation, str? backend, float? clipping"
+    f"{_fields(Layout)}, {_fields(Formula)}, str? backend"
 )
 _library.define(
     f"gru(Tensor input, Tensor h_0, Tensor[] weights, {FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
@@ -47,32 +69,19 @@ _library.define(
 )
 
 
-def run(
-    call: Call, layout: Layout, formula: Formula, backend: str | None, clipping: float | None = None
-) -> tuple[Tensor, Tensor]:
+def run(call: Call, layout: Layout, formula: Formula, backend: str | None) -> tuple[Tensor, Tensor]:
     """As a backend's `run`, traced: as one node where that can be.
 
     Under torch.func inside the compiled region, or with a callable for an activation, which no schema could name, the reference
     is traced step by step instead.
     """
     input, h_0, weights, batch_sizes, modifiers = call
-    if torch.onnx.is_in_onnx_export():
-        tell_exporter()
     if not is_one_node(formula, backend):
-        problem = Problem(
-            "", input.dtype, layout, formula, batch_sizes is not None, False, True, True, clipping=clipping
-        )
+        problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
         return reference.run(problem, call)
-    _, *of_layer = layout  # the compilers of torch 2.6 and 2.8 fail at a slice of a named tuple
-    facts = (batch_sizes, *modifiers, *of_layer, *formula, backend, clipping)
+    facts = (batch_sizes, *modifiers, *layout, *formula, backend)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
-
-
-def tell_exporter() -> None:
-    """Give a plain `torch.onnx.export` the translations of the operators; `anygru.onnx.export` has done so already."""
-    # By its name: ONNX is above this file, and needed only where torch's exporter, which has imported it all, asks from below.
-    importlib.import_module("anygru.onnx.operators").register()
 
 
 def is_one_node(formula: Formula, backend: str | None) -> bool:
@@ -88,12 +97,6 @@ def _under_transform() -> bool:
 
 # What torch.compiler.assume_constant_result sets; the decorator itself would load the whole compiler with `import anygru`.
 _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-def read_facts(weights: Sequence[Tensor], facts: Sequence[Any]) -> tuple[Layout, Formula, str | None]:
-    """The layout, the formula and the name of the backend, from the arguments in `FACTS` after the modifiers."""
-    *of_layout, reset, gate_activation, activation, backend, _ = facts
-    return count_layers(weights, *of_layout), Formula(reset, gate_activation, activation), backend
 
 
 def problem_of(
@@ -113,15 +116,13 @@ def problem_of(
         modified=() if modifiers is NONE else modifiers.names(),
         products=options.products,
         precision=products.precision_of(input, options.autocast),
-        clipping=options.clipping,
     )
 
 
-def _choose(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Problem, backends.Backend]:
+def _choose(call: Call, facts: Facts, keep: bool) -> tuple[Problem, backends.Backend]:
     """The problem of a node and the backend that computes it."""
-    layout, formula, backend = read_facts(call.weights, facts)
-    problem = problem_of(call, layout, Options(formula, clipping=facts[-1]), keep)
-    return problem, backends.choose(problem, backend)
+    problem = problem_of(call, facts.layout, Options(facts.formula), keep)
+    return problem, backends.choose(problem, facts.backend)
 
 
 def is_padded(call: Call) -> bool:
@@ -142,9 +143,9 @@ def own_results(output: Tensor, h_n: Tensor) -> tuple[Tensor, Tensor]:
     return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format)
 
 
-def fake_results(input: Tensor, h_0: Tensor, bidirectional: bool) -> tuple[Tensor, Tensor]:
+def fake_results(input: Tensor, h_0: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
     """Output and h_n by their shapes alone."""
-    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * (2 if bidirectional else 1)))
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * layout.directions()))
     return output, torch.empty_like(h_0, memory_format=torch.contiguous_format)
 
 
@@ -153,13 +154,20 @@ def _kernels(backend: backends.Backend) -> Kernels | None:
     return getattr(backend, "KERNELS", None)
 
 
+def read_rest(rest: Sequence[Any]) -> tuple[Modifiers, list[Any]]:
+    """The arguments of a node after `sizes`: the modifiers, and all others."""
+    given = iter(rest)
+    return Modifiers(*islice(given, MODIFIERS)), list(given)
+
+
 def _forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return _compute(Call(input, h_0, weights, sizes, Modifiers(*rest[:MODIFIERS])), rest[MODIFIERS:-1], rest[-1])
+    modifiers, (*facts, keep) = read_rest(rest)
+    return _compute(Call(input, h_0, weights, sizes, modifiers), Facts.of(facts), keep)
 
 
-def _compute(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _compute(call: Call, facts: Facts, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Output, h_n and, with keep, the reserve: none of a padded batch, whose size depends on the lengths."""
     if is_padded(call):
         packed, rows = pack(call)
@@ -177,8 +185,9 @@ def _compute(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Tensor, Tens
 def _fake_forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    call, facts, keep = Call(input, h_0, weights, sizes, Modifiers(*rest[:MODIFIERS])), rest[MODIFIERS:-1], rest[-1]
-    output, h_n = fake_results(input, h_0, facts[0])
+    modifiers, (*flat, keep) = read_rest(rest)
+    call, facts = Call(input, h_0, weights, sizes, modifiers), Facts.of(flat)
+    output, h_n = fake_results(input, h_0, facts.layout)
     reserve = 0
     if keep and not is_padded(call):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
@@ -192,14 +201,15 @@ def _fake_forward(
 
 def _backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
     input, h_0, weights, output, reserve, sizes, *more = rest
-    call, facts, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:MODIFIERS])), more[MODIFIERS:-1], more[-1]
+    modifiers, (*flat, needs) = read_rest(more)
+    call, facts = Call(input, h_0, weights, sizes, modifiers), Facts.of(flat)
     if is_padded(call):
         return _padded_backward(call, (grad_output, grad_h_n), facts, needs)
     return _gradients(call, (output, reserve), (grad_output, grad_h_n), facts, needs)
 
 
 def _gradients(
-    call: Call, kept: tuple[Tensor, Tensor], grads: tuple[Tensor, Tensor], facts: Sequence[Any], needs: Sequence[bool]
+    call: Call, kept: tuple[Tensor, Tensor], grads: tuple[Tensor, Tensor], facts: Facts, needs: Sequence[bool]
 ) -> list[Tensor]:
     """The gradients of a call's tensors, without elements where none is needed."""
     problem, backend = _choose(call, facts, True)
@@ -215,9 +225,7 @@ def _gradients(
     ]
 
 
-def _padded_backward(
-    call: Call, grads: tuple[Tensor, Tensor], facts: Sequence[Any], needs: Sequence[bool]
-) -> list[Tensor]:
+def _padded_backward(call: Call, grads: tuple[Tensor, Tensor], facts: Facts, needs: Sequence[bool]) -> list[Tensor]:
     """The gradients of a padded batch; the forward pass is computed again, since how much it keeps depends on the lengths."""
     packed, rows = pack(call)
     output, _, reserve = _compute(packed, facts, True)
@@ -234,7 +242,8 @@ def _padded_backward(
 
 def _fake_backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
     input, h_0, weights, _, _, sizes, *more = rest
-    call, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:MODIFIERS])), more[-1]
+    modifiers, (*_, needs) = read_rest(more)
+    call = Call(input, h_0, weights, sizes, modifiers)
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
         for tensor, need in zip(call.tensors(), needs, strict=True)
@@ -243,7 +252,7 @@ def _fake_backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Te
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     input, h_0, weights, batch_sizes, *rest = inputs
-    modifiers, ctx.facts = Modifiers(*rest[:MODIFIERS]), rest[MODIFIERS:-1]
+    modifiers, (*ctx.facts, _) = read_rest(rest)
     ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names()
     tensors = (input, h_0, *weights, *modifiers.present())
     ctx.needs = [tensor.requires_grad for tensor in tensors]

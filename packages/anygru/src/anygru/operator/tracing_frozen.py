@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..facts.formula import Formula
-from ..facts.modifiers import Modifiers
 from ..facts.problem import Call, Options
 from ..facts.quantization import Stored, dequantize_all
 from ..facts.weights import Layout
@@ -31,15 +30,12 @@ def run(
     call: Call, stored: Sequence[Stored], layout: Layout, formula: Formula, backend: str | None
 ) -> tuple[Tensor, Tensor]:
     """As `tracing.run`, with stored weights in the place of the call's."""
-    if torch.onnx.is_in_onnx_export():
-        tracing.tell_exporter()
     if not tracing.is_one_node(formula, backend):
         return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
     input, h_0, _, batch_sizes, modifiers = call
-    _, *of_layer = layout  # as in `tracing.run`
-    facts = (batch_sizes, *modifiers, *of_layer, *formula, backend, None)
+    facts = (batch_sizes, *modifiers, *layout, *formula, backend)
     found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
     return found
 
@@ -56,7 +52,7 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
     entry = _packed.get(values[0])
     if entry is not None and entry[:2] == (facts, marks):
         return cast(FrozenWeights, entry[2])
-    frozen = FrozenWeights(join(values, scales), *tracing.read_facts(values, facts))
+    frozen = FrozenWeights(join(values, scales), *tracing.Facts.of(facts))
     _packed[values[0]] = (facts, marks, frozen)
     return frozen
 
@@ -64,10 +60,8 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
 def _forward(
     input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
-    call, frozen = (
-        Call(input, h_0, (), sizes, Modifiers(*rest[: tracing.MODIFIERS])),
-        _frozen(values, scales, rest[tracing.MODIFIERS :]),
-    )
+    modifiers, facts = tracing.read_rest(rest)
+    call, frozen = Call(input, h_0, (), sizes, modifiers), _frozen(values, scales, tuple(facts))
     if tracing.is_padded(call):
         packed, rows = tracing.pack(call)
         output, h_n = _compute(packed, frozen)
@@ -83,7 +77,8 @@ def _compute(call: Call, frozen: FrozenWeights) -> tuple[Tensor, Tensor]:
 def _fake_forward(
     input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
-    return tracing.fake_results(input, h_0, rest[tracing.MODIFIERS])
+    _, facts = tracing.read_rest(rest)
+    return tracing.fake_results(input, h_0, tracing.Facts.of(facts).layout)
 
 
 _library.impl("frozen_gru", _forward, "CompositeExplicitAutograd")

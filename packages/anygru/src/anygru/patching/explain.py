@@ -11,9 +11,9 @@ from ..backends import products
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.problem import Problem
 from ..facts.sequences import Batch, Lengths, enter
+from ..layers.from_torch import from_torch
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRUCell, GRUCell
-from ..layers.of_torch import as_ours
 from ..operator.casting import AnyWeights, autocast_dtype, autocast_enabled
 from ..operator.execution import describe
 from ..operator.frozen_weights import FrozenWeights
@@ -87,7 +87,7 @@ def explain(
     if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell, Frozen)):
         raise ArgumentTypeError(f"layer must be a GRU or GRUCell of anygru or torch, got {type(layer).__name__}")
     modified = ("decay",) * (resets or decay or reset_states) + ("offset",) * reset_states
-    ours = layer if isinstance(layer, Frozen) else as_ours(layer)
+    ours = layer if isinstance(layer, Frozen) else from_torch(layer)
     weights: AnyWeights = ours.frozen_weights if isinstance(ours, Frozen) else ours.flat_weights
     if not isinstance(weights, FrozenWeights) and is_lazy(weights[0]):
         raise ArgumentError("layer has seen no input yet, so its input_size is not known")

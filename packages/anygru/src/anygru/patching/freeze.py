@@ -6,10 +6,10 @@ from torch import nn
 
 from ..errors import AnygruError
 from ..facts.quantization import WeightFormat, check_format
+from ..layers.from_torch import from_torch
 from ..layers.frozen import Frozen
 from ..layers.frozen_calls import check_plain
 from ..layers.gru import GRU, GRUCell
-from ..layers.of_torch import as_ours
 from ..layers.shared import is_reparametrization
 from .accelerate import Report, describe, recurrent_modules
 
@@ -40,7 +40,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
           0: FrozenGRU(3, 5, batch_first=True, weights='int8')
     """
     check_format(weights)
-    return _exchange(model, "frozen", lambda module: as_ours(module).freeze(weights))
+    return _exchange(model, "frozen", lambda module: from_torch(module).freeze(weights))
 
 
 def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
@@ -71,7 +71,7 @@ def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
     check_format(weights)
 
     def prepared(module: nn.Module) -> nn.Module:
-        layer = as_ours(module)
+        layer = from_torch(module)
         if layer is module:
             check_plain(layer)
         else:

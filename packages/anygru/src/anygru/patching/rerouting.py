@@ -23,6 +23,7 @@ from ..errors import AnygruError
 from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Options
+from ..facts.weights import Layout
 from ..operator.casting import autocast_products, faster_products
 from . import compiling
 
@@ -206,7 +207,7 @@ def _gru_cell(
     return functional.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
 
 
-_CELL_OPTIONS = tuple(Options(Formula(), bias=bias) for bias in (False, True))
+_CELL_OPTIONS = tuple(Options(Formula(), Layout(bias=bias)) for bias in (False, True))
 
 _kernels = ModuleType("anygru.accelerate._kernels")
 _kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.partial(getattr, torch._VF))

@@ -6,14 +6,14 @@ from torch import nn
 
 from ..facts.weights import KINDS, Weights
 from .gru import GRU, GRUCell
-from .shared import settle_weights
+from .shared import run_weight_hooks
 
 
-def as_ours(layer: nn.Module) -> GRU | GRUCell:
+def from_torch(layer: nn.Module) -> GRU | GRUCell:
     """A GRU or GRUCell of anygru itself; around the same parameters one of torch."""
     if isinstance(layer, (GRU, GRUCell)):
         return layer
-    settle_weights(layer)
+    run_weight_hooks(layer)
     theirs: Any = layer
     is_cell = isinstance(layer, nn.GRUCell)
     tensors = [getattr(theirs, name, None) for name in (KINDS[:4] if is_cell else theirs._flat_weights_names)]
