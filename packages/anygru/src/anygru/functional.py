@@ -348,7 +348,7 @@ def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: O
     """The fast path of `compute_cell`, which also checks; None for a call that it does not take, or that is wrong."""
     if options.noise is not None or autocast_enabled(input) or torch.compiler.is_compiling():
         return None
-    found: Tensor | None = direct("direct_cell", input, h, weights, options)
+    found: Tensor | None = direct(True, input, h, weights, options)
     return found
 
 

@@ -1,40 +1,22 @@
 """The ways to compute a GRU, in order of speed, and the choice among them.
 
-A backend is a module of this package with two functions:
-
-    refuse(problem) -> str | None        a reason that the user can act on, or None to accept
-    run(problem, call) -> (output, h_n)    see `reference.run`
-
-The first in `order(problem)` that accepts a problem computes it. README.md beside this file tells how to add one.
+A backend is a module of this package with a `Backend` named `BACKEND`. The first in `order(problem)` that accepts a problem
+computes it. README.md beside this file explains how to add one.
 """
 
 import functools
 import importlib
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol, cast
-
-from torch import Tensor
+from typing import Any
 
 from ..errors import ArgumentError, BackendError
-from ..facts.problem import Call, Problem
+from ..facts.problem import Problem
 from . import cpu_calls
-
-
-class Backend(Protocol):
-    """The functions of a backend's module."""
-
-    __name__: str
-
-    @staticmethod
-    def refuse(problem: Problem) -> str | None: ...
-
-    @staticmethod
-    def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]: ...
-
+from .backend import Backend
 
 NAMES = ("cpu", "cudnn", "aten", "triton", "reference")
-"""The backends, fastest first; `order` knows the exceptions."""
+"""The backends, fastest first; `order` has the exceptions."""
 
 
 def check_name(name: str) -> None:
@@ -44,13 +26,14 @@ def check_name(name: str) -> None:
 
 
 def load(name: str) -> Backend:
-    """The module of a backend, imported when first asked for.
+    """The backend of this name, whose module is imported when it is first used.
 
     Raises:
         ArgumentError: no backend has this name.
     """
     check_name(name)
-    return cast(Backend, importlib.import_module(f".{name}", __name__))
+    backend: Backend = importlib.import_module(f".{name}", __name__).BACKEND
+    return backend
 
 
 @functools.lru_cache(maxsize=4096)
@@ -84,10 +67,14 @@ def _warn_of_missing_kernels() -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def direct(kind: str, name: str | None = None, cuda: bool = False) -> Callable[..., Any] | None:
-    """The `direct` or `direct_cell` of the device's fastest backend, or of the named one, if it has one: see README.md."""
-    fastest = "cudnn" if cuda else "cpu"
-    return getattr(load(fastest if name is None else name), kind, None)
+def fast_path(is_cell: bool, is_cuda: bool, name: str | None = None) -> Callable[..., Any] | None:
+    """The `direct` or `direct_cell` of the first backend in `NAMES` that has one for this device, or of the named one."""
+    device_type = "cuda" if is_cuda else "cpu"
+    found = (load(one) for one in (NAMES if name is None else (name,)))
+    backend = next((one for one in found if one.device_type == device_type), None)
+    if backend is None:
+        return None
+    return backend.direct_cell if is_cell else backend.direct
 
 
 def reasons(problem: Problem) -> dict[str, str | None]:

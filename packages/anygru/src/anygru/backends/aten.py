@@ -11,6 +11,7 @@ from ..facts.formula import Formula
 from ..facts.problem import Call, Options, Problem, plain_problem
 from ..facts.weights import Layout, Weights
 from . import cpu_calls, grouped, mirrored, products
+from .backend import Backend
 
 _MODIFIERS = {
     "decay": "resets and no decay of the state",
@@ -131,3 +132,6 @@ def _run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     active = h_0 if running == h_0.shape[1] else h_0[:, :running].contiguous()
     output, h_n = _VF.gru(input, batch_sizes, active, *options)
     return output, h_n if running == h_0.shape[1] else torch.cat((h_n, h_0[:, running:]), 1)
+
+
+BACKEND = Backend("aten", refuse, run)

@@ -13,9 +13,10 @@ from torch import Tensor
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem, plain_problem
 from . import aten, cpu_calls, products, recorded
+from .backend import Backend, Gradients
 from .cpu_backward import BackwardPass
 from .cpu_calls import native
-from .cpu_cell import direct_cell as direct_cell
+from .cpu_cell import direct_cell
 from .cpu_prepared import Prepared as Prepared
 
 _DTYPES = (torch.float32, torch.float64)
@@ -49,7 +50,7 @@ def copies(input: Tensor, weights: Sequence[Tensor]) -> list[str]:
 def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """See `reference.run`."""
     if problem.needs_grad:
-        return recorded.run(KERNELS, problem, call)
+        return recorded.run(BACKEND, problem, call)
     output, h_n, _ = forward(problem, call, False)
     return output, h_n
 
@@ -76,15 +77,18 @@ def direct(
     kind = cpu_calls.kind(options.formula.reset, options.layer, precision)
     if halves:
         return None if modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)
-    found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
+    if modifiers is NONE:
+        found = cpu_calls.native.dense(input, h_0, weights, kind, torch.get_num_threads(), needs_grad)
+    else:
+        found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
-        return found  # type: ignore[no-any-return]
+        return found
     problem = plain_problem(options.formula, options.layer, len(weights), input.dtype, precision)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     if modifiers is not NONE:
         problem = problem._replace(modified=modifiers.names())
-    return recorded.run(KERNELS, problem, Call(input, h_0, weights, None, modifiers), found)
+    return recorded.run(BACKEND, problem, Call(input, h_0, weights, None, modifiers), found)
 
 
 def _direct_of_halves(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Any:
@@ -146,7 +150,7 @@ def backward(
     problem: Problem,
     call: Call,
     kept: tuple[Tensor, Tensor],
-    grads: recorded.Gradients,
+    grads: Gradients,
     needs: Sequence[bool],
 ) -> list[Tensor | None]:
     """Gradients for each of `call.tensors`; None where `needs` has False.
@@ -172,7 +176,7 @@ def backward(
 
 
 def _backward_of_layer(
-    problem: Problem, call: Call, kept: tuple[Tensor, Tensor], grads: recorded.Gradients, needs: Sequence[bool]
+    problem: Problem, call: Call, kept: tuple[Tensor, Tensor], grads: Gradients, needs: Sequence[bool]
 ) -> list[Tensor | None] | None:
     """The native module's gradients of one layer in one direction; None if it declines."""
     modifiers = cpu_calls.plain_modifiers(call.modifiers)  # alive until the kernel is done
@@ -200,7 +204,7 @@ def _backward_of_halves(
     problem: Problem,
     call: Call,
     kept: tuple[Tensor, Tensor],
-    grads: recorded.Gradients,
+    grads: Gradients,
     needs: Sequence[bool],
 ) -> list[Tensor | None]:
     """`backward` of what `_forward_of_halves` has computed."""
@@ -212,4 +216,6 @@ def _backward_of_halves(
     return [None if grad is None else grad.to(problem.dtype) for grad in found]
 
 
-KERNELS = recorded.Kernels(reserve_numel, forward, backward)
+BACKEND = Backend(
+    "cpu", refuse, run, "cpu", direct, direct_cell, reserve_numel, forward, backward, prepare=Prepared, copies=copies
+)

@@ -10,6 +10,7 @@ from ..facts import torch_private
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem, are_batched
 from . import aten, cpu_calls, grouped, one_buffer, reference
+from .backend import Backend
 
 _GRU = 3
 """cuDNN's number of the GRU (`cudnnRNNMode_t`)."""
@@ -160,3 +161,6 @@ def _backward(ctx: Any, call: Call, grads: tuple[Tensor, ...], needs: Sequence[b
     )
     found = (of_input, of_h_0, *(of_weights if mask[3] else [None] * len(ctx.weights)))
     return [grad if need else None for grad, need in zip(found, needs, strict=True)]
+
+
+BACKEND = Backend("cudnn", refuse, run, "cuda", direct, direct_cell)

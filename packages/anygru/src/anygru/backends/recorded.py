@@ -1,8 +1,7 @@
-"""Kernels with a forward and a backward pass as one node of autograd, which can be differentiated again."""
+"""The forward and the backward pass of a backend as one node of autograd, which can be differentiated again."""
 
-from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,31 +9,16 @@ from torch import Tensor
 from ..facts import torch_private
 from ..facts.problem import Call, Problem, are_batched
 from . import reference
-
-Results: TypeAlias = tuple[Tensor, Tensor]
-"""Output and h_n."""
-Gradients: TypeAlias = tuple[Tensor | None, Tensor | None]
-"""Those that arrived, shaped as the results; None: zero."""
+from .backend import Backend, Results
 
 
-class Kernels(NamedTuple):
-    """The passes of a backend whose forward pass keeps a flat tensor, the reserve, for its backward pass."""
-
-    reserve_numel: Callable[[Problem, Call], int]
-    """How many elements of the input's dtype the reserve has; symbolic if the shapes are."""
-    forward: Callable[[Problem, Call, bool], tuple[Tensor, Tensor, Tensor]]
-    """Output, h_n and the reserve, which is empty unless the last argument asks for it."""
-    backward: Callable[[Problem, Call, tuple[Tensor, Tensor], Gradients, Sequence[bool]], list[Tensor | None]]
-    """From the output and the reserve, and the gradients that arrived: those of `call.tensors`, None where not needed."""
-
-
-def run(kernels: Kernels, problem: Problem, call: Call, found: tuple[Tensor, Tensor, Tensor] | None = None) -> Results:
+def run(backend: Backend, problem: Problem, call: Call, found: tuple[Tensor, Tensor, Tensor] | None = None) -> Results:
     """Output and h_n, connected by autograd to the call's tensors.
 
     found: the result of the forward pass, if it was computed before: no transform of torch.func is active then.
     """
     apply = _GRU.apply if found is None else _plain_apply
-    results: Results = apply(kernels, problem, call, found, *call.tensors())  # type: ignore[no-untyped-call]
+    results: Results = apply(backend, problem, call, found, *call.tensors())  # type: ignore[no-untyped-call]
     return results
 
 
@@ -50,14 +34,17 @@ class _GRU(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        kernels: Kernels,
+        backend: Backend,
         problem: Problem,
         call: Call,
         found: tuple[Tensor, Tensor, Tensor] | None,
         *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        output, h_n, reserve = found or kernels.forward(problem, call, True)
-        ctx.kernels, ctx.problem, ctx.batch_sizes = kernels, problem, call.batch_sizes
+        if found is None:
+            assert backend.forward is not None
+            found = backend.forward(problem, call, True)
+        output, h_n, reserve = found
+        ctx.backend, ctx.problem, ctx.batch_sizes = backend, problem, call.batch_sizes
         # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
         # whether it was. It shares the output's version and none of its memory.
         ctx.changes = output.detach()
@@ -80,8 +67,8 @@ class _GRU(torch.autograd.Function):
             found = reference.gradients(problem, call, (grad_output, grad_h_n), needs)
             return None, None, None, None, *found
         if ctx.changes._version != ctx.version:
-            output, _, reserve = ctx.kernels.forward(problem, call, True)
-        found = ctx.kernels.backward(problem, call, (output, reserve), (grad_output, grad_h_n), needs)
+            output, _, reserve = ctx.backend.forward(problem, call, True)
+        found = ctx.backend.backward(problem, call, (output, reserve), (grad_output, grad_h_n), needs)
         return None, None, None, None, *found
 
 

@@ -17,6 +17,7 @@ from ..facts.formula import Activation, Formula, resolve
 from ..facts.modifiers import Modifiers
 from ..facts.problem import Call, Problem
 from ..facts.quantization import round_rows
+from .backend import Backend
 
 
 def refuse(problem: Problem) -> str | None:
@@ -236,3 +237,6 @@ def _activate(argument: str, activation: Activation, values: Tensor) -> Tensor:
     if not isinstance(activation, str) and found.shape != values.shape:  # it would be broadcast
         raise ArgumentError(f"{argument} must keep the shape {list(values.shape)}, got {list(found.shape)}")
     return found
+
+
+BACKEND = Backend("reference", refuse, run)

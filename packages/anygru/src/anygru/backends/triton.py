@@ -17,6 +17,7 @@ from torch import Tensor
 from ..errors import how_to_install
 from ..facts.problem import Call, Problem
 from . import recorded
+from .backend import Backend, Gradients
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _OLDEST = (8, 0)
@@ -90,7 +91,7 @@ def _missing() -> str | None:
 def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        return recorded.run(KERNELS, problem, call)
+        return recorded.run(BACKEND, problem, call)
     output, h_n, _ = forward(problem, call, False)
     return output, h_n
 
@@ -120,7 +121,7 @@ def backward(
     problem: Problem,
     call: Call,
     kept: tuple[Tensor, Tensor],
-    grads: recorded.Gradients,
+    grads: Gradients,
     needs: Sequence[bool],
 ) -> list[Tensor | None]:
     """As `cpu.backward`."""
@@ -139,4 +140,4 @@ def _on(tensor: Tensor) -> Iterator[None]:
         yield
 
 
-KERNELS = recorded.Kernels(reserve_numel, forward, backward)
+BACKEND = Backend("triton", refuse, run, reserve_numel=reserve_numel, forward=forward, backward=backward)

@@ -14,7 +14,7 @@ from ..facts import torch_private
 from ..facts.arguments import check_sequences
 from ..facts.decays import resets_of
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Call, Problem
+from ..facts.problem import Call
 from ..facts.quantization import Stored
 from ..facts.torch_private import is_profiled
 from ..functional import compute
@@ -92,13 +92,12 @@ class Stream:
 
     def _pack(self) -> "Prepared | None":
         if isinstance(self._weights, FrozenWeights):
-            found: Prepared | None = self._weights.prepared
-            return found
+            return self._weights.prepared
         problem = describe(self._like.new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options)
         backend = backends.choose(problem, self._options.backend)
-        prepare: Callable[[Problem, list[Stored]], Prepared] | None = getattr(backend, "Prepared", None)
-        packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
-        return prepare(problem, [Stored(weight) for weight in self._weights]) if prepare and packs else None
+        if backend.prepare is None or problem.dtype not in (torch.float32, torch.float64):
+            return None
+        return backend.prepare(problem, [Stored(weight) for weight in self._weights])
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": None, "_native": None, "_native_rows": None}

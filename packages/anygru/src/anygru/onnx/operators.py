@@ -140,7 +140,7 @@ def _call(
     """All layers, each by `layer(input, state, group, lengths, attributes, reverse)`, which gives [T, B, D*H] and [D, B, H]."""
     op = onnxscript_operators()
     modifiers, flat = tracing.read_rest(rest)
-    layout, formula, _ = tracing.Facts.of(flat)
+    layout, formula, _ = tracing.read_facts(flat)
     if modifiers.decay is not None:
         raise ArgumentError(f"ONNX's GRU has no resets and no decay of the state: {AWAY}")
     if layout.norm or modifiers.names():

@@ -1,5 +1,6 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -49,7 +50,7 @@ def run(
         return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options), order)
     plain = batch_sizes is None and options.noise is None and options.products is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
-        found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
+        found: tuple[Tensor, Tensor] | None = direct(False, input, h_0, weights, options, modifiers)
         if found is not None:
             return found
     layout, hidden_size, is_for_all = unrecorded(_check, input, h_0, weights, batch, options)
@@ -112,25 +113,25 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
 
 
 def direct(
-    name: str,
+    is_cell: bool,
     input: Tensor,
     h_0: Tensor | None,
     weights: AnyWeights,
     options: Options,
     modifiers: Modifiers = NONE,
 ) -> Any:
-    """The fast path for small calls: a backend that checks and computes in one call; None if none can.
+    """The fast path for small calls: a backend checks and computes in one call; None if none takes it.
 
     Args:
-        name: "direct", for a dense call as `run` takes it, or "direct_cell".
+        is_cell: the call is a single step, not a dense batch as `run` takes it.
     """
     if isinstance(weights, FrozenWeights):
         if wants_gradient(input, h_0, modifiers.present()) or is_transformed() or is_recorded():
             return None
-        compute = getattr(weights, name)
+        packed: Callable[..., Any] = weights.direct_cell if is_cell else weights.direct
         given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
-        return named(compute, *given) if is_profiled() else compute(*given)
-    compute = backends.direct(name, options.backend, input.is_cuda)
+        return named(packed, *given) if is_profiled() else packed(*given)
+    compute = backends.fast_path(is_cell, input.is_cuda, options.backend)
     if compute is None or is_transformed() or is_recorded():
         return None
     if modifiers is NONE:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .. import backends
+from ..backends.backend import Backend
 from ..facts.formula import Formula
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
@@ -39,18 +40,17 @@ class FrozenWeights:
         self.device, self.dtype = first.device, torch.float32
         problem = Problem(self.device.type, self.dtype, layout, formula, False, False, False, False)
         chosen = backends.choose(problem, backend) if packs and not first.is_meta else None
-        make: Any = getattr(chosen, "Prepared", None)
-        self.prepared: Any = make(problem, stored) if make is not None else None
+        prepare = None if chosen is None else chosen.prepare
+        self.prepared = None if prepare is None else prepare(problem, stored)
         """The packed copy, a `backends.cpu.Prepared`; None if nothing is packed."""
         self._packed_by = chosen
         self.rounds_rows = second.dtype is torch.int8 and self.device.type == "cpu" and backend in (None, "reference")
         """Whether plain torch rounds rows, too, so that it gives the same numbers as the kernels."""
-        self._stored = None if self.prepared is not None else list(stored)
+        self._stored = [] if self.prepared is not None else list(stored)
 
     def stored(self) -> list[Stored]:
         """The weights as they were given."""
-        found: list[Stored] = self.prepared.stored() if self._stored is None else self._stored
-        return found
+        return self.prepared.stored() if self.prepared is not None else self._stored
 
     def dequantized(self) -> list[Tensor]:
         """The weights in float32."""
@@ -59,26 +59,21 @@ class FrozenWeights:
     def run(self, problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
         """As a backend's `run`, with these weights in the place of the call's."""
         backend = backends.choose(problem, self.backend)
-        if self.is_packed_for(backend):
-            found: tuple[Tensor, Tensor] = self.prepared.run(call)
-            return found
+        if self.prepared is not None and self.is_packed_for(backend):
+            return self.prepared.run(call)
         return backend.run(problem, call._replace(weights=self.dequantized()))
 
-    def is_packed_for(self, backend: backends.Backend) -> bool:
+    def is_packed_for(self, backend: Backend) -> bool:
         """Whether this backend computes with the packed copy."""
         return self.prepared is not None and backend is self._packed_by
 
     def direct(self, input: Tensor, h_0: Tensor | None, modifiers: Modifiers = NONE) -> tuple[Tensor, Tensor] | None:
         """A dense call [T, B, I], see `backends.cpu.direct`; None if it must take the general path."""
-        if self.prepared is None:
-            return None
-        found: tuple[Tensor, Tensor] | None = self.prepared.direct(input, h_0, modifiers)
-        return found
+        return None if self.prepared is None else self.prepared.direct(input, h_0, modifiers)
 
     def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
         """One step [B, I] or [I], see `backends.cpu.direct_cell`."""
-        found: Tensor | None = None if self.prepared is None else self.prepared.direct_cell(input, h)
-        return found
+        return None if self.prepared is None else self.prepared.direct_cell(input, h)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FrozenWeights":
         return self

@@ -8,20 +8,20 @@ The operator takes three forms of batch: `[T, B, I]` alone; packed rows `[N, I]`
 padded batch `[T, B, I]` with `sizes` [B], the lengths. A padded batch is packed when the graph runs, since the number of rows
 depends on the data.
 
-Gradients: a backend that exports `KERNELS` (see backends/README.md) hands what its backward
-needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
+Gradients: a backend with the passes `forward` and `backward` (see backends/README.md) passes its reserve, one flat tensor, from
+the first node to the second; for other backends the second node computes the forward again.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, cast, get_type_hints
+from typing import Any, TypeAlias, cast, get_type_hints
 
 import torch
 from torch import Tensor
 
 from .. import backends
 from ..backends import products, reference
-from ..backends.recorded import Kernels
+from ..backends.backend import Backend
 from ..facts import sequences, torch_private
 from ..facts.decays import to_rows
 from ..facts.formula import Formula
@@ -31,21 +31,15 @@ from ..facts.weights import Layout
 
 _library = torch.library.Library("anygru", "DEF")
 MODIFIERS = len(Modifiers._fields)
+Facts: TypeAlias = tuple[Layout, Formula, str | None]
+"""The arguments of a node that are no tensors, which its schema lists field by field; the last is the name of a backend."""
 
 
-class Facts(NamedTuple):
-    """The arguments of a node that are no tensors. The node's schema has the fields of each one after another."""
-
-    layout: Layout
-    formula: Formula
-    backend: str | None
-
-    @classmethod
-    def of(cls, flat: Iterable[Any]) -> "Facts":
-        """Read the arguments of a node after the modifiers; those after `backend` are ignored."""
-        given = iter(flat)
-        layout = Layout(*islice(given, len(Layout._fields)))
-        return cls(layout, Formula(*islice(given, len(Formula._fields))), next(given))
+def read_facts(flat: Iterable[Any]) -> Facts:
+    """The facts from the arguments of a node after the modifiers; arguments after the backend are ignored."""
+    given = iter(flat)
+    layout, formula = Layout(*islice(given, len(Layout._fields))), Formula(*islice(given, len(Formula._fields)))
+    return layout, formula, next(given)
 
 
 def _fields(kind: type) -> str:
@@ -119,10 +113,11 @@ def problem_of(
     )
 
 
-def _choose(call: Call, facts: Facts, keep: bool) -> tuple[Problem, backends.Backend]:
+def _choose(call: Call, facts: Facts, keep: bool) -> tuple[Problem, Backend]:
     """The problem of a node and the backend that computes it."""
-    problem = problem_of(call, facts.layout, Options(facts.formula), keep)
-    return problem, backends.choose(problem, facts.backend)
+    layout, formula, backend = facts
+    problem = problem_of(call, layout, Options(formula), keep)
+    return problem, backends.choose(problem, backend)
 
 
 def is_padded(call: Call) -> bool:
@@ -149,11 +144,6 @@ def fake_results(input: Tensor, h_0: Tensor, layout: Layout) -> tuple[Tensor, Te
     return output, torch.empty_like(h_0, memory_format=torch.contiguous_format)
 
 
-def _kernels(backend: backends.Backend) -> Kernels | None:
-    """The passes of a backend whose forward pass keeps a tensor for its backward pass; see backends/README.md."""
-    return getattr(backend, "KERNELS", None)
-
-
 def read_rest(rest: Sequence[Any]) -> tuple[Modifiers, list[Any]]:
     """The arguments of a node after `sizes`: the modifiers, and all others."""
     given = iter(rest)
@@ -164,7 +154,7 @@ def _forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     modifiers, (*facts, keep) = read_rest(rest)
-    return _compute(Call(input, h_0, weights, sizes, modifiers), Facts.of(facts), keep)
+    return _compute(Call(input, h_0, weights, sizes, modifiers), read_facts(facts), keep)
 
 
 def _compute(call: Call, facts: Facts, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -174,9 +164,8 @@ def _compute(call: Call, facts: Facts, keep: bool) -> tuple[Tensor, Tensor, Tens
         output, h_n, _ = _compute(packed, facts, False)
         return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), output.new_empty(0)
     problem, backend = _choose(call, facts, keep)
-    kernels = _kernels(backend)
-    if keep and kernels is not None:
-        return kernels.forward(problem, call, True)
+    if keep and backend.forward is not None:
+        return backend.forward(problem, call, True)
     with torch.no_grad():
         output, h_n = backend.run(problem._replace(needs_grad=False), call)
     return *own_results(output, h_n), output.new_empty(0)
@@ -186,23 +175,22 @@ def _fake_forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     modifiers, (*flat, keep) = read_rest(rest)
-    call, facts = Call(input, h_0, weights, sizes, modifiers), Facts.of(flat)
-    output, h_n = fake_results(input, h_0, facts.layout)
+    call, facts = Call(input, h_0, weights, sizes, modifiers), read_facts(flat)
+    output, h_n = fake_results(input, h_0, facts[0])
     reserve = 0
     if keep and not is_padded(call):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
         ones = call._replace(input=input.new_empty((1,) * input.dim()), h_0=h_0.new_empty((1, 1, 1)))
         problem, backend = _choose(ones, facts, keep)
-        kernels = _kernels(backend)
-        if kernels is not None:
-            reserve = kernels.reserve_numel(problem, call)
+        if backend.reserve_numel is not None:
+            reserve = backend.reserve_numel(problem, call)
     return output, h_n, input.new_empty(reserve)
 
 
 def _backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
     input, h_0, weights, output, reserve, sizes, *more = rest
     modifiers, (*flat, needs) = read_rest(more)
-    call, facts = Call(input, h_0, weights, sizes, modifiers), Facts.of(flat)
+    call, facts = Call(input, h_0, weights, sizes, modifiers), read_facts(flat)
     if is_padded(call):
         return _padded_backward(call, (grad_output, grad_h_n), facts, needs)
     return _gradients(call, (output, reserve), (grad_output, grad_h_n), facts, needs)
@@ -213,9 +201,8 @@ def _gradients(
 ) -> list[Tensor]:
     """The gradients of a call's tensors, without elements where none is needed."""
     problem, backend = _choose(call, facts, True)
-    kernels = _kernels(backend)
-    if kernels is not None:
-        found = kernels.backward(problem, call, kept, grads, needs)
+    if backend.backward is not None:
+        found = backend.backward(problem, call, kept, grads, needs)
     else:
         with torch.no_grad():
             found = reference.gradients(problem, call, grads, needs)

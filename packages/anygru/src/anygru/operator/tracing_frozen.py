@@ -52,7 +52,7 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
     entry = _packed.get(values[0])
     if entry is not None and entry[:2] == (facts, marks):
         return cast(FrozenWeights, entry[2])
-    frozen = FrozenWeights(join(values, scales), *tracing.Facts.of(facts))
+    frozen = FrozenWeights(join(values, scales), *tracing.read_facts(facts))
     _packed[values[0]] = (facts, marks, frozen)
     return frozen
 
@@ -78,7 +78,7 @@ def _fake_forward(
     input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
     _, facts = tracing.read_rest(rest)
-    return tracing.fake_results(input, h_0, tracing.Facts.of(facts).layout)
+    return tracing.fake_results(input, h_0, tracing.read_facts(facts)[0])
 
 
 _library.impl("frozen_gru", _forward, "CompositeExplicitAutograd")

@@ -94,7 +94,7 @@ def explain(
     rows, batch_sizes = _rows(layer, input, lengths)
     problem = describe(rows, weights, batch_sizes, ours.options._replace(dropout=0.0), modified)
     chosen = backends.choose(problem, ours.backend)
-    backend, reasons = chosen.__name__.rpartition(".")[2], backends.reasons(problem)
+    backend, reasons = chosen.name, backends.reasons(problem)
     if isinstance(weights, FrozenWeights):
         how = f"{ours.weights} weights"
         if weights.is_packed_for(chosen):
@@ -102,10 +102,9 @@ def explain(
         elif ours.weights != "float32":
             how += ", dequantized at each call"
         return Explanation(backend, reasons, problem, ours.backend, how)
-    told = getattr(chosen, "copies", None)
-    # With the strides that the caller knows.
+    # With the strides of the caller's tensor.
     read = input if isinstance(input, Tensor) and batch_sizes is None else rows
-    copies = told(read, weights) if told is not None and rows.device.type == "cpu" else ()
+    copies = chosen.copies(read, weights) if rows.device.type == "cpu" else ()
     autocast = autocast_dtype(rows) if autocast_enabled(rows) else None
     precision = products.explain(problem, autocast) if backend == "cpu" else ""
     return Explanation(backend, reasons, problem, ours.backend, copies=copies, products=precision)
