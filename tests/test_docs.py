@@ -24,6 +24,8 @@ NOT_RUN = {
     "make ": "installs; test_make_targets looks for the target",
     "anygru launch --nnodes 2": "needs two machines; test_train_launched.py runs it on two network namespaces",
     "anygru run -m paddle.distributed.launch --master": "needs two machines",
+    "python -m venv": "installs",
+    "python benchmarks/": "measures for minutes",
     "python examples/serving/": "a service and its client, which test_the_service_of_the_page runs",
     "curl ": "asks the service",
 }
