@@ -7,7 +7,7 @@ from torch import Tensor
 
 from anygru import functional, layers
 from anygru.errors import AnygruError
-from anygru.extend import not_covered
+from anygru.extend import Weights, not_covered
 
 from ... import ndarray
 from ...base import MXNetError
@@ -23,7 +23,6 @@ from ...symbol.symbol import Symbol
 from ..blocks.parameter_dict import ParameterDict
 from .gated_cell import GatedCell
 from .sequences import Sequence, Steps
-from .sharing import share
 
 __all__ = ["GRUCell"]
 
@@ -180,6 +179,5 @@ class GRUCell(GatedCell):
             RuntimeError: before `initialize()`.
             DeferredInitializationError: before the input size is known.
         """
-        tensors = [p.data()._t for p in self._reg_params.values()]
-        cell = layers.GRUCell(tensors[0].shape[1], self._hidden_size, device=tensors[0].device, dtype=tensors[0].dtype)
-        return share(cell, ["weight_ih", "weight_hh", "bias_ih", "bias_hh"], tensors)
+        tensors = [parameter.data()._t.detach().requires_grad_() for parameter in self._reg_params.values()]
+        return layers.GRUCell.around(Weights.of(tensors))

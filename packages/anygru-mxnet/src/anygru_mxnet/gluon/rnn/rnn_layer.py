@@ -6,7 +6,7 @@ Gates are stacked as torch and anygru stack them, (r, z, n) and (i, f, g, o), in
 from typing import Any
 
 from anygru import layers
-from anygru.extend import not_covered
+from anygru.extend import Weights, not_covered
 
 from ...base import DtypeLike
 from ...initializer import Initial
@@ -14,7 +14,6 @@ from .gru_cell import GRUCell
 from .other_cells import LSTMCell, RNNCell
 from .recurrent_cell import HybridRecurrentCell
 from .recurrent_layer import RecurrentLayer
-from .sharing import share
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
@@ -88,24 +87,12 @@ class GRU(RecurrentLayer):
             RuntimeError: before `initialize()`, or on several contexts.
             DeferredInitializationError: before the input size is known.
         """
-        tensors = [self._reg_params[key].data()._t for key in self._keys]
-        layer = layers.GRU(
-            tensors[0].shape[1],
-            self._hidden_size,
-            self._num_layers,
+        tensors = [self._reg_params[key].data()._t.detach().requires_grad_() for key in self._keys]
+        return layers.GRU.around(
+            Weights.of(tensors, bidirectional=self._dir == 2),
             batch_first=self._layout == "NTC",
             dropout=float(self._dropout),
-            bidirectional=self._dir == 2,
-            device=tensors[0].device,
-            dtype=tensors[0].dtype,
         )
-        names = [
-            f"{kind}_{which}_l{n}{suffix}"
-            for n in range(self._num_layers)
-            for suffix in ("", "_reverse")[: self._dir]
-            for kind, which in (("weight", "ih"), ("weight", "hh"), ("bias", "ih"), ("bias", "hh"))
-        ]
-        return share(layer, names, tensors)
 
 
 class LSTM(RecurrentLayer):
