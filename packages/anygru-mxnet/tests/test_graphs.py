@@ -131,3 +131,70 @@ def test_tensors_of_an_lstm_get_the_names_of_torch(tmp_path):
     names = set(torch.load(tmp_path / "net.pt"))
     assert {f"net_lstm0.{each}" for each in torch.nn.LSTM(6, 5, 2, bidirectional=True).state_dict()} <= names
     assert not any(name.startswith(("arg:", "aux:")) for name in names)
+
+
+def ones(shape):
+    return {"op": "_ones", "name": "z", "attrs": {"shape": shape}, "inputs": []}
+
+
+def hostile(nodes, folder):
+    """A graph whose values take a few bytes: the sum of the last node's result, added to the input and to `w`."""
+    last = 2 + len(nodes)
+    records = [
+        {"op": "null", "name": "data", "inputs": []},
+        {"op": "null", "name": "w", "inputs": []},
+        *nodes,
+        {"op": "sum", "name": "s", "attrs": {}, "inputs": [[last - 1, 0, 0]]},
+        {"op": "broadcast_add", "name": "a", "inputs": [[0, 0, 0], [1, 0, 0]]},
+        {"op": "broadcast_add", "name": "out", "inputs": [[last + 1, 0, 0], [last, 0, 0]]},
+    ]
+    path = folder / "h-symbol.json"
+    path.write_text(json.dumps({"nodes": records, "arg_nodes": [0, 1], "heads": [[last + 2, 0, 0]]}))
+    nd.save(str(folder / "h-0000.params"), {"arg:w": nd.ones((1,))})
+    return str(path)
+
+
+def inner(steps):
+    body = [
+        {"op": "null", "name": "x", "inputs": []},
+        {"op": "_ones", "name": "o", "attrs": {"shape": "(100, 100)"}, "inputs": []},
+        {"op": "broadcast_add", "name": "b", "inputs": [[0, 0, 0], [1, 0, 0]]},
+    ]
+    loop = {
+        "op": "_foreach", "name": "l", "inputs": [[2, 0, 0]], "subgraphs": [{"nodes": body, "heads": [[2, 0, 0]]}],
+        "attrs": {"in_data_locs": "(0,)", "in_state_locs": "()", "remain_locs": "()", "num_out_data": "1", "num_outputs": "1"},
+    }  # fmt: skip
+    return [ones(f"({steps}, 1)"), loop]
+
+
+@pytest.mark.parametrize("target", ["x.pt2", "x.onnx"])
+@pytest.mark.parametrize(
+    ("nodes", "option"),
+    [
+        ([ones("(40000, 40000)")], "--limit"),
+        ([{"op": "tile", "name": "z", "attrs": {"reps": "(40000, 40000)"}, "inputs": [[0, 0, 0]]}], "--limit"),
+        ([{"op": "_sample_unique_zipfian", "name": "z", "attrs": {"range_max": "9", "shape": "(9, 999999999)"},
+           "inputs": []}], "--limit"),
+        (inner(100_000), "--limit"),
+        ([ones("(1000, 1000)"), *({"op": "dot", "name": f"d{i}", "attrs": {}, "inputs": [[2 + i, 0, 0], [2 + i, 0, 0]]}
+           for i in range(7))], "--seconds"),
+        ([ones("(2000, 2000)"), {"op": "_linalg_inverse", "name": "i", "attrs": {}, "inputs": [[2, 0, 0]]}], "--seconds"),
+    ],
+)  # fmt: skip
+def test_a_graph_that_asks_for_too_much_is_refused_before_it_is_computed(nodes, option, target, tmp_path, capsys):
+    path = hostile(nodes, tmp_path)
+    seconds = ["--seconds", "5", "--limit", "1G" if option == "--seconds" else "100M"]
+    assert main(["convert", path, str(tmp_path / target), "--input", "data=1,1", *seconds]) == 2
+    assert option in capsys.readouterr().err
+    assert not (tmp_path / target).exists()
+
+
+def test_the_cost_of_a_graph_bounds_its_products_and_its_results(tmp_path):
+    data, weight = mx.sym.var("data"), mx.sym.var("w")
+    path = str(tmp_path / "f-symbol.json")
+    mx.sym.dot(mx.sym.FullyConnected(data, weight, num_hidden=5, no_bias=True), mx.sym.ones((5, 7))).save(path)
+    nd.save(str(tmp_path / "f-0000.params"), {"arg:w": nd.ones((5, 3))})
+    memory, work = graphs.load(path, str(tmp_path / "f-0000.params")).cost({"data": (2, 3)})
+    numbers, products = 2 * 5 + 5 * 7 + 2 * 7, 2 * 3 * 5 + 2 * 5 * 7
+    assert 4 * numbers <= memory <= 8 * numbers + 3 * 600
+    assert products <= work <= 2 * products

@@ -248,3 +248,34 @@ def test_every_flag_and_number_of_every_operator_refuses_what_it_is_not() -> Non
         if operator.attributes:
             with pytest.raises(MXNetError, match="Cannot find argument 'perhaps'"):
                 operator.parse({"perhaps": "1"})
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
+@pytest.mark.parametrize("record", ["none", "one byte"])
+def test_a_file_of_many_small_arrays_takes_no_more_memory_than_promised(record: str, tmp_path: Path) -> None:
+    """Of arrays that were never filled, which take 12 bytes each, and of single bytes."""
+    empty = struct.pack("<IiI", 0xF993FAC9, 0, 0)
+    single = struct.pack("<IiiqiiiB", 0xF993FAC9, 0, 1, 1, 1, 0, 3, 7)
+    count = 60_000
+    body = (empty if record == "none" else single) * count
+    data = struct.pack("<QQQ", 0x112, 0, count) + body + struct.pack("<Q", 0)
+    path = str(tmp_path / "many.params")
+    Path(path).write_bytes(data)
+    old = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2 * ((64 << 20) + 32 * len(data)), old[1]))
+    try:
+        for read in (lambda: mx.nd.load(path), lambda: mx.nd.load_frombuffer(data)):
+            with pytest.raises(MXNetError, match="bytes of memory would be made"):
+                read()
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, old)
+
+
+def test_a_saved_block_nested_without_end_is_refused(tmp_path: Path) -> None:
+    prefix = str(tmp_path / "b")
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    for text in ("[" * 100_000, '{"a":' * 100_000, "{" + '"k": [' + "[]," * 3_000_000):
+        Path(f"{prefix}-model.json").write_text(text)
+        with pytest.raises(MXNetError, match="b-model.json"):
+            net.load(prefix)

@@ -1,5 +1,7 @@
 """A model that MXNet exported, as a module of torch: `anygru convert model-symbol.json` writes it as ONNX or torch's program."""
 
+from collections.abc import Mapping, Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -8,6 +10,7 @@ from .base import MXNetError
 from .context import Context
 from .ndarray.utils import load as load_arrays
 from .state import state
+from .symbol import cost
 from .symbol.node import topological
 from .symbol.sizing import ready
 from .symbol.symbol import Symbol
@@ -33,7 +36,7 @@ class GraphModule(nn.Module):
 
     def __init__(self, graph: Symbol, values: dict[str, Tensor]) -> None:
         super().__init__()
-        heads = list(graph._entries)
+        self._heads = heads = list(graph._entries)
         self._program = ready(heads)
         states = set(graph.list_auxiliary_states())
         self._own: dict[str, str] = {}
@@ -51,6 +54,19 @@ class GraphModule(nn.Module):
         for node in topological(node for node, _ in heads):
             if node.operator is not None and node.operator.name == "Embedding" and node.inputs[0][0].operator is None:
                 self.numbers_below[node.inputs[0][0].name] = int(node.operator.parse(node.attrs)["input_dim"])
+
+    def cost(self, sizes: Mapping[str, Sequence[int]]) -> tuple[int, int]:
+        """Bound the bytes of all results and the multiplications of one call, from the shapes alone.
+
+        Args:
+            sizes: the shape of each input by its name.
+
+        Raises:
+            MXNetError: for shapes that do not fit together, and for a result of unknown shape.
+        """
+        given = {name: tuple(shape) for name, shape in sizes.items()}
+        own = {name: tuple(getattr(self, attribute).shape) for name, attribute in self._own.items()}
+        return cost.of_graph(self._heads, given | own)
 
     def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
         """The graph's results, alone or as a tuple.

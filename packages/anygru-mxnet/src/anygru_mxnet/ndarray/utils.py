@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from anygru.errors import CheckpointError
+from anygru.extend import PER_OBJECT, Budget
 from anygru.extend import mxnet_files as files
 
 from ..base import DtypeLike, MXNetError, Sizes, mx_real_t, torch_dtype
@@ -229,8 +230,9 @@ def load(fname: str) -> Any:
     """
     if not isinstance(fname, (str, pathlib.PurePath)):
         raise TypeError("fname required to be a string")
+    budget = Budget(fname)
     try:
-        return _arrays(files.load(fname))
+        return _arrays(files.load(fname, budget), budget)
     except OSError as error:
         raise MXNetError(f"Check failed: cannot open {fname}: {error}") from error
     except CheckpointError as error:
@@ -246,14 +248,18 @@ def load_frombuffer(buf: bytes | str) -> Any:
     """
     if not isinstance(buf, (bytes, str)):
         raise TypeError("buf required to be a string or bytes")
+    data = buf.encode("latin-1") if isinstance(buf, str) else buf
+    budget = Budget("NDArray bytes")
+    budget.add_file(len(data))
     try:
-        return _arrays(files.loads(buf.encode("latin-1") if isinstance(buf, str) else buf))
+        return _arrays(files.loads(data, budget), budget)
     except CheckpointError as error:
         raise MXNetError(str(error)) from error
 
 
-def _arrays(content: Any) -> Any:
+def _arrays(content: Any, budget: Budget) -> Any:
     def one(values: np.ndarray) -> NDArray:
+        budget.take(3 * PER_OBJECT + values.nbytes)
         return wrap(torch.from_numpy(np.array(values, order="C")), as_context(None))
 
     if isinstance(content, dict):

@@ -52,12 +52,16 @@ def _foreach(
     # MXNet 1.9.1 has no array without axes there.
     # Outside `mx.np` a step of numbers is an array of one number.
     columns = [values.unsqueeze(1) if values.dim() == 1 and not state.numpy else values for values in inputs[:data]]
+    if not columns or not len(columns[0]):
+        raise MXNetError("foreach needs data of one step or more")
+    if columns[0].device.type == "meta":  # only shapes are asked for: one step has them
+        results = graphs[0](_values([*(values[0] for values in columns), *states, *rest], wires))
+        stacked = [row.new_empty((len(columns[0]), *row.shape)) for row in results[:num_out_data]]
+        return (*stacked, *results[num_out_data:])
     for parts in zip(*(values.unbind() for values in columns), strict=True):
         results = graphs[0](_values([*parts, *states, *rest], wires))
         steps.append(results[:num_out_data])
         states = results[num_out_data:]
-    if not steps:
-        raise MXNetError("foreach needs data of one step or more")
     return (*map(torch.stack, zip(*steps, strict=True)), *states)
 
 

@@ -18,7 +18,7 @@ from ..checkpoints import NAMES, format_module
 from ..checkpoints.reading.source import open_regular
 from ..errors import CheckpointError, printable
 from . import UsageError, existing, graphs, removing_temporary_files
-from .inspect import BIDIRECTIONAL, NO_SANDBOX
+from .inspect import BIDIRECTIONAL, NO_SANDBOX, byte_count
 from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
@@ -110,6 +110,20 @@ def _add_other_sources(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--params", metavar="FILE", help="the values of a graph (NAME-symbol.json); the newest NAME-*.params by default"
+    )
+    parser.add_argument(
+        "--limit",
+        type=byte_count,
+        metavar="BYTES",
+        help="the most memory that a graph (NAME-symbol.json) may compute in, as 500M or 2G (default: 64M and 32 times the "
+        "sizes of its files and inputs)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=60,
+        metavar="N",
+        help="the most time that a graph may compute, counted before as 1e9 multiplications a second (default: 60)",
     )
     parser.add_argument("--betas", type=float, nargs=2, metavar="BETA", help="of that Adam (default: 0.9 0.999)")
     parser.add_argument("--lr", type=float, help="the learning rate of that Adam (default: the scheduler's in FROM)")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import dialects
 from ..checkpoints.output.atomic import open_for_replace
+from ..checkpoints.reading.budget import FREE, RATIO
 from ..errors import AnygruError, how_to_install, printable
 from . import Failure, UsageError, existing, removing_temporary_files, verified
 from .running import Run, as_tuple, first_line, in_onnx_runtime
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _ENDING = "-symbol.json"
 _TARGETS = (".onnx", ".pt2")
+_PER_SECOND = 10**9
 _SIZE_OF_NAMES = 3
 """The example size of the first axis that has a name; the next one is larger by one, so that torch tells them apart."""
 
@@ -50,10 +52,11 @@ def convert_graph(args: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     sizes = dict(_sizes(text) for text in args.inputs)
     examples, open_sizes = _examples(module, sizes)
+    further = [_examples(module, sizes, 2)[0]] if any(open_sizes.values()) else []
+    _bound(args, module, params, [examples, *further])
     make = _onnx if ending == ".onnx" else _exported
     with removing_temporary_files():
         data, by, run = _made(make, module, examples, open_sizes)
-        further = [_examples(module, sizes, 2)[0]] if any(open_sizes.values()) else []
         verdict = verified.compare(module, [examples, *further], run, by) if run is not None else verified.NOT_VERIFIED
         with open_for_replace(args.target) as file:
             file.write(data)
@@ -66,6 +69,25 @@ def convert_graph(args: argparse.Namespace) -> int:
     print(verdict)
     print(printable(f"wrote {args.target}"))
     return 0
+
+
+def _bound(args: argparse.Namespace, module: Any, params: str, examples: list[list["Tensor"]]) -> None:
+    """Refuse a graph that asks for more memory or time than `--limit` and `--seconds`, before anything is computed."""
+    read = os.path.getsize(args.source) + os.path.getsize(params)
+    for inputs in examples:
+        given = sum(tensor.nbytes for tensor in inputs)
+        limit = FREE + RATIO * (read + given) if args.limit is None else args.limit
+        try:
+            memory, work = module.cost({name: t.shape for name, t in zip(module.input_names, inputs, strict=True)})
+        except RuntimeError as error:
+            raise Failure(f"the graph cannot be exported: {first_line(error)}") from error
+        if memory > limit:
+            raise UsageError(f"{args.source}: its results take up to {memory} bytes, more than --limit {limit}")
+        if work > args.seconds * _PER_SECOND:
+            raise UsageError(
+                f"{args.source}: one run takes up to {work} multiplications, more than --seconds {args.seconds} allows, at "
+                f"{_PER_SECOND} in each"
+            )
 
 
 def _newest(source: str) -> str:

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from anygru.extend import open_for_replace
+from anygru.errors import CheckpointError
+from anygru.extend import Budget, open_bytes, open_for_replace, parse_json
 
 from ...base import MXNetError
 from ...symbol import symbol
@@ -48,12 +49,13 @@ def load(block: Any, prefix: str) -> None:
     Raises:
         MXNetError: for a missing or damaged file.
     """
+    path = f"{prefix}-model.json"
+    budget = Budget(path)
     try:
-        with open(f"{prefix}-model.json", encoding="utf-8") as file:
-            (entry,) = json.load(file).values()
+        (entry,) = parse_json(open_bytes(path, budget), budget).values()
         _restore(block, entry)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise MXNetError(f"{prefix}-model.json: {error}") from error
+    except (CheckpointError, OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise MXNetError(f"{path}: {error}") from error
     block.load_parameters(f"{prefix}-model.params")
 
 

@@ -1,0 +1,81 @@
+"""Bound the memory and the work of a graph before anything is computed: a short file may ask for any amount of either."""
+
+import math
+from collections.abc import Mapping
+
+from ..base import MXNetError
+from .infer import Shape, known, shapes
+from .node import Entry, Node, topological
+
+_BYTES = 8
+"""Of the widest number."""
+_PER_OBJECT = 512
+"""Bytes of the objects around a result."""
+_PRODUCTS = (
+    "Convolution",
+    "Deconvolution",
+    "FullyConnected",
+    "batch_dot",
+    "dot",
+    "_linalg_",
+    "_contrib_interleaved_matmul_",
+)
+"""How the names of operators begin that multiply, factorize or invert matrices."""
+
+
+def of_graph(heads: list[Entry], given: Mapping[str, Shape]) -> tuple[int, int]:
+    """The bytes of all results together, and the multiplications, given the shapes of variables by name.
+
+    Raises:
+        MXNetError: for shapes that do not fit together, and for a result of unknown shape.
+    """
+    found = shapes(heads, given)
+    memory = work = 0
+    for node in topological(node for node, _ in heads):
+        if node.operator is None:
+            continue
+        results = [_shape(found.of((node, index)), node) for index in range(node.outputs())]
+        numbers = sum(map(math.prod, results))
+        memory += _BYTES * numbers + _PER_OBJECT * len(results)
+        inputs = [_shape(found.of(entry), node) for entry in node.inputs]
+        work += _work(node, inputs, results)
+        for graph, variables, places in node.wires():
+            steps = _steps(node, inputs)
+            sliced = len(node.operator.parse(node.attrs).get("in_data_locs", ()))
+            read = {
+                variable.name: inputs[place][1:] or (1,) if place < sliced else inputs[place]
+                for variable, place in zip(variables, places, strict=True)
+            }
+            inner_memory, inner_work = of_graph(graph, read)
+            memory, work = memory + steps * inner_memory, work + steps * inner_work
+    return memory, work
+
+
+def _shape(shape: Shape | None, node: Node) -> Shape:
+    if shape is None or not known(shape):
+        raise MXNetError(f"{node.name}: its size does not follow from the sizes of the graph's inputs")
+    return shape
+
+
+def _steps(node: Node, inputs: list[Shape]) -> int:
+    """How often a loop or branch runs its graphs at most."""
+    assert node.operator is not None
+    attributes = node.operator.parse(node.attrs)
+    if "max_iterations" in attributes:
+        return max(int(attributes["max_iterations"]), 1)
+    return inputs[0][0] if attributes.get("in_data_locs") and inputs[0] else 1
+
+
+def _work(node: Node, inputs: list[Shape], results: list[Shape]) -> int:
+    """A bound on the multiplications of one node."""
+    assert node.operator is not None
+    sizes = [math.prod(shape) for shape in (*inputs, *results)]
+    if node.operator.name == "RNN" and len(inputs) > 1:
+        return math.prod(inputs[0][:2]) * math.prod(inputs[1]) + sum(sizes)
+    if node.operator.name.startswith(_PRODUCTS) and inputs:
+        # The sizes of [m, k], [k, n] and [m, n] multiply to the square of mkn; of one matrix alone to the square of its side.
+        factors = sizes[: min(len(inputs), 2)]
+        if len(inputs) == 1:
+            return math.isqrt(factors[0]) ** 3
+        return math.isqrt(math.prod(factors) * max(sizes[len(inputs) :]))
+    return sum(sizes) * (len(inputs) + 1)
