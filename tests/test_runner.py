@@ -6,6 +6,7 @@ import sys
 import textwrap
 import types
 
+import numpy
 import pytest
 import torch
 
@@ -376,3 +377,30 @@ def test_numpys_old_names_are_there_for_the_script_and_not_for_packages(dialect,
 
 def test_numpy_stays_as_it_is_without_a_dialect(tmp_path):
     assert output("import numpy as np; print(hasattr(np, 'product'))", folder=tmp_path) == "False\n"
+
+
+PROMOTION = """
+    import subprocess, sys
+    import numpy as np
+    import chainer
+    import chainer.links as L
+
+    sys.stderr.flush()
+    if len(sys.argv) == 1:
+        subprocess.run([sys.executable, __file__, "child"], check=True)
+    try:
+        print((np.ones(3, "f") * np.sqrt(2.0)).dtype, L.Linear(3, 2)(np.ones((1, 3), "f") * np.sqrt(2.0)).dtype)
+    except chainer.utils.type_check.InvalidType as error:
+        print("NumPy 2 makes" in str(error), "'numpy<2'" in str(error))
+"""
+
+
+def test_promotion_of_numpy_2_is_reported_once_for_all_processes_of_a_program(tmp_path):
+    variables = {name: value for name, value in os.environ.items() if name != "ANYGRU_NUMPY_NOTE"}
+    done = run(PROMOTION, folder=tmp_path, variables=variables)
+    if numpy.lib.NumpyVersion(numpy.__version__) < "2.0.0":
+        assert (done.stdout, done.stderr) == ("float32 float32\n" * 2, "")
+        return
+    assert done.stdout == "True True\n" * 2, done.stderr
+    assert done.stderr.count("anygru run: NumPy") == 1
+    assert "pip install 'numpy<2'" in done.stderr

@@ -16,7 +16,7 @@ SAME = {
     "sort of all": lambda np, n, c: np.sort(n, axis=None),
     "places of all in order": lambda np, n, c: np.argsort(n, axis=None),
     "concatenate all": lambda np, n, c: np.concatenate([n, c[0]], axis=None),
-    "unique": lambda np, n, c: np.unique(np.abs(n) % 3, True, True, True),
+    "unique": lambda np, n, c: np.unique(np.abs(n.reshape(-1)) % 3, True, True, True),
     "unique columns": lambda np, n, c: np.unique(n, return_index=True, axis=1),
     "linspace with its step": lambda np, n, c: np.linspace(0, 1, 5, retstep=True),
     "rollaxis to the end": lambda np, n, c: np.rollaxis(c, 0, 3),
@@ -122,3 +122,8 @@ def test_infinities_as_words_are_norms_of_all_elements():
     square = np.arange(9.0).reshape(3, 3) - 4
     assert [float(np.linalg.norm(square, order)) for order in ("inf", "-inf", onp.inf)] == [4, 0, 9]
     assert np.linalg.norm(square, "inf", axis=1).tolist() == [4, 1, 4]
+
+
+def test_the_inverse_of_unique_is_flat():
+    found = np.unique(np.array([[3, 1, 1], [2, 2, 0]]), return_inverse=True)[1]
+    assert found.asnumpy().tolist() == [3, 1, 1, 2, 2, 0]  # MXNet 1.9.1, recorded

@@ -19,6 +19,7 @@ __all__ = [
     "expect_broadcast_shapes", "get_types", "in_light_mode", "make_variable", "prod", "same_types",
 ]  # fmt: skip
 _state = threading.local()
+_IS_NUMPY_1 = numpy.__version__.startswith("1.")
 
 
 class InvalidType(Exception):
@@ -32,7 +33,7 @@ class InvalidType(Exception):
 
     def __init__(self, expect: str, actual: str, msg: str | None = None) -> None:
         if msg is None:
-            msg = f"Expect: {expect}\nActual: {actual}"
+            msg = f"Expect: {expect}\nActual: {actual}{_promotion_note(actual)}"
             function = getattr(_state, "function", None)
             if function is not None:
                 msg = f"\nInvalid operation is performed in: {function.label} (Forward)\n\n{msg}"
@@ -42,6 +43,16 @@ class InvalidType(Exception):
 
     def __reduce__(self) -> Any:
         return InvalidType, (self.expect, self.actual, self.args[0])
+
+
+def _promotion_note(actual: str) -> str:
+    """The usual cause of float64 beside float32 under NumPy 2, as a part of the message; "" for other faults."""
+    if _IS_NUMPY_1 or actual not in ("float64 != float32", "float32 != float64"):
+        return ""
+    return (
+        "\nNumPy 2 makes float32_array * np.float64(2) float64, NumPy 1 kept float32: multiply by float(2), or install "
+        "'numpy<2' (anygru's docs/run.md)"
+    )
 
 
 class TypeInfo:

@@ -99,6 +99,8 @@ def _unique(
     values, inverse, counts = torch.unique(ar, return_inverse=True, return_counts=True, dim=axis)
     # The first place of each value, as a stable order of the inverse has it.
     first = torch.argsort(inverse.reshape(-1), stable=True)[counts.cumsum(0) - counts]
+    if axis is None:
+        inverse = inverse.flatten()  # as in MXNet 1.9.1 (recorded) and NumPy 1; NumPy 2 keeps the shape
     wanted = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
     extra = [part for asked, part in wanted if asked]
     return (values, *extra) if extra else values

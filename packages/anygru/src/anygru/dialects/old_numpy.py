@@ -10,6 +10,7 @@ NumPy as it is, so that those which ask `hasattr(numpy, "int")` are not misled.
 import ctypes
 import functools
 import gc
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from typing import Any
 import numpy
 
 from .whose import asks_for_script
+
+NOTE = "ANYGRU_NUMPY_NOTE"
+"""The environment variable that hides the note about promotion where it is "0"."""
 
 # Old name -> present name.
 RENAMED = {
@@ -67,9 +71,25 @@ def install() -> None:
         numpy.fromstring = _taking_bytes(numpy.fromstring)
         if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0":
             numpy.set_printoptions(legacy="1.25")  # `[0.5]` for `[np.float32(0.5)]`; the one change that packages see
+            _print_promotion_note()
         for convert, slot in ((int, 16), (float, 18)):
             if _numpy_refuses(convert):
                 _convert_arrays_of_one_number(f"__{convert.__name__}__", slot)
+
+
+def _print_promotion_note() -> None:
+    """Print once, for the program and all its processes, that NumPy 2 promotes dtypes differently (NEP 50).
+
+    Old promotion cannot be restored from here. NumPy 2.2 removed its switch, and the arrays are made by the script with
+    NumPy alone, so that `__array_ufunc__` of arrays that a dialect returns does not see the sum.
+    """
+    if os.environ.get(NOTE) != "0":
+        os.environ[NOTE] = "0"  # the program's other processes inherit it
+        print(
+            f"anygru run: NumPy {numpy.__version__} makes float32_array * np.float64(2) float64; NumPy 1, with which the "
+            f"program was written, kept float32. Its dtypes: pip install 'numpy<2' (Python 3.12 or older). Hide this: {NOTE}=0",
+            file=sys.stderr,
+        )
 
 
 def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
