@@ -13,7 +13,7 @@ blocks h_g, and block layers W that are a matrix for each block:
 
 The reset gate multiplies the whole candidate, and gates read a layer above the state, so this is neither of the formulas of
 `anygru.GRU`. `anygru.GRU(..., groups=G)` is the block-diagonal GRU without these layers, whose gates read state and input: it is
-faster, has native kernels, and its bias of -1 is set as `main` does it.
+faster, has native kernels, and takes the bias as `update_bias`.
 """
 
 from collections.abc import Sequence
@@ -81,10 +81,7 @@ def block_gru(inputs: int, deter: int, blocks: int) -> anygru.GRU:
 
     anygru blends z * h + (1 - z) * n, so the bias of its update gate is +1.
     """
-    layer = anygru.GRU(inputs, deter, groups=blocks)
-    with torch.no_grad():
-        layer.bias_ih_l0.unflatten(1, (3, -1))[:, 1].add_(1.0)
-    return layer
+    return anygru.GRU(inputs, deter, groups=blocks, update_bias=1.0)
 
 
 def main() -> None:

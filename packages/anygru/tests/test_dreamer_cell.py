@@ -69,9 +69,9 @@ def test_the_block_gru_begins_with_an_update_bias_of_minus_one(recipe: dict[str,
     torch.manual_seed(0)
     layer = recipe["block_gru"](5, 8, 4)
     with torch.no_grad():
-        for name, parameter in layer.named_parameters():
-            parameter.copy_(torch.zeros_like(parameter)) if "weight" in name else parameter.mul_(0.0)
-        layer.bias_ih_l0.unflatten(1, (3, -1))[:, 1] = 1.0
+        layer.weight_ih_l0.zero_()
+        layer.weight_hh_l0.zero_()
+        for bias in (layer.bias_ih_l0, layer.bias_hh_l0):
+            bias.unflatten(1, (3, -1))[:, 2] = 0.0  # of the candidate
         _, h_n = layer(torch.zeros(1, 1, 5), torch.ones(1, 1, 8))
     close(h_n, torch.full((1, 1, 8), 1 - 1 / (1 + np.e), dtype=torch.float64))  # 1 - s(0 - 1) of the state stays
-    assert recipe["block_gru"](5, 8, 4).bias_ih_l0.unflatten(1, (3, -1))[:, 1].min() > 0.2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import io
+import math
 import pickle
 import re
 
@@ -53,6 +54,31 @@ def test_gru_is_torch_gru(arguments: dict) -> None:
     unbatched, unbatched_h = layer.eval()(x[0])
     close(unbatched, expected_layer.eval()(x[0])[0])
     close(unbatched_h, expected_layer(x[0])[1])
+
+
+@pytest.mark.parametrize("norm", [None, "layer"])
+def test_update_bias_is_where_the_update_gate_begins(norm: str | None) -> None:
+    """The gate of an input and a state of zeros is sigmoid(bias); all other parameters are drawn as without the option."""
+    torch.manual_seed(3)
+    plain = anygru.GRU(4, 6, 2, bidirectional=True, norm=norm)
+    torch.manual_seed(3)
+    layer = anygru.GRU(4, 6, 2, bidirectional=True, norm=norm, update_bias=-1.5)
+    for name, parameter in layer.named_parameters():
+        expected = getattr(plain, name).detach().clone()
+        if name.startswith("bias"):
+            expected[6:12] = -1.5 if name.startswith("bias_ih") else 0.0
+        assert torch.equal(parameter, expected), name
+    assert "update_bias=-1.5" in repr(layer)
+    cell = anygru.GRUCell(4, 6, groups=3, norm=norm, update_bias=2.0)
+    with torch.no_grad():
+        for name, parameter in cell.named_parameters():
+            parameter.zero_() if "weight" in name else parameter.unflatten(-1, (3, -1))[..., 2, :].zero_()
+    close(cell(torch.zeros(1, 4), torch.ones(1, 6)), torch.full((1, 6), 1 / (1 + math.exp(-2.0))))  # h' = z * h
+    for wrong, words in ((math.inf, "a finite number"), ("1", "a finite number"), (math.nan, "a finite number")):
+        with pytest.raises((ValueError, TypeError), match=f"update_bias must be {words}"):
+            anygru.GRU(4, 6, update_bias=wrong)
+    with pytest.raises(ValueError, match="update_bias needs biases"):
+        anygru.GRUCell(4, 6, bias=False, update_bias=1.0)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -1,6 +1,7 @@
 """Checks of the arguments that layers and functions share."""
 
 import math
+import sys
 from collections.abc import Sequence
 
 import torch
@@ -106,6 +107,16 @@ def check_groups(groups: int, input_groups: int) -> bool:
     if input_groups not in (1, groups):
         raise ArgumentError(f"input_groups must be 1 or as many as groups ({groups}), got {input_groups}")
     return input_groups > 1
+
+
+def check_update_bias(update_bias: float | None, bias: bool) -> None:
+    """Raises if it is neither None nor a finite number, or there are no biases."""
+    if update_bias is None:
+        return
+    most = sys.float_info.max
+    check_number("update_bias", update_bias, "a finite number or None", -most, most)
+    if not bias:
+        raise ArgumentError(f"update_bias needs biases, got update_bias={update_bias} with bias=False")
 
 
 def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:

@@ -32,7 +32,8 @@ class GRUCell(Recurrent):
 
     Args:
         input_size, hidden_size, bias, device, dtype: as torch.nn.GRUCell.
-        reset, gate_activation, activation, backend, norm, zoneout, groups, input_groups, gradient_clipping: as for `GRU`.
+        reset, gate_activation, activation, backend, norm, zoneout, groups, input_groups, gradient_clipping,
+            update_bias: as for `GRU`.
         recurrent_dropout: probability of zeroing a unit of the candidate, in training. A mask of the state, which `GRU` has,
             would have to stay for a whole sequence.
 
@@ -65,10 +66,16 @@ class GRUCell(Recurrent):
         groups: int = 1,
         input_groups: int = 1,
         gradient_clipping: float | None = None,
+        update_bias: float | None = None,
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
         self.groups, self.input_groups, self.gradient_clipping = groups, input_groups, gradient_clipping
-        self.norm, self.zoneout, self.recurrent_dropout = norm, zoneout, recurrent_dropout
+        self.norm, self.zoneout, self.recurrent_dropout, self.update_bias = (
+            norm,
+            zoneout,
+            recurrent_dropout,
+            update_bias,
+        )
         self.input_size = check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.bias = bool(bias)

@@ -62,7 +62,10 @@ class GRU(RNNNames, Recurrent):
             [G, 3H/G, H/G], weight_ih [G, 3H/G, I], and biases and gains are [G, 3H/G]; see `functional.gru`.
         input_groups: G: each group reads its own part of the input, too, and weight_ih is [G, 3H/G, I/G].
         gradient_clipping: the greatest magnitude of the gradient that a step hands to the state before it; None: any.
-        batch_first_states: h_0 and h_n of a batch are [B, L*D, H], whatever batch_first says of the input.
+        batch_first_states: h_0 and h_n of a batch are [B, L*D, H], also without batch_first.
+        update_bias: initial bias of the update gate (bias_ih has it, bias_hh 0 there); positive values start with a state that
+            changes slowly, as a forget bias does (Jozefowicz et al. 2015). DreamerV3, whose gate is 1 - z, uses -1: here 1.
+            None: drawn like the other biases.
 
     Raises:
         ArgumentError, ArgumentTypeError (a ValueError and a TypeError): naming the argument.
@@ -104,10 +107,11 @@ class GRU(RNNNames, Recurrent):
         input_groups: int = 1,
         gradient_clipping: float | None = None,
         batch_first_states: bool = False,
+        update_bias: float | None = None,
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
         self.groups, self.input_groups, self.gradient_clipping = groups, input_groups, gradient_clipping
-        self.norm, self.zoneout, self.weight_dropout = norm, zoneout, weight_dropout
+        self.norm, self.zoneout, self.weight_dropout, self.update_bias = norm, zoneout, weight_dropout, update_bias
         self.recurrent_dropout, self.recurrent_dropout_on = recurrent_dropout, recurrent_dropout_on
         self.input_size = 0 if input_size is None else check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)

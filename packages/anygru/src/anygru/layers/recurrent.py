@@ -11,7 +11,8 @@ from torch.nn.parameter import UninitializedParameter
 
 from .. import backends
 from ..errors import AnygruError, ArgumentTypeError
-from ..facts.arguments import check_dropout, check_groups, check_norm, make_noise
+from ..facts import gates
+from ..facts.arguments import check_dropout, check_groups, check_norm, check_update_bias, make_noise
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, activation_name, make_formula
 from ..facts.problem import Options
@@ -42,6 +43,7 @@ class Recurrent(nn.Module):
     groups: int
     input_groups: int
     gradient_clipping: float | None
+    update_bias: float | None
     freezes_to: WeightFormat | None = None
     """The format of the frozen layer that this one is trained for: calls read the weights rounded to it. See
     `anygru.freeze_aware`."""
@@ -105,6 +107,7 @@ class Recurrent(nn.Module):
         if self.freezes_to is not None:
             check_format(self.freezes_to)
         check_norm(self.norm)
+        check_update_bias(self.update_bias, self.bias)
         check_groups(self.groups, self.input_groups)
         return Options(
             formula,
@@ -140,7 +143,7 @@ class Recurrent(nn.Module):
     def reset_parameters(self) -> None:
         """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws); gains of a norm 1.
 
-        With groups H is that of one, as if each were a layer.
+        With groups, H is the number of units in a group. With `update_bias` the update gate's biases are set afterwards.
         """
         bound = 1.0 / math.sqrt(self.hidden_size // self.groups)
         for name, parameter in self.named_parameters():
@@ -148,6 +151,11 @@ class Recurrent(nn.Module):
                 nn.init.ones_(parameter)
             elif not isinstance(parameter, UninitializedParameter):
                 nn.init.uniform_(parameter, -bound, bound)
+        if self.update_bias is not None:
+            for name, parameter in self.named_parameters():
+                if name.startswith("bias_"):
+                    value = self.update_bias if name.startswith("bias_ih") else 0.0
+                    nn.init.constant_(parameter.unflatten(-1, (3, -1)).select(-2, gates.ORDER.index("z")), value)
 
     def _adopt(self, weights: dict[str, Tensor]) -> None:
         """Replaces the parameters. A tensor that is no parameter becomes one that shares its memory."""
