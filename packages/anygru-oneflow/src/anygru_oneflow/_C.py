@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.nn import functional as _torch
 
-from .framework import functions
+from .framework import functions, random
 from .framework.arguments import with_oneflows_names as _with_oneflows_names
 from .framework.arithmetic import add, relu
 from .framework.differing import softmax, transpose
@@ -51,7 +51,7 @@ __all__ = [
 
 binary_cross_entropy_loss = F.binary_cross_entropy
 binary_cross_entropy_with_logits_loss = F.binary_cross_entropy_with_logits
-cast, randint, randint_like = functions.cast, functions.randint, functions.randint_like
+cast, randint, randint_like = functions.cast, random.randint, random.randint_like
 
 
 def identity(x: Tensor) -> Tensor:

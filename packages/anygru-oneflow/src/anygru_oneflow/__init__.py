@@ -42,6 +42,7 @@ from .framework.indexing import *
 from .framework.limits import *
 from .framework.placement import placement
 from .framework.products import *
+from .framework.random import *
 from .framework.reductions import *
 from .framework.tensor import Tensor
 from .framework.tensor_str import set_printoptions

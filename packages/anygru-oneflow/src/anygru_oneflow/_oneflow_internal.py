@@ -7,7 +7,7 @@ import torch
 from anygru import parallel
 
 from .framework.dtype import Size, device, dtype
-from .framework.functions import Generator
+from .framework.generator import Generator
 from .framework.placement import placement
 from .framework.tensor import Tensor
 from .sbp import sbp

@@ -17,6 +17,7 @@ from .. import sbp as sbp_module
 from ..nn.modules.module import Module
 from .dressing import dress
 from .dtype import DeviceLike, Size, dtype, of_torch
+from .generator import Generator
 from .placement import placement
 from .tensor import Parameter, Tensor
 
@@ -50,6 +51,9 @@ def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = N
             return _file_tensor(value)
         if isinstance(value, Module):
             return _module_call(value)
+        if isinstance(value, Generator):
+            state = {"device": "auto:0" if value._is_auto else "cpu:0", "state": value.get_state()}
+            return PickledCall(Global("oneflow._oneflow_internal", "Generator"), (), state, new=True)
         if isinstance(value, dtype):
             return PickledCall(Global("oneflow._oneflow_internal", "dtype"), (), _DTYPE_NUMBERS[value.name], new=True)
         if isinstance(value, Size):
@@ -270,18 +274,13 @@ def _nowhere() -> None:
 
 
 class _PendingGenerator(Pending):
-    """The generator of a Dropout. The layer draws from torch's."""
+    """The generator of a Dropout, with its state."""
 
-    def build(self, state: Any) -> None:
-        return None
-
-
-def _generator(_module: Module) -> PickledCall:
-    """A generator as OneFlow pickles it: any device, and the state of one just made."""
-    state = files.Tensor(np.zeros(32, dtype=np.uint8))
-    return PickledCall(
-        Global("oneflow._oneflow_internal", "Generator"), (), {"device": "auto:0", "state": state}, new=True
-    )
+    def build(self, state: Any) -> Generator:
+        values, device = (state.get(name) for name in ("state", "device")) if isinstance(state, dict) else (None, None)
+        if not isinstance(values, files.Tensor) or not str(device).startswith(("auto", "cpu")):
+            raise ValueError("a generator without its device and its state")
+        return Generator(str(device)).set_state(torch.from_numpy(np.array(values.array)))
 
 
 # What OneFlow's layers look up when they are called and torch's do not have.
@@ -292,7 +291,6 @@ _CONVOLUTION: dict[str, Callable[[Any], Any]] = {
 }
 _EXPECTED: dict[str, dict[str, Callable[[Any], Any]]] = {
     "Linear": {"use_fused_matmul_bias": lambda layer: False},
-    "Dropout": {"generator": _generator},
     "BatchNorm1d": {"channel_axis": lambda layer: 1},
     "Conv1d": _CONVOLUTION,
     "Conv2d": _CONVOLUTION,

@@ -16,7 +16,6 @@ from .dtype import (
     float16,
     float32,
     float64,
-    indexed,
     int8,
     int32,
     int64,
@@ -30,13 +29,13 @@ from .placement import placement
 from .tensor import Tensor
 
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
     "LongTensor", "arange", "as_tensor", "atan2", "broadcast_shapes", "cast", "contiguous",
     "empty", "empty_like", "erfinv_", "expand", "eye", "from_numpy", "full",
-    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "is_tensor",
+    "full_like", "get_default_dtype", "global_to_global", "hann_window", "is_tensor",
     "linspace", "local_to_global", "logspace", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
-    "normal", "ones", "ones_like", "rand", "randint", "randint_like", "randn",
-    "randn_like", "randperm", "repeat", "set_default_dtype", "set_default_tensor_type", "tensor",
+    "ones", "ones_like",
+    "repeat", "set_default_dtype", "set_default_tensor_type", "tensor",
     "to_global", "to_local", "view", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -143,17 +142,6 @@ def _hann_window(window_length: int, periodic: bool = True, **keywords: Any) -> 
     return torch.hann_window(window_length, bool(periodic), **keywords)
 
 
-def _normal(mean: Any, std: Any, size: Any = None, **keywords: Any) -> torch.Tensor:
-    """torch.normal, which takes no number as a size."""
-    sizes = () if size is None else ((size,) if isinstance(size, int) else size,)
-    return torch.normal(mean, std, *sizes, **keywords)
-
-
-def _randint_like(*arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
-    """torch.randint_like, of whole numbers whatever the other tensor has (recorded in 0.9.0)."""
-    return torch.randint_like(*arguments, dtype=dtype or torch.int64, **keywords)
-
-
 zeros = making(torch.zeros)
 ones = making(torch.ones)
 full = making(_filling(torch.full))
@@ -164,17 +152,10 @@ arange = making(_arange)
 linspace = making(_linspace)
 hann_window = making(_hann_window)
 logspace = making(_logspace)
-rand = making(torch.rand)
-randn = making(torch.randn)
-randint = making(torch.randint)
-randperm = making(torch.randperm)
-normal = making(_normal)
 zeros_like = making(torch.zeros_like)
 ones_like = making(torch.ones_like)
 full_like = making(_filling(torch.full_like))
 empty_like = making(torch.empty_like)
-randn_like = making(torch.randn_like)
-randint_like = making(_randint_like)
 
 
 def tensor(
@@ -276,11 +257,6 @@ def to_local(input: Tensor, **keywords: Any) -> Tensor:
     return input.to_local(**keywords)
 
 
-def get_rng_state() -> Tensor:
-    """The state of the default generator, as bytes."""
-    return dress(torch.get_rng_state())
-
-
 def cast(input: Tensor, dtype: dtype, pin_memory: bool = False) -> Tensor:
     """As the tensor's method; `pin_memory` is for GPUs."""
     return input.to(dtype)
@@ -351,18 +327,6 @@ def set_default_tensor_type(tensor_type: str | Maker) -> None:
     """Set the default type by a type of tensors, such as `oneflow.DoubleTensor` or its name."""
     known = globals()[tensor_type.rpartition(".")[2]] if isinstance(tensor_type, str) else tensor_type
     torch.set_default_dtype(torch_dtype(known()))
-
-
-class Generator(torch.Generator):
-    """A source of random numbers; "auto" is the CPU's."""
-
-    def __new__(cls, device: DeviceLike | None = None) -> "Generator":
-        place = torch.device("cpu" if device in (None, "auto") else device)
-        return super().__new__(cls, plain(indexed(place)))  # type: ignore[call-arg]
-
-    def get_state(self) -> Tensor:
-        """The state, as bytes."""
-        return dress(super().get_state())
 
 
 def get_default_dtype() -> dtype:

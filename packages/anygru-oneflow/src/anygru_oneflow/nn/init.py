@@ -4,9 +4,9 @@ from collections.abc import Callable as _Callable
 from functools import wraps as _wraps
 from typing import Any as _Any
 
+import numpy as _np
 import torch as _torch
 
-from ..framework.dressing import inside_torch as _inside_torch
 from ..framework.tensor import Tensor as _Tensor
 from ..framework.torch_names import torch_names as _torch_names
 
@@ -28,8 +28,25 @@ kaiming_normal_ = _by_fans(_torch.nn.init.kaiming_normal_)
 kaiming_uniform_ = _by_fans(_torch.nn.init.kaiming_uniform_)
 xavier_normal_ = _by_fans(_torch.nn.init.xavier_normal_)
 xavier_uniform_ = _by_fans(_torch.nn.init.xavier_uniform_)
-# It transposes a wide matrix in place, by a method that OneFlow's tensors do not have.
-orthogonal_ = _inside_torch(_torch.nn.init.orthogonal_)
+
+
+def orthogonal_(tensor: _Tensor, gain: float = 1.0) -> _Tensor:
+    """Fill with a matrix of which the rows or the columns are orthogonal, drawn by `numpy.random` as in OneFlow 0.9.0.
+
+    Raises:
+        ValueError: the tensor has fewer than two dimensions.
+    """
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    rows = tensor.shape[0]
+    normal = _np.random.normal(0.0, 1.0, (rows, tensor.numel() // rows))
+    is_wide = rows < normal.shape[1]
+    q, r = _np.linalg.qr(normal.T if is_wide else normal)
+    q *= _np.sign(_np.diag(r))
+    values = gain * (q.T if is_wide else q).reshape(tensor.shape)
+    with _torch.no_grad():
+        _torch.Tensor.copy_(tensor, _torch.as_tensor(values))
+    return tensor
 
 
 def trunc_normal_(tensor: _Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> _Tensor:

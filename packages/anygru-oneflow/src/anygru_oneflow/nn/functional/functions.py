@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.distributed.tensor import DTensor
 from torch.nn import functional as _torch
 
 from ...framework.arithmetic import relu
 from ...framework.dressing import dress, torch_dtype
+from ...framework.generator import drawn, is_drawn_here
 from ...framework.indexing import rows_or_zeros
 from ...framework.tensor import Tensor
 from ..modules.adopted import named, with_defaults
@@ -20,7 +22,7 @@ __all__ = [
     "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "cross_entropy",
-    "ctc_greedy_decoder", "dropout", "elu", "embedding", "fold", "grid_sample", "hardsigmoid", "hardtanh",
+    "ctc_greedy_decoder", "dropout", "elu", "embedding", "fold", "grid_sample", "gumbel_softmax", "hardsigmoid", "hardtanh",
     "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
     "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "relu6", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
@@ -297,19 +299,31 @@ def dropout(
     """Zeros with probability p, and the rest scaled up; `addend` is added after that.
 
     Args:
-        generator: the source of the draws, torch's default one if None.
+        generator: the source of the draws, the default one if None.
     """
     if training and not 0 <= p <= 1:
         # The layer refuses it. The function keeps nothing above 1, and everything below 0 (recorded in 0.9.0).
         kept = x * 0 if p > 1 else x / (1 - p)
-    elif generator is None or not training:
+    elif not training or p == 0 or isinstance(x, DTensor) or not is_drawn_here(x.device, generator):
         kept = _torch.dropout(x, p, bool(training))
     else:
-        mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
-        kept = x * mask / (1 - p) if p < 1 else x * mask
+        # OneFlow 0.9.0 keeps what draws above p in float32, and scales by a float32 (recorded).
+        kept = x * dress(drawn(generator, "kept", tuple(x.shape), p).to(torch_dtype(x)))
     if inplace:
         kept = torch.Tensor.copy_(x, kept)
     return kept if addend is None else kept + addend
+
+
+def gumbel_softmax(x: Tensor, tau: float = 1.0, dim: int = -1, hard: bool = False) -> Any:
+    """The softmax of the logits with noise of a Gumbel distribution; `hard` gives its maximum as one-hot."""
+    if isinstance(x, DTensor) or not is_drawn_here(x.device):
+        return _torch.gumbel_softmax(x, tau, hard, dim=dim)
+    uniform = dress(drawn(None, "canonical", tuple(x.shape), np.float32).to(torch_dtype(x)))
+    soft = _torch.softmax((x - (-(uniform + 1e-20).log() + 1e-20).log()) / tau, dim)
+    if not hard:
+        return soft
+    peak = torch.zeros_like(soft).scatter(dim, soft.argmax(dim, keepdim=True), 1.0)
+    return peak - soft.detach() + soft
 
 
 def batch_norm(

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ...framework.generator import Generator
 from ...framework.indexing import quick_gelu
 from ...framework.tensor import Parameter, Tensor
 from ..functional import functions as F
@@ -182,16 +183,14 @@ class CosineSimilarity(adopt(torch.nn.CosineSimilarity)):  # type: ignore[misc]
 
 
 class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
-    """As torch.nn.Dropout, with a generator of its own if one is given."""
+    """As torch.nn.Dropout, from a generator of its own, which `oneflow.manual_seed` does not seed (as in 0.9.0, recorded)."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False, generator: torch.Generator | None = None) -> None:
         super().__init__(p, inplace)
-        self.generator = generator
+        self.generator = Generator() if generator is None else generator
 
     def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
-        if self.generator is None and addend is None:
-            return super().forward(x)
-        return F.dropout(x, self.p, self.training, generator=self.generator, addend=addend)
+        return F.dropout(x, self.p, self.training, self.inplace, self.generator, addend=addend)
 
 
 def _channel_dropout(layer: type[torch.nn.Module], axes: int) -> Any:

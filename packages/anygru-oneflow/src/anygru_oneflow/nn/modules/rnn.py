@@ -13,8 +13,9 @@ from anygru import functional, layers
 from anygru.errors import ArgumentError, ArgumentTypeError
 from anygru.extend import layer_of_torch
 
-from ...framework.dressing import dress, inside_torch
+from ...framework.dressing import dress, inside_torch, torch_dtype
 from ...framework.dtype import plain, translated
+from ...framework.generator import drawn, is_drawn_here
 from ...framework.tensor import Tensor
 from ...processes import global_tensor
 from ..utils.rnn import PackedSequence, repacked
@@ -36,14 +37,50 @@ def _with_checked_kernels(forward: Any) -> FunctionType:
     return FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
 
 
+def _dropped(output: torch.Tensor, probability: float, batch_first: bool = False) -> torch.Tensor:
+    """The output of a layer [T, B, H], or packed [N, H], with elements dropped by OneFlow's generator."""
+    if not is_drawn_here(output.device):
+        return torch.dropout(output, probability, True)
+    shape = (output.shape[1], output.shape[0], output.shape[2]) if batch_first else tuple(output.shape)
+    factors = drawn(None, "kept", shape, probability).to(torch_dtype(output))
+    return output * (factors.transpose(0, 1) if batch_first else factors)
+
+
+def _by_layers(self: Any, forward: Callable[..., Any], input: Any, hx: Any) -> Any:
+    """The layers of an RNN or LSTM in training one by one, with a dropout between them."""
+    directions, count = 2 if self.bidirectional else 1, len(self._flat_weights) // self.num_layers
+    states = [] if hx is None else list(hx) if isinstance(hx, tuple) else [hx]
+    last: list[Any] = []
+    for number in range(self.num_layers):
+        layer = object.__new__(type(self))
+        vars(layer).update(vars(self), num_layers=1, dropout=0.0)
+        vars(layer)["_flat_weights"] = self._flat_weights[count * number : count * (number + 1)]
+        if number:
+            layer.input_size = directions * (self.proj_size or self.hidden_size)
+            if isinstance(input, torch.nn.utils.rnn.PackedSequence):
+                input = input._replace(data=_dropped(input.data, self.dropout))
+            else:
+                input = _dropped(input, self.dropout, self.batch_first and input.dim() == 3)
+        begun = [state[directions * number : directions * (number + 1)] for state in states]
+        input, ended = forward(
+            layer, input, None if hx is None else tuple(begun) if isinstance(hx, tuple) else begun[0]
+        )
+        last.append(ended)
+    if isinstance(last[0], tuple):
+        return input, tuple(torch.cat(parts) for parts in zip(*last, strict=True))
+    return input, torch.cat(last)
+
+
 def _global_too(layer: Any) -> Any:
-    """A recurrent layer of torch that takes global tensors, too: each process computes its part of the batch."""
+    """A recurrent layer of torch that takes global tensors as well: each process computes its part of the batch."""
     forward = inside_torch(_with_checked_kernels(layer.__bases__[0].forward))
 
     @wraps(forward)
     def call(self: Any, input: Any, hx: Any = None) -> Any:
         if not isinstance(input, DTensor):
             try:
+                if self.training and self.dropout and self.num_layers > 1:
+                    return _by_layers(self, forward, input, hx)
                 return forward(self, input, hx)
             except (ValueError, ArgumentTypeError) as error:
                 raise RuntimeError(*error.args) from None
@@ -247,8 +284,11 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
     def _run(self, input: Any, hx: Tensor | None, batch_first: bool) -> tuple[Any, Tensor]:
         weights = self._flat_weights
         compute: Any = functional.gru
+        dropout: Any = self.dropout
+        if dropout and self.training and self.num_layers > 1:
+            dropout = lambda layer, output: _dropped(output, self.dropout)  # noqa: E731
         if any(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, hx, *weights)):
-            compute = global_tensor.gru
+            compute, dropout = global_tensor.gru, self.dropout
             if not all(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, *weights)):
                 raise RuntimeError(
                     "nn.GRU got local and global tensors together: make input, hx and the layer global by to_global"
@@ -261,7 +301,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
                 batch_first=batch_first,
                 bidirectional=self.bidirectional,
                 bias=self.bias,
-                dropout=self.dropout,
+                dropout=dropout,
                 training=self.training,
             )
         return dress(results)

@@ -1,11 +1,13 @@
 """Each process its part of a data set."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from torch.utils.data import Dataset
 from torch.utils.data.distributed import DistributedSampler as _DistributedSampler
 
 from ... import env
+from ...framework.generator import Generator
 
 
 class DistributedSampler(_DistributedSampler):
@@ -16,3 +18,13 @@ class DistributedSampler(_DistributedSampler):
     ) -> None:
         replicas = env.get_world_size() if num_replicas is None else num_replicas
         super().__init__(dataset, replicas, env.get_rank() if rank is None else rank, *args, **kwargs)
+
+    def __iter__(self) -> Iterator[int]:
+        size, shuffled = len(self.dataset), self.shuffle  # type: ignore[arg-type]
+        order = Generator("cpu").manual_seed(self.seed + self.epoch).permutation(size) if shuffled else range(size)
+        self.shuffle = False
+        try:
+            places = list(super().__iter__())
+        finally:
+            self.shuffle = shuffled
+        return (int(order[place]) for place in places)
