@@ -1,4 +1,4 @@
-"""Functions with gradients of their own: Paddle's PyLayer on torch's autograd.Function."""
+"""Functions with custom gradients: Paddle's PyLayer on torch's autograd.Function."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class PyLayerContext:
 
 
 class _Call:
-    """One call of `apply`: the layer, its context, and where the tensors stood among the arguments."""
+    """One call of `apply`: the layer, its context, and the positions of the tensors among the arguments."""
 
     def __init__(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.layer = layer
@@ -84,7 +84,7 @@ class _Bridge(torch.autograd.Function):
         # torch keeps the saved tensors and lets them go with the graph; `backward` puts them back.
         call.context._saved = ()
         ctx.plan = [isinstance(each, torch.Tensor) for each in saved]
-        # What is saved or marked must be the tensor that torch is given, not the program's alias of it.
+        # Saved or marked tensors must be the ones passed to torch, not the program's aliases.
         replaced = {id(values[place]): result for place, result in zip(call.tensor_outputs, results, strict=True)}
         ctx.save_for_backward(*(replaced.get(id(each), each) for each in saved if isinstance(each, torch.Tensor)))
         ctx.others = [each for each in saved if not isinstance(each, torch.Tensor)]
@@ -146,7 +146,7 @@ def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[An
 
 
 class PyLayer:
-    """A function with a gradient of its own.
+    """A function with a custom gradient.
 
     Subclasses give two static methods: `forward(ctx, *args, **kwargs)`, and `backward(ctx, *gradients)`, which returns a
     gradient (or None) for each tensor that `forward` was given. Call it by `apply`.

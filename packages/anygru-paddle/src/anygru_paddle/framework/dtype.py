@@ -98,7 +98,7 @@ def as_dtype(value: Any) -> dtype:
     """The Paddle dtype that `value` means: a dtype, its name, a NumPy type, `float`/`int`/`bool`, a torch dtype.
 
     Raises:
-        TypeError: for anything else; the message names the value and the accepted kinds.
+        TypeError: for other values; the message names the value and the accepted kinds.
     """
     if isinstance(value, dtype):
         return value

@@ -74,7 +74,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
 
     Args:
         obj: the object to write; a layer's or optimizer's `state_dict()` most often.
-        path: a file name, whose folder is made if need be, or a binary file object.
+        path: a file name (missing folders are created) or a binary file object.
         protocol: of pickle: 2, 3 or 4.
         configs: `pickle_protocol` is an old name of `protocol`; `use_binary_format` is not covered; others are refused.
 
@@ -152,7 +152,7 @@ def _holds_named(value: Any) -> bool:
 
 
 def _unpacked(value: Any, return_numpy: bool, arrays_too: bool) -> Any:
-    """Tensors in place of (name, array) tuples, and of arrays if `arrays_too`."""
+    """Replace (name, array) tuples by tensors, and arrays as well if `arrays_too`."""
     if _is_tensor(value):
         return _tensor(value[1], value[0], return_numpy)
     if isinstance(value, np.ndarray) and arrays_too and value.dtype.kind in "biufc":
@@ -197,7 +197,7 @@ def load(path: Any, **configs: Any) -> Any:
         for key, each in value.items():
             if isinstance(each, np.ndarray):
                 value[key] = _tensor(each, table.get(key), return_numpy)
-    # Where Paddle finds tensors by name it leaves arrays as they are; elsewhere arrays are tensors.
+    # Where Paddle finds tensors by name it keeps arrays; otherwise arrays become tensors.
     return _unpacked(value, return_numpy, not _holds_named(value))
 
 
@@ -206,9 +206,9 @@ def _load_from(file: Any) -> Any:
         raise ValueError(f"paddle.load: path must be a file name or a binary file, got {type(file).__name__}")
     content = file.read()
     try:
-        # genops reads one pickle and stops at its end, whatever follows.
+        # genops reads one pickle and ignores the bytes after it.
         end = 1 + max(place for _, _, place in pickletools.genops(content) if place is not None)
-    except ValueError:  # no pickle: the reader says what is wrong
+    except ValueError:  # not a pickle: the reader raises the error
         end = len(content)
     if end < len(content):  # several objects in one file: the next `load` continues after this one
         file.seek(end - len(content), os.SEEK_CUR)

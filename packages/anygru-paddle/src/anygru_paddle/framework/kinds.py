@@ -12,7 +12,7 @@ Number: TypeAlias = bool | int | float | complex
 DTypeLike: TypeAlias = dtype | torch.dtype | np.dtype | type | str | None
 """An element type: Paddle's, a name such as "float32" or "paddle.float32", NumPy's, or None for the default."""
 Operand: TypeAlias = torch.Tensor | np.ndarray | np.generic | Number
-"""An operand beside a tensor."""
+"""The second operand of an operation on a tensor."""
 Axis: TypeAlias = int | Sequence[int] | torch.Tensor | np.ndarray | None
 """One axis or several; None usually means all."""
 Shape: TypeAlias = int | Sequence[int | torch.Tensor] | torch.Tensor | np.ndarray

@@ -1,9 +1,10 @@
 """Random numbers as Paddle 2.6.2 draws them on a CPU (recorded), so that a seed gives the numbers it gives there.
 
 Paddle's CPU generator is the C++ library's `mt19937_64`, started through `std::seed_seq`; uniform, normal and integer
-draws are those of libstdc++. A script with `paddle.seed(100)` therefore starts from the same weights here.
-anygru's native module draws them, equal to Paddle's to the last bit. Without it NumPy does, 156 at a time, as many as the
-recurrence allows; its logarithm differs in the last place of one float32 in ten, and large dropout masks are torch's own.
+draws follow libstdc++. A script with `paddle.seed(100)` therefore starts from the same weights here.
+anygru's native module draws them, equal to Paddle's to the last bit. Without it NumPy does, 156 at a time, the most that
+the recurrence allows; its logarithm differs in the last place of one float32 in ten, and large dropout masks are drawn by
+torch.
 
 Source: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998), 64-bit version of 2004; ISO C++ [rand.util.seedseq],
 [rand.eng.mers]; G. Marsaglia, T. Bray, "A convenient method for generating normal variables" (1964).
@@ -28,7 +29,7 @@ else:
 
 __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
 
-# The constants of mt19937_64, named in the standard: 312 words, of which the upper 33 and the lower 31 bits are mixed.
+# The constants of mt19937_64, named in the standard: it has 312 words and mixes the upper 33 and the lower 31 bits.
 _WORDS = 312
 _HALF = 156
 _UPPER = np.uint64(0xFFFFFFFF80000000)
@@ -40,9 +41,9 @@ _EXACT_LIMIT = 1 << 16
 
 
 def _seed_words(seed: int, count: int) -> list[int]:
-    """`count` 32-bit words made of one seed by the standard's `seed_seq::generate`."""
+    """`count` 32-bit words from one seed by the standard's `seed_seq::generate`."""
     mask = 0xFFFFFFFF
-    # The numbers of this function are those of the standard's text.
+    # The constants of this function are in the standard's text.
     words = [0x8B8B8B8B] * count
     tail = 11 if count >= 623 else 7
     first = (count - tail) // 2
@@ -78,7 +79,7 @@ class Generator:
         self.manual_seed(int.from_bytes(os.urandom(4), "little") if seed is None else seed)
 
     def manual_seed(self, seed: int) -> "Generator":
-        """Start again from `seed`, of which the lower 32 bits count."""
+        """Start again from `seed`, using the lower 32 bits."""
         self._seed = int(seed)
         words = np.array(_seed_words(self._seed & 0xFFFFFFFF, 2 * _WORDS), np.uint64)
         self._state = words[0::2] | (words[1::2] << np.uint64(32))
@@ -87,7 +88,7 @@ class Generator:
 
     @classmethod
     def started_plainly(cls, seed: int) -> "Generator":
-        """A stream started without `seed_seq`: what Paddle makes for an operation's own `seed`."""
+        """A stream started without `seed_seq`: as Paddle makes for an operation's `seed`."""
         state = [seed & 0xFFFFFFFFFFFFFFFF]
         for place in range(1, _WORDS):
             before = state[-1]
@@ -109,7 +110,7 @@ class Generator:
         return GeneratorState(self._state.copy(), self._position, self._seed)
 
     def set_state(self, state: "GeneratorState") -> None:
-        """Go on from where `get_state` was called."""
+        """Continue from where `get_state` was called."""
         self._state, self._position, self._seed = state.words.copy(), state.position, state.seed
 
     def _refill(self) -> None:
@@ -154,7 +155,7 @@ class Generator:
 
     def canonical(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Numbers from 0 up to, not including, 1."""
-        # Rounded to float32 a number may be 1, which libstdc++ replaces by the one before it.
+        # Rounding to float32 may give 1, which libstdc++ replaces by the next lower number.
         values = self.words(count).astype(kind) / kind(2.0**64)
         return np.minimum(values, np.nextafter(kind(1), kind(0)))
 
@@ -165,7 +166,7 @@ class Generator:
         return self.canonical(count, kind) * (kind(high) - kind(low)) + kind(low)
 
     def normal(self, count: int, mean: float, std: float, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """Normal numbers by the polar method: pairs of points, those outside the circle thrown away."""
+        """Normal numbers by the polar method: pairs of points; points outside the circle are rejected."""
         if native is not None:
             return self._drawn(np.empty(count, kind), f"normal{8 * np.dtype(kind).itemsize}", mean, std)
         pairs: list[np.ndarray] = []
@@ -227,14 +228,14 @@ default_generator = Generator()
 
 
 def use_exact(count: int) -> bool:
-    """Whether `count` numbers in the middle of a computation can be drawn as Paddle does without slowing it down."""
+    """Whether `count` numbers in the middle of a computation can be drawn by Paddle's algorithm without slowing it down."""
     return not recording.is_on and (native is not None or count <= _EXACT_LIMIT)
 
 
 def seed(seed: int) -> Generator:
     """Restart the random numbers of the dialect, and torch's, from `seed`."""
     number = int(seed)
-    # For what torch draws here: Poisson numbers, Dirichlet, large masks without the native module.
+    # For random numbers drawn by torch: Poisson numbers, Dirichlet, large masks without the native module.
     torch.manual_seed(number)
     return default_generator.manual_seed(number)
 
@@ -245,7 +246,7 @@ def get_rng_state(device: str | None = None) -> list[GeneratorState]:
 
 
 def set_rng_state(state_list: Sequence[GeneratorState], device: str | None = None) -> None:
-    """Go on from a state that `get_rng_state` gave."""
+    """Continue from a state that `get_rng_state` gave."""
     if len(state_list) != 1:
         raise ValueError(f"set_rng_state: one state is expected, got {len(state_list)}")
     default_generator.set_state(state_list[0])
@@ -257,6 +258,6 @@ def get_cuda_rng_state() -> list[torch.Tensor]:
 
 
 def set_cuda_rng_state(state_list: Sequence[torch.Tensor]) -> None:
-    """Go on from the states that `get_cuda_rng_state` gave."""
+    """Continue from the states that `get_cuda_rng_state` gave."""
     if state_list:
         torch.cuda.set_rng_state_all(list(state_list))

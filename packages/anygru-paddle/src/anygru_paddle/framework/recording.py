@@ -9,7 +9,7 @@ class _Recording(threading.local):
     """
     Attributes:
         is_on: whether a pass is being recorded.
-        of_training: whether it is a pass in training, whose operators must have the derivatives that they have in the layer.
+        of_training: whether it is a pass in training, in which operators need the same derivatives as in the layer.
     """
 
     is_on = False

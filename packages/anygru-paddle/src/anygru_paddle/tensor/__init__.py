@@ -22,4 +22,4 @@ from .special import *
 from .stat import *
 from .tensor import Tensor as Tensor
 
-globals().update(_INPLACE)  # also those that `paddle` itself has not
+globals().update(_INPLACE)  # also names that `paddle` itself has not

@@ -123,7 +123,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
         # Paddle 2.6.2 takes "1.5", too (recorded); its own code writes numbers so.
         fill_value = float(fill_value)
     wanted = _dtype_or_default(dtype)
-    if wanted is torch.bfloat16:  # in single precision first, as it is cut off
+    if wanted is torch.bfloat16:  # in single precision first, which cuts digits off
         return to_dtype(full(shape, fill_value, "float32"), wanted)
     if not wanted.is_floating_point and not isinstance(fill_value, _Complex):  # as C casts it: nan, or 300 in uint8
         fill_value = torch.tensor(fill_value).to(wanted).item()
@@ -146,7 +146,7 @@ def fill_constant(
 
 @operation
 def empty(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """A tensor whose values are yet to be written; zeros, so that a mistake repeats itself."""
+    """A tensor to be filled later; its zeros make mistakes reproducible."""
     return torch.zeros(as_sizes(shape), **_options(dtype))
 
 
@@ -298,7 +298,7 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     """A copy of a tensor, array or list; written into `output` if that is given.
 
     Raises:
-        NothingAssignedError: if `x` is none of these.
+        NothingAssignedError: unless `x` is one of these.
     """
     if not isinstance(x, (torch.Tensor, np.ndarray, np.generic, list, tuple, int, float, bool)):
         # Paddle 2.6.2 gives None, on which the next line fails by AttributeError (recorded): it is both.
@@ -312,11 +312,11 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     with torch.no_grad():
         fits = list(output.shape) == list(value.shape) and output.dtype == value.dtype
         if not fits or (type(output) is not torch.Tensor and not wrap(output)._is_initialized()):
-            # Shape and dtype of `x` win over those of `output` (recorded, 2.6.2).
+            # The shape and dtype of `x` override the shape and dtype of `output` (recorded, 2.6.2).
             output.data = torch.empty_like(plain(value.detach()))
         torch.Tensor.copy_(output.detach(), value)
     if value.requires_grad and not output.requires_grad:
-        torch.Tensor.copy_(output, value)  # the same values once more, now with their gradient
+        torch.Tensor.copy_(output, value)  # the same values, now with their gradient
     return output
 
 

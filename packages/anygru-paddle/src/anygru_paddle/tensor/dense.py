@@ -21,7 +21,7 @@ class DenseTensor:
         return list(plain(self._tensor).shape)
 
     def set(self, value: Operand, place: core.Place | None = None) -> None:
-        """Overwrite the values with those of an array, and take over its shape."""
+        """Replace values and shape by an array's."""
         new = as_torch(value).detach().to(plain(self._tensor).dtype)
         data = plain(self._tensor.detach())
         if new.shape == data.shape:

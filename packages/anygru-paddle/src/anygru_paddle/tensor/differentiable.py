@@ -52,11 +52,11 @@ class TensorHookRemoveHelper:
 
 
 class Differentiable(torch.Tensor):
-    """What a tensor answers about its gradient, in Paddle's words."""
+    """Paddle's attributes and methods for the gradient of a tensor."""
 
     @property
     def stop_gradient(self) -> bool:
-        """True where no gradient is computed: the opposite of `requires_grad`, except that integers may say False too."""
+        """True where no gradient is computed: the opposite of `requires_grad`, except that integers may also have False."""
         kept = self.__dict__.get("_stop_gradient")
         return not self.requires_grad if kept is None else kept
 
@@ -78,7 +78,7 @@ class Differentiable(torch.Tensor):
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
         grad = gradient_of(self)
         if type(grad) is torch.Tensor:
-            # Paddle's gradients say so, but for those of an operation such as pixel_unshuffle (recorded, 2.6.2).
+            # Paddle's gradients have False, except after operations such as pixel_unshuffle (recorded, 2.6.2).
             wrap(grad).__dict__["_stop_gradient"] = self.__dict__.get("_gradient_stops", False)
         return grad  # type: ignore[return-value]
 
@@ -120,20 +120,20 @@ class Differentiable(torch.Tensor):
         return self.grad
 
     def backward(self, grad_tensor: torch.Tensor | None = None, retain_graph: bool = False) -> None:  # type: ignore[override]
-        """Add the gradients of this tensor, weighted by `grad_tensor` (ones), to those of the leaves it came from.
+        """Add the gradients of this tensor, weighted by `grad_tensor` (ones), to the gradients of its leaves.
 
         Nothing happens for a tensor with `stop_gradient`.
 
         Raises:
             SystemError: if the graph has been used by a `backward` without `retain_graph`.
-            ValueError: if `grad_tensor` is no tensor or has another shape.
+            ValueError: unless `grad_tensor` is a tensor of the same shape.
         """
         if hasattr(grad_tensor, "sort_sum_gradient"):  # a BackwardStrategy of Paddle 1.x
             grad_tensor = None
         backward([self], [grad_tensor], retain_graph)
 
     def register_hook(self, hook: "Callable[[Tensor], torch.Tensor | None]") -> TensorHookRemoveHelper:
-        """Call `hook(gradient)` when the gradient is known; what it returns, unless None, takes its place.
+        """Call `hook(gradient)` when the gradient is computed; its result, unless None, replaces the gradient.
 
         Raises:
             RuntimeError: for a tensor with `stop_gradient`.
@@ -156,7 +156,7 @@ class Differentiable(torch.Tensor):
         return functools.partial(torch.zeros, _torch_shape(self), dtype=_torch_dtype(self), device=self.device)
 
     def retain_grads(self) -> None:
-        """Keep the gradient of a tensor that is no leaf, as the hooks registered before have left it; the last one stays.
+        """Keep the gradient of a tensor that is not a leaf, after the hooks registered earlier; the last gradient is kept.
 
         torch's own `retain_grad` comes after all hooks and adds up; Paddle 2.6.2 does neither (recorded).
         """

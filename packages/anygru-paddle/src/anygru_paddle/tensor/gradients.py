@@ -48,15 +48,15 @@ def is_reached(tensor: torch.Tensor, steps: set[object]) -> bool:
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
-    """Add the gradients of `tensors`, weighted by `grad_tensors`, to those of the leaves that they came from.
+    """Add the gradients of `tensors`, weighted by `grad_tensors`, to the gradients of their leaves.
 
     Args:
-        tensors: a tensor or a list of different ones; those with `stop_gradient` are passed over.
+        tensors: a tensor or a list of different tensors; tensors with `stop_gradient` are skipped.
         grad_tensors: weights of the same shapes; None, or None in the list, means ones.
         retain_graph: keep the graph for another `backward`.
 
     Raises:
-        AssertionError: for the same tensor twice, weights that are no tensors or of another shape.
+        AssertionError: for the same tensor twice, or weights that are not tensors or have another shape.
         SystemError: if the graph has been used without `retain_graph`.
     """
     roots = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]

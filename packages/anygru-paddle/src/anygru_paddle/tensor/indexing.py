@@ -1,7 +1,7 @@
 """Reading and writing parts of a tensor: `t[1, ..., ::-1]`, `t[mask] = 0`.
 
 As in Paddle 2.6.2 numbers, slices, `None` and `...` come first and give a view; lists, arrays, tensors and bools then index the
-view. They count its axes without those of `None`, so that `t[None, [0]]` indexes the new axis (recorded).
+view. They count its axes without the axes of `None`, so that `t[None, [0]]` indexes the new axis (recorded).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,8 @@ def _items(index: Any, axes: int) -> list[Any]:
 def places(item: slice, length: int, writes: bool = False) -> range:
     """The positions of a slice in Paddle 2.6.2 (recorded), which differ from Python's only beyond the ends of the axis.
 
-    An end before the axis is counted from its end once more: `t[:-5]` of 4 elements is `t[:3]`. With a negative step an end of -1
+    An end before the axis is counted from its end a second time: `t[:-5]` of 4 elements is `t[:3]`. With a negative step an
+    end of -1
     is before the axis, an end further on is 0 in reading, and a start before the axis is 0.
     """
     start, stop, step = item.start, item.stop, 1 if item.step is None else item.step
@@ -100,13 +101,13 @@ def places(item: slice, length: int, writes: bool = False) -> range:
 
 
 class _Parts:
-    """An index taken apart.
+    """A parsed index.
 
     Attributes:
-        tensor: the tensor to index, some axes turned round: torch has no negative steps.
-        turned: those axes.
+        tensor: the tensor to index, some axes flipped, because torch has no negative steps.
+        turned: the flipped axes.
         basic: ints, slices with positive steps and None, which give a view of `tensor`.
-        advanced: the axis of the view at which each index tensor stands, and the tensor.
+        advanced: the axis of the view that each index tensor indexes, and the tensor.
     """
 
     def __init__(self, x: torch.Tensor, index: Any, writes: bool = False) -> None:
@@ -146,7 +147,7 @@ class _Parts:
             return self._of_any_length(item, axis)
         chosen = places(item, length, writes)
         if chosen.step > 0:
-            # Only a slice of all elements one by one is the tensor itself; `t[::2]` of one element is a step of the graph.
+            # Only a slice of all elements with step 1 is the tensor itself; `t[::2]` of one element is a step of the graph.
             return (
                 _WHOLE
                 if len(chosen) == length and chosen.step == 1
@@ -157,7 +158,7 @@ class _Parts:
         return slice(first, first + (len(chosen) - 1) * -chosen.step + 1 if chosen else 0, -chosen.step)
 
     def _of_any_length(self, item: slice, axis: int) -> slice:
-        """A slice of an axis whose length is open in a recorded pass, where an end beyond the axis is taken as Python's."""
+        """A slice of an axis of open length in a recorded pass, where an end beyond the axis is clipped as in Python."""
         if item.step is None or item.step > 0:
             return _WHOLE if item == _WHOLE else item
         if item.start is not None or item.stop is not None:
@@ -180,7 +181,7 @@ class _Parts:
 
 
 def get(self: "Tensor", index: Any) -> "Tensor":
-    """`self[index]`: the tensor itself for all of it, views for ints and slices, copies for lists, tensors and masks."""
+    """`self[index]`: the tensor itself for a full slice, views for ints and slices, copies for lists, tensors and masks."""
     view = None
     try:
         # The way of loops over steps, so without taking the index apart.
@@ -196,7 +197,8 @@ def get(self: "Tensor", index: Any) -> "Tensor":
 def _translated(error: Exception, x: "Tensor", view: torch.Tensor | None, fits: str, other: str) -> Exception:
     """Paddle's error (2.6.2, recorded).
 
-    A ValueError for index tensors that do not fit the view, torch's texts with `fits` among them, and an IndexError for all else,
+    A ValueError for index tensors that do not fit the view, torch's texts with `fits` among them, and an IndexError for
+    other faults,
     torch's texts with `other` among them.
     """
     if not isinstance(error, IndexError):
@@ -221,14 +223,15 @@ def _choose(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> bool:
 
 
 def _chooses_nothing(parts: _Parts) -> bool:
-    """Whether one of the masks is False everywhere: Paddle 2.6.2 then writes nothing, whatever the other indices (recorded)."""
+    """Whether one of the masks is False everywhere: Paddle 2.6.2 then writes nothing, for any other indices (recorded)."""
     return any(index.dtype == torch.bool and not bool(torch.any(index)) for _, index in parts.advanced)
 
 
 def _write(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> None:
     """Write to the places that index tensors name.
 
-    Paddle 2.6.2 brings the axes that they index to the front before it broadcasts the value: `t[:, [0, 2]] = [1, 2]` writes 1 to
+    Paddle 2.6.2 brings the axes that they index to the front before it broadcasts the value: `t[:, [0, 2]] = [1, 2]` writes
+    1 to
     the first row and 2 to the second one (recorded).
     """
     if _choose(view, parts, new):
@@ -248,7 +251,7 @@ def _write(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> None:
 def set_(self: "Tensor", index: Any, value: Operand) -> None:
     """`self[index] = value`, the value cast to the dtype of the tensor.
 
-    A value of the shape of the tensor, or of one that broadcasts to it, may be written by a mask of the tensor's shape.
+    A value of the shape of the tensor, or of a shape that broadcasts to it, may be written by a mask of the tensor's shape.
 
     Raises:
         ValueError: if the shapes do not fit, or the tensor is a leaf that gets gradients.

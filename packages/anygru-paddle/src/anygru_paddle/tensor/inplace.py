@@ -1,7 +1,8 @@
 """Operations that overwrite their tensor: `x.add_(y)`, `x.zero_()` ...
 
-Each computes what the function without the underscore computes, then binds the tensor to the result: its values, its shape and
-dtype, its step of the gradient graph. Every change counts in `inplace_version`. A leaf that gets gradients cannot be overwritten.
+Each computes the function without the underscore, then binds the tensor to the result: its values, its shape and
+dtype, its step of the gradient graph. Every change counts in `inplace_version`. A leaf that gets gradients cannot be
+overwritten.
 """
 
 from collections.abc import Callable
@@ -54,7 +55,7 @@ def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
         if _shape(value) == _shape(x) and _dtype(value) == _dtype(x):
             torch.Tensor.copy_(x, value)  # into the same memory, which views of x share
         elif _is_recorded(value):
-            # The copy is the step by which the gradient of `value` goes on.
+            # The copy is the graph's step through which the gradient of `value` flows.
             _replace(x, torch.empty_like(value))
             torch.Tensor.copy_(x, value)
         else:
@@ -72,7 +73,7 @@ def _keep_gradient(x: "Tensor", value: torch.Tensor) -> "Tensor":
     with torch.no_grad():
         overwrite(x, value)
     if not value.is_floating_point():
-        x.__dict__["_stop_gradient"] = False  # so Paddle says; no gradient gets through integers here
+        x.__dict__["_stop_gradient"] = False  # as in Paddle; here no gradient passes through integers
     return x
 
 
@@ -93,7 +94,7 @@ def _reformed(x: "Tensor", function: Callable[..., torch.Tensor], args: Any, kwa
 
 
 def _refuse_growth(x: "Tensor", others: list[torch.Tensor]) -> None:
-    """Raise Paddle's ValueError if the result would broadcast to another shape than that of `x`."""
+    """Raise Paddle's ValueError if the result would broadcast to another shape than the shape of `x`."""
     for other in others:
         if _shape(other) != _shape(x) and (grown := math.broadcast_shape(_shape(x), _shape(other))) != list(_shape(x)):
             raise ValueError(
@@ -103,7 +104,7 @@ def _refuse_growth(x: "Tensor", others: list[torch.Tensor]) -> None:
 
 
 def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..., Tensor]":
-    """The method `called` that puts what `function` computes into the place of its first argument."""
+    """The method `called` that stores the result of `function` in its first argument."""
     name = function.__name__
     further = _FURTHER_COUNTS.get(name, 0)
 
@@ -113,7 +114,7 @@ def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..
         others = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
         if name in _OF_ONE_SHAPE:
             _refuse_growth(x, others)
-        if name not in _TRUTHS:  # those have no gradient, and Paddle 2.6.2 lets them overwrite a leaf (recorded)
+        if name not in _TRUTHS:  # they have no gradient, and Paddle 2.6.2 lets them overwrite a leaf (recorded)
             refuse_leaf(x)
         if name in _FORMS and (reformed := _reformed(x, function, args, kwargs)) is not None:
             return reformed
@@ -130,7 +131,7 @@ def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..
         return _keep_gradient(x, value) if _is_recorded(x) and not value.requires_grad else overwrite(x, value)
 
     method.__name__ = method.__qualname__ = called
-    method.__doc__ = f"`{name}`, the result put in place of the tensor."
+    method.__doc__ = f"`{name}`, with the result stored in the tensor."
     return method
 
 
@@ -170,7 +171,7 @@ _add_recorded = in_place(math.add, "add_")
 
 
 def _add(x: "Tensor", y: Any, name: str | None = None, *, alpha: Any = 1) -> "Tensor":
-    """x + y in place; torch's optimizers call it too."""
+    """x + y in place; torch's optimizers also call it."""
     if torch.is_grad_enabled() or not isinstance(y, torch.Tensor) or _dtype(y) != _dtype(x):
         # Paddle's rules for numbers, dtypes and leaves; without gradients and with one dtype torch's method does the same.
         return _add_recorded(x, y, alpha=alpha)
@@ -179,7 +180,7 @@ def _add(x: "Tensor", y: Any, name: str | None = None, *, alpha: Any = 1) -> "Te
 
 
 def _where(condition: torch.Tensor, x: Any = None, y: Any = None, name: str | None = None) -> "Tensor":
-    """`where`, the result put in place of x."""
+    """`where`, with the result stored in x."""
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     refuse_leaf(x)
@@ -201,7 +202,8 @@ def fill_(x: "Tensor", value: Any) -> "Tensor":
 def _diagonal(shape: list[int], offset: int, wrap: bool) -> torch.Tensor:
     """Which elements `fill_diagonal_` fills, bool.
 
-    Paddle 2.6.2 steps through the memory by the sum of all strides, of a matrix without `wrap` through the first n * n elements,
+    Paddle 2.6.2 steps through the memory by the sum of all strides, of a matrix without `wrap` through the first n * n
+    elements,
     where n is the length of a row, and leaves out positions that `offset` moves beyond the second axis (recorded).
     """
     count, row = int(np.prod(shape)), shape[1]
@@ -214,7 +216,7 @@ def _diagonal(shape: list[int], offset: int, wrap: bool) -> torch.Tensor:
 
 
 def fill_diagonal_(x: "Tensor", value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> "Tensor":
-    """One value along the diagonal of all axes, in place; with `wrap` a long matrix has one diagonal below the other."""
+    """One value along the diagonal of all axes, in place; with `wrap` a long matrix has several diagonals, stacked."""
     if x.ndim < 2:
         unfit = ValueError(f"(InvalidArgument) fill_diagonal_(): x must have two axes or more, got shape {x.shape}")
         raise lacking("fill_diagonal_", x) or unfit

@@ -1,7 +1,8 @@
 """For which dtypes Paddle 2.6.2 has no CPU kernel (recorded, function by function, with arguments that fit).
 
-It looks for the kernel before it looks at shapes, axes and positions, so a call that is wrong in both has a RuntimeError. What is
-computed here for such a dtype, and is right otherwise, stays computed.
+It looks for the kernel before it looks at shapes, axes and positions, so a call that is wrong in both has a RuntimeError.
+Operations
+that give right results for such a dtype here stay available.
 """
 
 import torch

@@ -36,7 +36,7 @@ _PRODUCTS = (*NUMBERS, torch.complex64, torch.complex128)
 def matmul(
     x: torch.Tensor, y: torch.Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
 ) -> torch.Tensor:
-    """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap those of x and y first."""
+    """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap the last axes of x and y first."""
     x, y = promoted(x, y, "matmul", _PRODUCTS)
     no_small(x, "matmul")
     if transpose_x and x.ndim > 1:
@@ -72,7 +72,7 @@ def dot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tens
 
 @operation
 def t(input: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The transpose of a matrix; a vector or number stays as it is."""
+    """The transpose of a matrix; a vector or number is returned unchanged."""
     need_tensor(input, "input", "t")
     if input.ndim > 2:
         raise ValueError(
@@ -117,7 +117,7 @@ def norm(
         if p == "nuc":
             return torch.linalg.matrix_norm(x, "nuc", (-2, -1) if axis is None else axis, keepdim)
         p = 2
-    if isinstance(axis, tuple) and len(axis) > 2:  # said before the dtype (recorded, 2.6.2)
+    if isinstance(axis, tuple) and len(axis) > 2:  # checked before the dtype (recorded, 2.6.2)
         raise ValueError(f"except axis type int or list (length of list <=2), found {list(axis)}")
     if not isinstance(p, (int, float)):
         raise ValueError(f"norm: p must be 'fro' or a number, got {p!r}")
@@ -137,7 +137,7 @@ def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None
     """The p-norm of x - y, of floating-point tensors."""
     need_same_dtype(x, y, "dist", NUMBERS[2:])
     need_float(x, "dist")
-    if p == 0:  # the number of elements that differ, of gradient 0; torch has none
+    if p == 0:  # the number of elements that differ, with gradient 0; torch gives no gradient
         difference = torch.sub(x, y)
         return torch.add(torch.count_nonzero(difference), torch.mul(torch.sum(difference), 0))
     return p_norm(torch.flatten(torch.sub(x, y)), float(p), 0, False)
@@ -185,7 +185,7 @@ def bincount(x: torch.Tensor, weights: Any = None, minlength: int = 0, name: str
 def histogram(
     input: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None
 ) -> torch.Tensor:
-    """How many elements fall into each of `bins` equal intervals from min to max (those of the tensor if both are 0)."""
+    """How many elements fall into each of `bins` equal intervals from min to max (the tensor's if both are 0)."""
     # torch.histc takes no integers and counts in floats.
     return torch.histc(torch.Tensor.to(input, torch.float64), bins, min, max).to(torch.int64)
 

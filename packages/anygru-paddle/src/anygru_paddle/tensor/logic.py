@@ -56,7 +56,7 @@ greater_equal = _compare("greater_equal", torch.ge, "Where x is y or above.")
 def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Whether two tensors have the same shape and values."""
     need_tensor(y, "y", "equal_all")
-    if list(x.shape) != list(y.shape):  # whatever their dtypes
+    if list(x.shape) != list(y.shape):  # for all dtypes
         return torch.tensor(False)
     need_same_dtype(x, y, "equal_all", (torch.bool, *NUMBERS))
     return torch.all(is_equal(x, y))

@@ -35,7 +35,7 @@ __all__ = [
     "tolist", "transpose", "unbind", "unflatten", "unfold", "unsqueeze", "unstack", "view", "view_as", "vsplit",
 ]  # fmt: skip
 
-# torch's own types say that they return None, which is so with `out` only.
+# torch's type stubs declare None, which is right only with `out` only.
 _split_copy: Callable[..., Sequence[torch.Tensor]] = torch.split_with_sizes_copy  # type: ignore[assignment]
 _unbind_copy: Callable[..., Sequence[torch.Tensor]] = torch.unbind_copy  # type: ignore[assignment]
 
@@ -75,7 +75,7 @@ def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Ten
 
 @operation
 def transpose(x: torch.Tensor, perm: Sequence[int], name: str | None = None) -> torch.Tensor:
-    """The axes of `x` in the order `perm`; those that a shorter `perm` leaves out keep their places."""
+    """The axes of `x` in the order `perm`; axes that a shorter `perm` omits keep their places."""
     need_tensor(x, "x", "transpose")
     if isinstance(perm, int):
         raise ValueError(f"(InvalidArgument) transpose(): perm must be a list of {x.ndim} axes, but got {perm}")
@@ -97,7 +97,7 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> torch.Tensor:
                 "(InvalidArgument) The data_type of input tensor in list isn't consistent, the first tensor is "
                 f"{tensors[0].dtype}, but {number}th tensor is {each.dtype}."
             )
-    # Those without elements count for nothing, whatever their shape (recorded, 2.6.2).
+    # Tensors without elements are ignored, whatever their shape (recorded, 2.6.2).
     if len({each.ndim for each in tensors}) > 1:
         tensors = [each for each in tensors if torch.Tensor.numel(each)] or tensors
     return torch.cat(tensors, int(axis))
@@ -124,11 +124,11 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
     if axis >= x.ndim:
         raise ValueError(f"(InvalidArgument) split(): axis must be in [{-x.ndim}, {x.ndim}), got {axis}")
     length = int(x.shape[axis])
-    # The parts are copies, as in 2.6.2: what is written to them in place does not reach x (recorded).
+    # The parts are copies, as in 2.6.2: changes in place do not reach x (recorded).
     if isinstance(num_or_sections, (list, tuple)):
         sections = as_sizes(num_or_sections)
         if not length:
-            sections = [0] * len(sections)  # whatever they say (recorded, 2.6.2)
+            sections = [0] * len(sections)  # for any sections (recorded, 2.6.2)
         if sections.count(-1) == 1:
             sections[sections.index(-1)] = length - sum(each for each in sections if each != -1)
         if sum(sections) != length or min(sections, default=0) < 0:
@@ -178,7 +178,7 @@ unbind = row("unbind", _slices, "The slices along an axis, without it.")
 
 @operation
 def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> torch.Tensor:
-    """`x` without its axes of length 1, or without those of `axis` that have length 1."""
+    """`x` without its axes of length 1, or without the axes of `axis` that have length 1."""
     need_tensor(x, "x", "squeeze")
     axis = as_axis(axis)
     # An empty list means all axes (recorded, 2.6.2).
@@ -263,7 +263,7 @@ reverse = flip
 
 @operation
 def roll(x: torch.Tensor, shifts: Axis, axis: Axis = None, name: str | None = None) -> torch.Tensor:
-    """Elements moved along axes, those that leave one end coming in at the other."""
+    """Elements shifted cyclically along axes."""
     return torch.roll(x, as_axis(shifts), as_axis(axis))
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors; sums, products and extremes along axes are those of `reduction`."""
+"""Arithmetic of two tensors; sums, products and extremes along axes are in `reduction`."""
 
 import math
 from typing import Any
@@ -116,7 +116,7 @@ def addmm(
     name: str | None = None,
 ) -> torch.Tensor:
     """beta * input + alpha * x @ y."""
-    # Paddle's attributes of an operator are float32, for float64 tensors too: beta=0.1 adds 1.5e-9 (recorded, 2.6.2).
+    # Paddle's attributes of an operator are float32, for float64 tensors as well: beta=0.1 adds 1.5e-9 (recorded, 2.6.2).
     return torch.addmm(input, x, y, beta=single(beta), alpha=single(alpha))
 
 
@@ -163,7 +163,7 @@ def scale(
     need_tensor(x, "x", "scale")
     if act is not None:
         raise not_covered(f"paddle.scale(act={act!r})", "the activation on the result")
-    # Of float64 the bias is rounded, too: 0.1 * 1 + 0.1 is 0.20000000149 (recorded, 2.6.2).
+    # Of float64 the bias is also rounded: 0.1 * 1 + 0.1 is 0.20000000149 (recorded, 2.6.2).
     bias = single(bias)
     if not x.is_floating_point():  # in the tensor's own type, which cuts both off
         scale, bias = scale if isinstance(scale, torch.Tensor) else int(scale), int(bias)
@@ -207,7 +207,7 @@ def logit(x: torch.Tensor, eps: float | None = None, name: str | None = None) ->
 
 @operation
 def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> torch.Tensor:
-    """Add `value` to the one element of `x`, in place."""
+    """Add `value` to the single element of `x`, in place."""
     if torch.Tensor.numel(x) != 1:
         raise ValueError(f"(InvalidArgument) increment(): x must have one element, got shape {list(x.shape)}")
     # No step of the graph in 2.6.2, so that the gradient passes, and a leaf may be incremented (recorded).
@@ -242,7 +242,7 @@ inverse = row("inverse", lambda x, name=None: torch.linalg.inv(x), "The inverse 
 
 @operation
 def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> torch.Tensor:
-    """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
+    """Slices along `axis` with a p-norm above `max_norm` scaled down to it."""
     axes = [each for each in range(x.ndim) if each != axis % x.ndim]
     p, most = single(p), single(max_norm)
     size = torch.linalg.vector_norm(x, p, axes, keepdim=True)

@@ -1,4 +1,4 @@
-"""Decompositions and inverses: the rest of `paddle.linalg`, whose products are in `linalg`."""
+"""Decompositions and inverses: the functions of `paddle.linalg` except products, which are in `linalg`."""
 
 from collections.abc import Sequence
 from typing import Any

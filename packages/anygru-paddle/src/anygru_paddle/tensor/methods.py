@@ -108,7 +108,7 @@ def _absent(name: str) -> property:
 
 
 def _refused(name: str) -> property:
-    """A property that refuses: torch's tensors have a method of this name with a meaning of its own."""
+    """A property that refuses: torch's tensors have a method of this name with another meaning."""
 
     def getter(self: "Tensor") -> None:
         raise not_covered(f"paddle.Tensor.{name}")

@@ -22,7 +22,7 @@ def _moved(x: torch.Tensor, device: torch.device | None, dtype: torch.dtype | No
 
 
 def recast(tensor: "Tensor", device: torch.device | None, dtype: torch.dtype | None) -> None:
-    """Move and cast a tensor in place, its gradient too."""
+    """Move and cast a tensor and its gradient in place."""
     if not tensor._is_initialized():
         return
     new = _moved(plain(tensor.detach()), device, dtype)

@@ -1,4 +1,4 @@
-"""Arrays of one element that are numbers, too, as in every NumPy before 2.4: `"%.3f" % loss.numpy()` for a loss [1]."""
+"""Arrays of one element that also act as numbers, as in every NumPy before 2.4: `"%.3f" % loss.numpy()` for a loss [1]."""
 
 from typing import Any
 
@@ -21,4 +21,4 @@ class OneElement(np.ndarray):
         return np.asarray(self).__reduce__()
 
 
-OneElement.__name__ = "array"  # as it is printed
+OneElement.__name__ = "array"  # in its printed form

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 _SMALL = (torch.bool, torch.int8, torch.uint8, torch.int16)
-_LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are no tensor
+_LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are not tensors
 # The dtypes that most of Paddle 2.6.2's CPU kernels of two tensors take (recorded, dtype by dtype).
 NUMBERS = (torch.int32, torch.int64, torch.float32, torch.float64)
 _ZEROS = {kind: torch.zeros((), dtype=kind) for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
@@ -61,7 +61,7 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def as_torch(value: Operand) -> torch.Tensor:
-    """A tensor as it is; anything NumPy takes as a torch tensor of the same dtype."""
+    """Return a tensor unchanged, and an input of `numpy.asarray` as a torch tensor of the same dtype."""
     return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
 
 
@@ -114,7 +114,7 @@ def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _cut_to_bfloat16(single: torch.Tensor) -> torch.Tensor:
-    """The first 16 bits, those of nan too."""
+    """The first 16 bits, also for nan."""
     return (single.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
 
 
@@ -144,7 +144,7 @@ def translate(error: Exception, name: str) -> Exception:
 
 
 def _holds_unsettled(value: Any) -> bool:
-    """Whether an argument is or holds a tensor in half precision on a CPU, or one without elements."""
+    """Whether an argument is or holds a tensor in half precision on a CPU, or an empty tensor."""
     if isinstance(value, (list, tuple)):
         return any(map(_holds_unsettled, value))
     if not isinstance(value, torch.Tensor):
@@ -153,7 +153,7 @@ def _holds_unsettled(value: Any) -> bool:
 
 
 def unsettled(error: Exception, *arguments: Any) -> Exception:
-    """`error`, or for tensors whose faults Paddle has no one class for an error of all these classes."""
+    """`error`, or, if Paddle's class for such tensors varies, an error of all these classes."""
     if isinstance(error, (ValueError, RuntimeError, IndexError)) and any(map(_holds_unsettled, arguments)):
         return UnsettledError(*error.args)
     return error
@@ -178,7 +178,7 @@ def _takes_one_tensor(function: Callable[..., Any]) -> bool:
 def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
     """Give a function Paddle's results and errors.
 
-    Where one tensor is wanted Paddle's operations take a tuple for its first item (recorded, 2.6.2):
+    Where Paddle's operations need one tensor, they use the first item of a tuple (recorded, 2.6.2):
     `nn.Sequential(nn.LSTM(4, 8), nn.Linear(8, 1))` runs on the outputs alone.
     """
     takes_one_tensor = _takes_one_tensor(function)
@@ -197,7 +197,7 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
             if core.gpu is None:
                 result = function(*args, **kwargs)
             else:
-                with core.gpu:  # where the tensors lie that it makes for itself
+                with core.gpu:  # the device of the tensors that it makes
                     result = function(*args, **kwargs)
         except (RuntimeError, TypeError, IndexError, ValueError) as error:
             translated: Exception = error
@@ -226,7 +226,7 @@ def row(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]
 
 
 def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call one of anygru's own functions; what it refuses becomes Paddle's ValueError."""
+    """Call one of anygru's own functions; its errors become Paddle's ValueError."""
     try:
         return function(*args, **kwargs)
     except (ArgumentError, ArgumentTypeError) as error:
@@ -248,15 +248,15 @@ def need_float(x: torch.Tensor, operation_name: str) -> None:
         raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to a float dtype first")
 
 
-def no_small(x: torch.Tensor, operation_name: str, beside: tuple[torch.dtype, ...] = ()) -> None:
-    """Raise where Paddle 2.6.2 has no kernel for bools and integers of 8 and 16 bits (recorded), `beside` those dtypes."""
+def no_small(x: torch.Tensor, operation_name: str, allowed: tuple[torch.dtype, ...] = ()) -> None:
+    """Raise where Paddle 2.6.2 has no kernel for bools and integers of 8 and 16 bits (recorded), except those in `allowed`."""
     kind = _torch_dtype(x)
-    if kind in _SMALL and kind not in beside:
+    if kind in _SMALL and kind not in allowed:
         raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to int32 first")
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """x @ y. Paddle has no float16 product on a CPU and says so before it looks at shapes: a RuntimeError for them."""
+    """x @ y. Paddle has no float16 product on a CPU and raises RuntimeError before it checks shapes."""
     try:
         return torch.matmul(x, y)
     except (RuntimeError, IndexError) as error:
@@ -273,7 +273,7 @@ def times(x: torch.Tensor, y: Any) -> torch.Tensor:
 
 
 def float_of_int(x: torch.Tensor) -> torch.Tensor:
-    """An integer tensor as float32, a floating-point tensor itself: what exp, log and others do first."""
+    """An integer tensor as float32, a floating-point tensor itself: the first step of exp, log and others."""
     return x if x.is_floating_point() or x.is_complex() else torch.Tensor.to(x, torch.float32)
 
 
@@ -282,8 +282,8 @@ def need_same_dtype(
 ) -> None:
     """Raise Paddle's error unless `x` and `y` are tensors of one dtype.
 
-    Paddle 2.6.2 first looks for a kernel, then compares (recorded). It looks by the dtype of the second tensor, or by that of the
-    first one or both of them if `by` is "x" or "xy", and always by a complex one.
+    Paddle 2.6.2 first looks for a kernel, then compares (recorded). It looks by the dtype of the second tensor, or of the
+    first or both if `by` is "x" or "xy", and always by a complex dtype.
 
     Raises:
         RuntimeError: for dtypes that differ, and no kernel among `kernels`.
@@ -311,7 +311,7 @@ def need_same_dtype(
 def promoted(
     x: torch.Tensor, y: Any, operation_name: str, kernels: tuple[torch.dtype, ...] | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two tensors of one dtype: a floating-point one beside a wider or a complex one is cast; for others `need_same_dtype`."""
+    """Two tensors of one dtype: floating-point tensors are cast to the wider or complex dtype; otherwise `need_same_dtype`."""
     need_tensor(x, "x", operation_name)
     need_tensor(y, "y", operation_name)
     mine, theirs = _torch_dtype(x), _torch_dtype(y)
@@ -335,7 +335,7 @@ def as_axis(axis: Any) -> Any:
 
 
 def as_sizes(shape: Any) -> list[int]:
-    """A shape argument: a list or tuple whose items may be tensors, a 1-D tensor, or one integer."""
+    """A shape argument: a list or tuple of integers or tensors, a 1-D tensor, or an integer."""
     if isinstance(shape, torch.Tensor):
         sizes = shape.tolist()
         return sizes if isinstance(sizes, list) else [sizes]

@@ -1,6 +1,7 @@
 """Operators between tensors and numbers, with Paddle's rules for dtypes.
 
-A Python number added to a floating-point tensor or subtracted, and that of `%`, `**`, `<` and `<=`, is rounded to single
+A Python number added to a floating-point tensor or subtracted, and the argument of `%`, `**`, `<` and `<=`, is rounded to
+single
 precision first, even for float64 tensors.
 
 Two tensors: add, subtract and multiply take the wider of two floating-point dtypes, all take the complex one; otherwise the
@@ -63,7 +64,7 @@ def _right(x: torch.Tensor, y: Any, symbol: str, fills: bool) -> Any:
 
 
 def _common(x: torch.Tensor, y: torch.Tensor, promotes: bool) -> torch.dtype:
-    """The dtype in which Paddle 2.6.2 computes with two tensors of different ones: that of the left one, unless (recorded)
+    """The dtype in which Paddle 2.6.2 computes with two tensors of different dtypes: the left tensor's, unless (recorded)
 
     one is complex, or both are floating-point and the operator `promotes`."""
     mine, theirs = _dtype(x), _dtype(y)
@@ -128,7 +129,7 @@ def _operator(symbol: str, compute: Binary, rules: _Rules) -> "Callable[[Tensor,
             if compares:
                 y = bool(y)  # Paddle 2.6.2 casts the number: a bool tensor is equal to 3 where it is True (recorded)
             elif promotes and rounds and is_number:
-                # Paddle 2.6.2 casts the number in sums and differences, too: True - 1 is True (recorded).
+                # Paddle 2.6.2 also casts the number in sums and differences: True - 1 is True (recorded).
                 return wrap(torch.ones_like(x) if y else torch.clone(x))
             else:
                 x = _to(x, torch.int64)

@@ -1,6 +1,6 @@
 """Functions of one tensor, element by element: exp, tanh, sqrt ...
 
-Paddle's kernels differ in what they do with integers: some keep them, some compute in float32, most refuse.
+Paddle's kernels treat integers differently: some keep them, some compute in float32, most refuse.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def _fraction(x: torch.Tensor) -> torch.Tensor:
 
 
 def _erfinv(x: torch.Tensor) -> torch.Tensor:
-    """Beyond 1 infinity, the gradient too, where torch gives nan (recorded, 2.6.2)."""
+    """Beyond 1 the result and its gradient are infinite, where torch gives nan (recorded, 2.6.2)."""
     held = torch.clamp(x.detach(), -1, 1)
     return torch.erfinv(torch.add(held, torch.sub(x, x.detach())) if x.requires_grad else held)
 

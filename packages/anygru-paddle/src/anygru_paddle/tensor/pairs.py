@@ -80,7 +80,8 @@ def _logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _heaviside(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    # x has a gradient of zeros, y one where x is 0, and nan is below 0 (recorded, 2.6.2); torch has none of either.
+    # x gets a gradient of zeros, y gets the gradient where x is 0, and nan counts as below 0 (recorded, 2.6.2); torch gives
+    # no gradient.
     step = torch.Tensor.to(torch.gt(x, 0), torch_dtype(x.dtype))
     out = torch.where(torch.eq(x, 0), y, step)
     return torch.add(out, torch.mul(torch.nan_to_num(x), 0)) if x.requires_grad else out
@@ -105,7 +106,7 @@ remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
 mod = floor_mod = remainder
 maximum = _pair("maximum", _maximum, "The larger of the two.", kernels=_WITH_BF16)
 minimum = _pair("minimum", _minimum, "The smaller of the two.", kernels=_WITH_BF16)
-# Of equal values x gets the whole gradient of these two, y that of `maximum` and `minimum` (recorded, 2.6.2).
+# For equal values x gets the whole gradient of these two, and y gets it for `maximum` and `minimum` (recorded, 2.6.2).
 fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
 fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
 atan2 = _pair("atan2", _atan2, "The angle of the point (y, x).", kernels=(torch.float16, *NUMBERS))

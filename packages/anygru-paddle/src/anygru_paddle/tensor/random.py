@@ -61,7 +61,7 @@ def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype,
 def uniform(
     shape: Shape, dtype: DTypeLike = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> torch.Tensor:
-    """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a stream of its own."""
+    """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a separate stream."""
     wanted = _float_dtype(dtype, "uniform")
     return uniform_values(as_sizes(shape), float(min), float(max), wanted, seed)
 
@@ -83,7 +83,7 @@ standard_normal = randn
 
 @operation
 def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> torch.Tensor:
-    """Normal numbers; the shape is that of `mean` or `std` where one of them is a tensor."""
+    """Normal numbers; the shape comes from `mean` or `std` if one of them is a tensor."""
     for each in (mean, std):
         if isinstance(each, torch.Tensor):
             out = normal_values(list(each.shape), 0.0, 1.0, torch_dtype(each.dtype))
@@ -137,7 +137,7 @@ def bernoulli(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
 def gaussian(
     shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
-    """Normal numbers; a `seed` other than 0 starts a stream of its own."""
+    """Normal numbers; a `seed` other than 0 starts a separate stream."""
     wanted, sizes = _float_dtype(dtype, "gaussian"), as_sizes(shape)
     return normal_values(sizes, float(mean), float(std), wanted, seed)
 
@@ -166,7 +166,7 @@ def multinomial(
 
 
 def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarray:
-    """For each draw the first place whose sum of weights reaches it; a place drawn goes away without replacement."""
+    """For each draw the first place with a sum of weights that reaches it; without replacement a drawn place is removed."""
     sums = sums / sums[-1]
     if replacement:
         return np.searchsorted(sums, draws)

@@ -27,7 +27,7 @@ def _axes(axis: Axis) -> Any:
 def _as_eigen(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
     """The sum of up to 8192 float32 numbers in the order of Paddle 2.6.2's CPU kernel, equal to the last bit (recorded).
 
-    Two rows of eight are summed side by side, then across, and the last few numbers one by one.
+    Sums two rows of eight in parallel, then across, and the last few numbers sequentially.
     """
     values = plain(x.detach()).contiguous().numpy().ravel()
     pairs, packets = len(values) // 16 * 16, len(values) // 8 * 8
@@ -42,7 +42,7 @@ def _as_eigen(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
 
 
 def _as_half(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
-    """The sum of up to 1024 float16 numbers as Paddle 2.6.2 has it on a CPU: one by one, each sum cut to float16 (recorded)."""
+    """The sum of up to 1024 float16 numbers as Paddle 2.6.2 computes it on a CPU: in order, cut to float16 (recorded)."""
     found, mask = np.zeros(1, np.float32), np.int32(-(1 << 13))
     for value in plain(x.detach()).contiguous().numpy().ravel().astype(np.float32):
         found += value
@@ -128,7 +128,7 @@ def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[...,
 
 
 class _Selected(torch.autograd.Function):
-    """A largest or smallest element whose whole gradient goes to each of its equals, as Paddle's max and min do it."""
+    """The largest or smallest element; each equal element gets the whole gradient, as in Paddle's max and min."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, compute: Callable[..., Any], dim: Any, keepdim: bool) -> torch.Tensor:
@@ -211,7 +211,7 @@ def cumsum(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, na
 
 @operation
 def cumprod(x: torch.Tensor, dim: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """The running product along an axis; unlike `cumsum` it needs one."""
+    """The running product along an axis; unlike `cumsum` it needs an axis."""
     if dim is None:
         raise ValueError("(InvalidArgument) cumprod(): argument (position 2) must be int, but got NoneType")
     x, dim = _running(x, dim, "cumprod")

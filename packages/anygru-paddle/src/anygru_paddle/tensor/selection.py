@@ -53,7 +53,7 @@ def gather_nd(x: torch.Tensor, index: torch.Tensor, name: str | None = None) -> 
 def scatter(
     x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor, overwrite: bool = True, name: str | None = None
 ) -> torch.Tensor:
-    """`x` with rows `index` replaced by those of `updates`, or (overwrite=False) by the sum of those sent there."""
+    """`x` with rows `index` replaced by the rows of `updates`, or (overwrite=False) by the sum of the rows sent there."""
     rows = torch.flatten(torch.Tensor.to(index, torch.int64))
     _in_range(rows, int(x.shape[0]), "scatter")
     if overwrite:
@@ -162,7 +162,7 @@ def strided_slice(
     for axis, start, end, step in zip(as_sizes(axes), as_sizes(starts), as_sizes(ends), as_sizes(strides), strict=True):
         index[axis] = np.s_[start:end:step]
     out = x[tuple(index)]
-    return out.view_as(x) if out is x else out  # a step of the graph even if nothing is left out (recorded, 2.6.2)
+    return out.view_as(x) if out is x else out  # a step of the graph even if all elements are kept (recorded, 2.6.2)
 
 
 @operation
@@ -208,7 +208,7 @@ def unique_consecutive(
     dtype: DTypeLike = "int64",
     name: str | None = None,
 ) -> Any:
-    """The elements without repetitions of the one before."""
+    """The elements without consecutive repetitions."""
     out, inverse, counts = torch.unique_consecutive(x.detach(), True, True, axis)
     wanted = [torch.flatten(inverse)] * return_inverse + [counts] * return_counts
     return (out, *(each.to(torch_dtype(dtype)) for each in wanted)) if wanted else out

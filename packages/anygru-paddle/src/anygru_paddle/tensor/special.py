@@ -55,7 +55,7 @@ def frexp(x: torch.Tensor, name: str | None = None) -> tuple[torch.Tensor, torch
     if not x.is_floating_point():
         raise paddles(TypeError(f"The data type of input must be one of ['float32', 'float64'], but got {x.dtype}"))
     mantissa, exponent = torch.frexp(x)
-    # A gradient of zeros is one in Paddle 2.6.2 (recorded), where torch has none.
+    # Paddle 2.6.2 gives a gradient of zeros (recorded), torch gives None.
     return mantissa, torch.add(torch.mul(torch.sign(x), 0), exponent)
 
 
@@ -148,7 +148,7 @@ def fill_diagonal_tensor(
 def shard_index(
     input: torch.Tensor, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1
 ) -> torch.Tensor:
-    """Numbers of the shard `shard_id` counted from its first one, `ignore_value` for those of other shards."""
+    """Numbers of the shard `shard_id` counted from its first one, `ignore_value` for numbers of other shards."""
     need_tensor(input, "input", "shard_index")
     if not 0 <= shard_id < nshards:
         raise ValueError(f"The shard_id({shard_id}) should be in [0, {nshards})")

@@ -67,7 +67,7 @@ def numel(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
 def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The middle element along an axis; of an even number of elements the mean of the two middle ones."""
     need_tensor(x, "x", "median")
-    # The median of integers is float32, that of `nanmedian` an integer (recorded, 2.6.2).
+    # The median of integers is float32, the median of `nanmedian` an integer (recorded, 2.6.2).
     values = torch.Tensor.to(x, torch.float32) if not x.is_floating_point() else x
     if axis is None:
         out = torch.quantile(torch.flatten(values), 0.5)
@@ -76,7 +76,7 @@ def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name
 
 
 def of_axes(compute: Any, values: torch.Tensor, q: Any, axis: Any, keepdim: bool) -> torch.Tensor:
-    """A quantile along several axes, which torch's functions `compute` have not: those axes are made one."""
+    """A quantile along several axes, which torch's functions `compute` do not support: the axes are flattened to one."""
     axis, places = as_axis(axis), torch.as_tensor(q, dtype=torch_dtype(values.dtype))
     if not isinstance(axis, tuple):
         return compute(values, places, dim=axis, keepdim=keepdim)

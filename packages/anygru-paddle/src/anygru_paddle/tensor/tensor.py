@@ -1,13 +1,14 @@
 """`paddle.Tensor`: a torch tensor that answers in Paddle's words.
 
-Two ways were weighed. A wrapper object around a torch tensor keeps the vocabularies apart, but then a parameter is no
-`torch.Tensor`, and torch optimizers and DistributedDataParallel refuse it. So a paddle Tensor *is* a torch tensor: a
-subclass whose attributes and methods follow Paddle. It switches `__torch_function__` off, so that every torch operation on
-it costs what it costs on a plain tensor and gives a plain tensor, to which `operation.wrap` gives this class in place
+Two ways were weighed. A wrapper object around a torch tensor would separate the two APIs, but then a parameter would not be a
+`torch.Tensor`, and torch optimizers and DistributedDataParallel would refuse it. So a paddle Tensor *is* a torch tensor: a
+subclass with Paddle's attributes and methods. It switches `__torch_function__` off, so that a torch operation costs
+the same as on a plain tensor and gives a plain tensor, to which `operation.wrap` gives this class in place
 (no copy, no node in the graph). Autograd, memory, devices and optimizers are torch's own.
 
-A tensor answers the same to everybody. Torch's Python code meets it in optimizers and in DistributedDataParallel, and finds
-what it uses there: `size` is a number that can be called, a dtype equals torch's, and the methods written in Paddle's way
+A tensor has the same attributes for every caller. Torch's Python code handles it in optimizers and in
+DistributedDataParallel, which use these attributes: `size` is a number that can be called, a dtype equals torch's, and the
+methods written in Paddle's way
 take torch's keywords (`alpha=`). `base.seams` has the two places where that is not enough. Code that is torch's only, such
 as anygru's own layers, is handed `plain(tensor)`.
 
@@ -53,7 +54,7 @@ class Size(int):
 
 
 class Tensor(Differentiable):
-    """A tensor of the Paddle dialect; make one with `paddle.to_tensor`, `paddle.ones` and the like."""
+    """A tensor of the Paddle dialect; make one with `paddle.to_tensor`, `paddle.ones` and similar functions."""
 
     __module__ = __name__.partition(".")[0]  # `print(type(x))` says <class 'paddle.Tensor'>
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -96,7 +97,7 @@ class Tensor(Differentiable):
 
     @property
     def name(self) -> str:
-        """The tensor's name; a result's is made up when it is first asked for."""
+        """The tensor's name; a result gets one when it is first read."""
         name = self.__dict__.get("_name")
         if name is None:
             name = self._name = unique_name.generate("eager_tmp")
@@ -145,7 +146,7 @@ class Tensor(Differentiable):
         return DenseTensor(self)
 
     def set(self, value: Any, place: core.Place | None = None) -> None:
-        """`set_value`, as programs call it on what `get_tensor` gives."""
+        """`set_value`, as programs call it on the result of `get_tensor` gives."""
         self.set_value(value)
 
     @property
@@ -182,7 +183,7 @@ class Tensor(Differentiable):
         return plain(self.detach()).tolist()
 
     def item(self, *position: int) -> Any:
-        """The one value, or the value at a flat position or at one position an axis, as a Python scalar.
+        """The one value, or the value at a flat position or at one position along each axis, as a Python scalar.
 
         Raises:
             ValueError: if there are several values and no position, or the position is out of range.
@@ -203,7 +204,7 @@ class Tensor(Differentiable):
             ) from error
 
     def set_value(self, value: Operand) -> None:
-        """Overwrite the values in place with those of a tensor or array of the same shape and dtype.
+        """Overwrite the values in place with a tensor or array of the same shape and dtype.
 
         Raises:
             AssertionError: if it is neither, or the shape or dtype differs.
@@ -226,10 +227,10 @@ class Tensor(Differentiable):
         torch.Tensor.copy_(_torch_data(self), new)  # no change that counts in Paddle (recorded, 2.6.2)
 
     def copy_(self, other: torch.Tensor, blocking: bool = True) -> None:  # type: ignore[override]
-        """Overwrite the values in place with those of `other`, and take over its shape (recorded, 2.6.2).
+        """Copy values and shape of `other` in place (recorded, 2.6.2).
 
         Raises:
-            ValueError: for anything but a tensor.
+            ValueError: unless it is a tensor.
             RuntimeError: for a tensor of another dtype.
         """
         need_tensor(other, "other", "copy_")
@@ -333,7 +334,7 @@ class Tensor(Differentiable):
 
 
 def _rebuild(kind: type[Tensor], value: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
-    """A pickled tensor again: what worker processes send back."""
+    """Rebuild a pickled tensor from a worker process."""
     value.__class__ = kind
     value.__dict__.update(attributes)
     value.requires_grad_(requires_grad)

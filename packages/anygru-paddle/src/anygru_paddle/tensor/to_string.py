@@ -39,7 +39,7 @@ def set_printoptions(
     sci_mode: bool | None = None,
     linewidth: int | None = None,
 ) -> None:
-    """Set how tensors print; None leaves an option as it is.
+    """Set how tensors print; None keeps an option.
 
     Args:
         precision: digits after the point, 8 at first.
@@ -75,7 +75,7 @@ def _item(value: Operand) -> str:
 
 
 def _is_negative(value: Any) -> bool:
-    """As NumPy orders complex numbers: by their real parts, then by the others."""
+    """NumPy's order of complex numbers: by real part, then by imaginary part."""
     if isinstance(value, complex):
         return value.real < 0 or (value.real == 0 and value.imag < 0)
     return not isinstance(value, bool) and value < 0

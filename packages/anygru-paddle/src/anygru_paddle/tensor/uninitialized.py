@@ -9,11 +9,11 @@ from .tensor import Tensor
 
 
 class Uninitialized(Tensor):
-    """A variable that nothing has been assigned to: it says shape [], holds no element, and becomes a Tensor with its values."""
+    """A variable without a value: its shape is [], it has no element, and it becomes a Tensor when assigned."""
 
     @property
     def shape(self) -> list[int]:  # type: ignore[override]
-        """[], whatever is assigned later."""
+        """[], also after a value is assigned."""
         return []
 
     @property
