@@ -53,12 +53,12 @@ def to_static(
 def to_static(
     function: Any = None, input_spec: Any = None, build_strategy: Any = None, backend: str | None = None, **kwargs: Any
 ) -> Any:
-    """A function or layer that computes as before, and remembers its inputs for `save`; without one, a decorator.
+    """A function or layer that computes as before, and records its inputs for `save`; without one, a decorator.
 
     Args:
         function: the function that Paddle would turn into a static graph.
-        input_spec: the inputs for `save`; those of the last call unless given.
-        build_strategy, backend: how Paddle would compile; taken and not used.
+        input_spec: the inputs for `save`; default: the inputs of the last call.
+        build_strategy, backend: how Paddle would compile; ignored.
         kwargs: `full_graph` and `property`, taken and not used.
     """
     if function is None:
@@ -79,7 +79,7 @@ def to_static(
 
 
 def _note(target: Any, inputs: Sequence[Any], given: Any) -> None:
-    """Remember what inputs a layer or function takes: the specs given, or those of this call."""
+    """Record the input specs of a layer or function: as given, or from this call."""
     if given is None and not recording.is_on and all(isinstance(each, Tensor) for each in inputs):
         given = [_Seen.from_tensor(each) for each in inputs]
     if given is not None:
@@ -93,13 +93,14 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
         layer: a layer, or a function of tensors.
         path: the beginning of the names of the files.
         input_spec: an `InputSpec` or a tensor like it for each input; lengths that are None or -1 may be any, and the first one
-            of a tensor where the layer allows it. Unless given, the inputs are those that `to_static` was given or has seen.
+            of a tensor where the layer allows it. Unless given, the inputs are the inputs that `to_static` was given or has
+            seen.
         configs: options of Paddle; refused.
 
     Raises:
-        TypeError: for anything but a layer or function.
+        TypeError: unless it is a layer or function.
         ValueError: without any inputs, for a path that names no file, or for a length that cannot be open.
-        NotCoveredError: for a forward pass that cannot be recorded: one that reads values, or draws random numbers.
+        NotCoveredError: for a forward pass that cannot be recorded because it reads values or draws random numbers.
     """
     if not isinstance(layer, Layer) and not inspect.isroutine(layer):
         raise TypeError(
@@ -111,7 +112,9 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
             "file_prefix is empty string."
         )
     if configs:
-        raise not_covered(f"paddle.jit.save({next(iter(configs))}=...)", "a layer whose forward gives these results")
+        raise not_covered(
+            f"paddle.jit.save({next(iter(configs))}=...)", "a layer with a forward that gives these results"
+        )
     given = input_spec or layer.__dict__.get(_NOTED) or getattr(getattr(layer, "forward", None), _NOTED, None)
     if given is None:
         raise ValueError(
@@ -159,7 +162,7 @@ def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[st
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the layer gives its warnings when it is called
                     programs[mode] = record(layer, layers, weights, examples, open_axes, mode == "train")
-            except Exception as error:  # whatever a program's own code raises where tensors have no values
+            except Exception as error:  # any error of a program's own code when tensors have no values
                 if mode == "eval":
                     raise _unrecorded(error) from error
                 programs[mode] = str(error).partition("\n")[0]
@@ -170,7 +173,7 @@ def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[st
 
 
 def _keeps_evaluation(layer: Layer) -> bool:
-    """Whether train() of the loaded layer leaves this one in evaluation: the newer BatchNorm alone (recorded, 2.6.2)."""
+    """Whether train() of the loaded layer leaves this layer in evaluation: only the newer BatchNorm (recorded, 2.6.2)."""
     return isinstance(layer, _BatchNormBase) and not isinstance(layer, BatchNorm)
 
 
@@ -179,7 +182,7 @@ def _unrecorded(error: Exception) -> Exception:
         return error
     reason = str(error).partition("\n")[0]
     return not_covered(
-        f"paddle.jit.save of a forward pass that needs values of tensors or something else that a program cannot have ({reason})",
+        f"paddle.jit.save of a forward pass that needs values of tensors or is not expressible as a program ({reason})",
         "paddle.save of layer.state_dict()",
     )
 
@@ -218,7 +221,7 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
     """Nothing: no function is compiled.
 
     Raises:
-        AssertionError: for an argument that is no bool.
+        AssertionError: unless the argument is a bool.
     """
     if not isinstance(enable_to_static_bool, bool):
         raise AssertionError(

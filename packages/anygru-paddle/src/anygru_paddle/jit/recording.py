@@ -1,9 +1,9 @@
 """A layer's forward pass recorded as a program of torch's operators, which runs without the layer's class.
 
 torch.export cannot read the forward pass of a dialect's layer: the tensors in it answer in Paddle's words. So the pass runs
-once on tensors without values (`FakeTensor`), whose results get the class `Recorded`, which answers in Paddle's words, too.
-Two modes give the arguments of every function and operator of torch's its own class while it runs. The graph of all that they
-saw is one that torch.export reads. Whatever depends on values in Python has none here, and raises.
+once on tensors without values (`FakeTensor`), and the results get the class `Recorded`, which has Paddle's attributes as well.
+Two modes give the arguments of every function and operator of torch's its own class while it runs. torch.export reads the
+graph that they record. Python code that reads values raises, because there are none.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ def _ends(value: Any) -> Any:
 def _recording(of_training: bool) -> Iterator[None]:
     """The dialect and the core take tensors for ones without values."""
     compiling = torch.compiler._is_compiling_flag
-    # torch.compiler.is_compiling() is what torch's and the core's checks of values ask before they look; torch has no public
+    # torch.compiler.is_compiling() is read by torch's and the core's checks of values; torch has no public
     # way to set it.
     torch.compiler._is_compiling_flag = recording.is_on = True
     recording.of_training = of_training
@@ -75,12 +75,12 @@ def _recording(of_training: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _in_place_of(tables: Sequence[dict[str, Any]], stand_ins: dict[int, Any]) -> Iterator[None]:
+def _replaced(tables: Sequence[dict[str, Any]], fakes: dict[int, Any]) -> Iterator[None]:
     """Within the block tables of parameters and buffers hold the stand-ins of their tensors."""
     before = [dict(table) for table in tables]
     try:
         for table in tables:
-            table.update({key: stand_ins[id(each)] for key, each in table.items() if id(each) in stand_ins})
+            table.update({key: fakes[id(each)] for key, each in table.items() if id(each) in fakes})
         yield
     finally:
         for table, contents in zip(tables, before, strict=True):
@@ -99,19 +99,19 @@ def record(
 
     Args:
         forward: the forward pass.
-        layers: the layer and all below it, whose parameters and buffers the pass reads.
-        weights: those that the program takes.
+        layers: the layer and its sublayers, which own the parameters and buffers that the pass reads. weights: the weights
+        that the program takes as inputs.
         examples: inputs; their values do not count.
         open_axes: for each input the axes of any length.
-        of_training: whether the program is to have the layer's gradients.
+        of_training: whether the program must give the layer's gradients.
 
     Raises:
-        ValueError: for an open axis whose length the pass fixes.
+        ValueError: if the pass fixes the length of an open axis.
         NotCoveredError: with torch before 2.6.
     """
     if not hasattr(torch.export.Dim, "AUTO"):
         raise not_covered(f"paddle.jit.save with torch {torch.__version__}", "torch 2.6 or newer")
-    # Lengths that are equal in the examples may differ later: each is a symbol of its own.
+    # Lengths that are equal in the examples may differ later: each gets a separate symbol.
     shapes = ShapeEnv(duck_shape=False)
     mode = FakeTensorMode(shape_env=shapes, allow_non_fake_inputs=True)
     own = [torch.empty_like(plain(each.detach())) for each in weights]
@@ -123,8 +123,8 @@ def record(
     tables: list[Any] = [table for layer in layers for table in (layer._parameters, layer._buffers)]
 
     def run(weights_: list[Any], inputs_: list[Any]) -> Any:
-        stand_ins = {id(each): wrap(fake) for each, fake in zip(weights, weights_, strict=True)}
-        with _Operators(), _Functions(), _in_place_of(tables, stand_ins):
+        fakes = {id(each): wrap(fake) for each, fake in zip(weights, weights_, strict=True)}
+        with _Operators(), _Functions(), _replaced(tables, fakes):
             result = tree_map(_ends, forward(*map(wrap, inputs_)))
         for each in (*weights_, *inputs_):
             each.__class__ = FakeTensor

@@ -1,6 +1,7 @@
 """`TranslatedLayer`: a saved forward pass with its weights, and the files that hold it.
 
-`NAME.pdmodel` is a zip archive of anygru's own: `anygru.json` says what the program takes, and `eval.pt2` and `train.pt2` are
+`NAME.pdmodel` is a zip archive of anygru's own: `anygru.json` describes the program's inputs, and `eval.pt2` and `train.pt2`
+are
 programs of torch.export. `NAME.pdiparams` holds the weights by name, as `paddle.save` writes them.
 """
 
@@ -30,16 +31,16 @@ __all__ = ["INFER_MODEL_SUFFIX", "INFER_PARAMS_SUFFIX", "TranslatedLayer"]
 INFER_MODEL_SUFFIX = ".pdmodel"
 INFER_PARAMS_SUFFIX = ".pdiparams"
 _FACTS = "anygru.json"
-_MOST_FACTS = 16 << 20  # bytes; a damaged file may tell of any size
+_MOST_FACTS = 16 << 20  # bytes; a damaged file may claim any size
 _MARK = {"format": "anygru's own file of paddle.jit.save", "version": 1}
 Program = Callable[[list[torch.Tensor], list[torch.Tensor]], Any]
 
 
 class TranslatedLayer(Layer):
-    """What `paddle.jit.load` gives: a layer whose forward pass is a saved program.
+    """The result of `paddle.jit.load`: a layer with a saved program as its forward pass.
 
     Args:
-        programs: by the mode, "eval" or "train"; in place of a program the reason why there is none.
+        programs: by the mode, "eval" or "train"; or the reason why there is no program.
         persistable_vars: the weights by name.
         specs: the inputs.
     """
@@ -62,7 +63,7 @@ class TranslatedLayer(Layer):
 
         Raises:
             ValueError: for inputs that do not fit the `input_spec` of `paddle.jit.save`.
-            NotCoveredError: in training, for a layer whose pass in training could not be saved.
+            NotCoveredError: in training, if the layer's training pass could not be saved.
         """
         mode = "train" if self.training else "eval"
         program = self._programs[mode]
@@ -122,7 +123,7 @@ def read(path: str) -> TranslatedLayer:
 
     Raises:
         ValueError: if there are no such files.
-        NotCoveredError: for a program that Paddle or anybody else wrote.
+        NotCoveredError: for a program that another framework wrote.
     """
     model = path + INFER_MODEL_SUFFIX
     if not os.path.isfile(model):

@@ -46,7 +46,7 @@ class Metric(abc.ABC):
 
 
 class Accuracy(Metric):
-    """The share of samples whose label is among the k best classes.
+    """The share of samples with the label among the k best classes.
 
     Args:
         topk: the values of k.
@@ -108,7 +108,7 @@ def _truth(labels: Any) -> np.ndarray:
 
 
 class Precision(Metric):
-    """Right among those taken for positive, with two classes."""
+    """True positives divided by predicted positives, for two classes."""
 
     def __init__(self, name: str = "precision", *args: Any, **kwargs: Any) -> None:
         self._name = name
@@ -206,7 +206,7 @@ def accuracy(
     total: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The share of rows of `input` whose label [N, 1] is among the k best classes."""
+    """The share of rows of `input` with the label [N, 1] among the k best classes."""
     best = torch.topk(input, k, -1)[1]
     right = torch.eq(best, torch.Tensor.to(torch.reshape(label, [-1, 1]), torch.int64)).any(dim=-1)
     return wrap(right.to(torch.float32).mean())

@@ -22,7 +22,7 @@ class ClipGradBase:
     """The clipper that optimizers call with (parameter, gradient) pairs before a step."""
 
     def __call__(self, params_grads: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """The pairs with clipped gradients; those of parameters with `need_clip=False`, and None, as they are."""
+        """The pairs with clipped gradients; gradients of parameters with `need_clip=False`, and None, unchanged."""
         pairs = list(params_grads)
         chosen = [
             index for index, (param, grad) in enumerate(pairs) if grad is not None and getattr(param, "need_clip", True)
@@ -55,7 +55,7 @@ class ClipGradByValue(ClipGradBase):
 
 
 class ClipGradByNorm(ClipGradBase):
-    """Every gradient whose norm is above `clip_norm` scaled down to it."""
+    """Every gradient with a norm above `clip_norm` scaled down to it."""
 
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = float(clip_norm)

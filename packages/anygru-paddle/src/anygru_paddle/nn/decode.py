@@ -17,7 +17,7 @@ from .layer.sequence import Nested, first_tensor, map_structure
 
 __all__ = ["BeamSearchDecoder", "dynamic_decode"]
 
-_NEVER = -1e9  # the log probability of what must not happen
+_NEVER = -1e9  # the log probability of an impossible event
 
 
 class Decoder:
@@ -25,7 +25,7 @@ class Decoder:
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether `step` says of all sequences so far which are finished, and not only of this step."""
+        """Whether `step` covers all sequences finished so far, and not only the ones of this step."""
         return False
 
     def initialize(self, inits: Nested) -> tuple[Nested, Nested, Tensor]:
@@ -52,7 +52,7 @@ class OutputWrapper(NamedTuple):
 
 
 class StateWrapper(NamedTuple):
-    """The state of beam search: that of the cell [B, beams, ...], and log probability, end and length of every beam."""
+    """The state of beam search: the cell's state [B, beams, ...], and log probability, end and length of every beam."""
 
     cell_states: Nested
     log_probs: Tensor
@@ -125,7 +125,7 @@ class BeamSearchDecoder(Decoder):
     def _continued(
         self, logits: torch.Tensor, cell_states: Nested, before: StateWrapper
     ) -> tuple[OutputWrapper, StateWrapper]:
-        """The likeliest of all continuations of all beams; a finished beam goes on with end tokens only."""
+        """The likeliest of all continuations of all beams; a finished beam continues with end tokens only."""
         tokens = logits.shape[-1]
         ended, lengths = plain(before.finished), plain(before.lengths)
         mask = [_NEVER] * tokens
@@ -186,15 +186,15 @@ def dynamic_decode(
     Args:
         decoder: such as a `BeamSearchDecoder`.
         inits: given to `decoder.initialize`.
-        max_step_num: no limit unless given.
+        max_step_num: default: no limit.
         output_time_major: return outputs time first.
         impute_finished: keep the states of finished sequences, for decoders that do not track them.
         is_test: kept for scripts.
-        return_length: return the lengths too.
+        return_length: also return the lengths.
         kwargs: given to `decoder.step`.
 
     Returns:
-        The outputs, the last states and, if wanted, the lengths.
+        The outputs, the last states and optionally the lengths.
     """
     inputs, states, finished = decoder.initialize(inits)
     lengths = wrap(torch.zeros_like(plain(finished), dtype=torch.int64))

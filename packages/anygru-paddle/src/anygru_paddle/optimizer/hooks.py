@@ -1,4 +1,4 @@
-"""What an optimizer that a program has written for Paddle overrides and calls: accumulators by name, and an operation."""
+"""The methods that custom optimizers override and call: accumulators by name, and an operation."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ..framework.dtype import torch_dtype
 from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor
 
-# Accumulators by name, and once more as plain torch tensors, which torch's functions on lists take faster than a subclass.
+# Accumulators by name, and also as plain torch tensors: torch's functions on lists are faster with them than with a subclass.
 State = tuple[dict[str, Tensor], list[torch.Tensor]]
 torch_dtype_of = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
@@ -43,7 +43,7 @@ class Hooks:
         )
 
     def _finish_update(self, block: Block, parameters_and_grads: Any) -> None:
-        """Where a subclass does what follows all parameters."""
+        """A hook for subclasses, called after all parameters."""
 
     def _add_accumulator(
         self,

@@ -1,7 +1,7 @@
 """Learning rates that change with the step: Paddle's schedulers, each a formula `rate(epoch)`.
 
-A class lists its arguments in its head, in Paddle's order, `...` for one without a default. Source: `paddle.optimizer.lr` of
-Paddle 2.6, documentation and recorded rates; papers are named where a scheduler has one.
+A class lists its arguments in its head, in Paddle's order, `...` for a required one. Source: `paddle.optimizer.lr` of
+Paddle 2.6, documentation and recorded rates; docstrings name a scheduler's paper.
 """
 
 import math
@@ -25,7 +25,7 @@ class NoamDecay(Schedule, d_model=..., warmup_steps=..., learning_rate=1.0):
         need(self.d_model > 0, "d_model should be grater than 0")
 
     def rate(self, epoch: int) -> float:
-        first = 1.0 if epoch == 0 else epoch**-0.5  # whatever it is: the other factor is 0 then
+        first = 1.0 if epoch == 0 else epoch**-0.5  # for any value: the other factor is 0
         return self.base_lr * self.d_model**-0.5 * min(first, self.warmup_steps**-1.5 * epoch)
 
 
@@ -188,7 +188,7 @@ class CosineAnnealingDecay(Schedule, learning_rate=..., T_max=..., eta_min=0):
         self.eta_min = float(self.eta_min)
 
     def rate(self, epoch: int) -> float:
-        """The rate from that of the epoch before, as Paddle's `step()` computes it: the roundings add up as there."""
+        """The rate from the previous epoch's, as Paddle's `step()` computes it, with the same accumulated rounding."""
         if epoch == 0:
             return self.base_lr
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
@@ -294,7 +294,7 @@ class LinearLR(Schedule, learning_rate=..., total_steps=..., start_factor=1.0 / 
         need(steps > 0, f"`total_steps` must be greater than 0, but got {steps}")
 
     def rate(self, epoch: int) -> float:
-        """The rate from that of the epoch before, as Paddle computes it."""
+        """The rate from the previous epoch's, as Paddle computes it."""
         if epoch == 0:
             return self.base_lr * self.start_factor
         if epoch > self.total_steps:

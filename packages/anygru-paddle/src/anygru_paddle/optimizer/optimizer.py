@@ -23,7 +23,7 @@ def as_regularizer(weight_decay: object, name: str) -> WeightDecayRegularizer | 
     """The regularizer that the argument `weight_decay` means: a number is an L2Decay.
 
     Raises:
-        TypeError: for anything but None, a number or a regularizer.
+        TypeError: unless it is None, a number or a regularizer.
     """
     if weight_decay is None or isinstance(weight_decay, WeightDecayRegularizer):
         return weight_decay
@@ -37,11 +37,11 @@ class Optimizer(Hooks):
 
     Args:
         learning_rate: a number or an `LRScheduler`.
-        parameters: the parameters, or dicts with 'params' and options of their own ('learning_rate', a factor;
+        parameters: the parameters, or dicts with 'params' and their options ('learning_rate', a factor;
             'weight_decay'; 'grad_clip').
         weight_decay: a number (L2) or a regularizer, for parameters without their own.
         grad_clip: one of the `ClipGradBy...` of `paddle.nn`.
-        name: goes before the names of accumulators, in files, too (recorded, 2.6.2).
+        name: prefix of the names of accumulators, also in files (recorded, 2.6.2).
 
     A subclass of a program's own has `_append_optimize_op(block, (parameter, gradient))` and, if it keeps accumulators,
     `_create_accumulators(block, parameters)`; with groups both get dicts, as in Paddle. The block is empty.
@@ -53,7 +53,7 @@ class Optimizer(Hooks):
 
     accumulators: ClassVar[dict[str, str | None]] = {}
     """The accumulators in the order of the state_dict: None for zeros in the shape of the parameter, or the option, "beta1",
-    whose value is the only element of the accumulator at first."""
+    which gives the initial value of an accumulator of one element."""
     rule: ClassVar[Callable[..., None] | None] = None
     """The rule, from `rules`; None in this class."""
 
@@ -106,7 +106,7 @@ class Optimizer(Hooks):
         self._groups.append({**group, "params": params})
 
     def _own_group(self, group: Group) -> None:
-        """Give parameters the learning rate and regularizer of their group in place of their own (recorded, 2.6.2)."""
+        """Set the learning rate and regularizer of parameters to their group's (recorded, 2.6.2)."""
         for parameter in group["params"]:
             parameter.optimize_attr = {"learning_rate": group.get("learning_rate", 1.0)}
             parameter.regularizer = self.regularization
@@ -115,15 +115,15 @@ class Optimizer(Hooks):
 
     @staticmethod
     def _own(group: Group, **options: Any) -> dict[str, Any]:
-        """The options, those of the group first."""
+        """The options; the group's come first."""
         return {name: group.get(name, value) for name, value in options.items()}
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
-        """The rule's options by name for one parameter, besides its learning rate."""
+        """The rule's options by name for one parameter, without its learning rate."""
         return {}
 
     def _firsts(self, group: Group) -> dict[str, Any]:
-        """What accumulators start with where it is not the rule's option."""
+        """Initial values of accumulators that are not the rule's option."""
         return {}
 
     def _rate_factor(self, parameter: EagerParamBase, group: Group) -> float:
@@ -139,7 +139,7 @@ class Optimizer(Hooks):
         """Set the learning rate.
 
         Raises:
-            TypeError: for anything but a number.
+            TypeError: unless it is a number.
             RuntimeError: if a scheduler gives it.
         """
         if not isinstance(value, (int, float)) or isinstance(value, bool):
@@ -173,7 +173,7 @@ class Optimizer(Hooks):
             return
         rate = self.get_lr()
         alike: dict[Any, tuple[Group, list[tuple[torch.Tensor, ...]]]] = {}
-        # A parameter that is listed twice takes two steps, one after the other (recorded, 2.6.2).
+        # A parameter that is listed twice takes two steps in sequence (recorded, 2.6.2).
         turns: dict[int, int] = {}
         with torch.no_grad():
             for group, parameter, gradient in self._treated(params_grads):
@@ -220,7 +220,7 @@ class Optimizer(Hooks):
         return out
 
     def _decay_term(self, regularizer: WeightDecayRegularizer, parameter: torch.Tensor) -> torch.Tensor:
-        """What a regularizer adds to a gradient."""
+        """The term that a regularizer adds to a gradient."""
         return regularizer.gradient(parameter)
 
     def minimize(
@@ -342,7 +342,9 @@ class Optimizer(Hooks):
         state = dict(state_dict)
         if isinstance(self._learning_rate, LRScheduler):
             if "LR_Scheduler" not in state:
-                raise KeyError("LR_Scheduler: the optimizer's learning rate is a scheduler, the state_dict has none")
+                raise KeyError(
+                    "LR_Scheduler: the optimizer's learning rate is a scheduler, but the state_dict has no scheduler"
+                )
             self._learning_rate.set_state_dict(state["LR_Scheduler"])
         for key in ("LR_Scheduler", "StructuredToParameterName@@", "master_weights"):
             state.pop(key, None)

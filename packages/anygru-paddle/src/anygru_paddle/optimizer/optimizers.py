@@ -139,7 +139,7 @@ class Adagrad(Optimizer):
         name: str | None = None,
         initial_accumulator_value: float = 0.0,
     ) -> None:
-        # Some of Paddle's classes say it by a ValueError, some by an AssertionError (recorded, 2.6.2).
+        # Some of Paddle's classes raise ValueError, some AssertionError (recorded, 2.6.2).
         if learning_rate is None or epsilon is None:
             raise AssertionError("Adagrad: learning_rate and epsilon must be given")
         self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
@@ -156,7 +156,7 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Steps by the gradient times the root mean square of past steps over that of past gradients.
+    """Steps by the gradient times the ratio of the root mean squares of past steps and past gradients.
 
     Args:
         learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
@@ -271,7 +271,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks parameters by learning_rate * weight_decay instead of entering the gradients.
+    """Adam with decoupled weight decay: parameters shrink by learning_rate * weight_decay, gradients do not change.
 
     Args:
         learning_rate, beta1, beta2, epsilon, parameters, grad_clip, lazy_mode, multi_precision, name: as of `Adam`.
@@ -324,7 +324,7 @@ class AdamW(Adam):
 
 
 class Adamax(Optimizer):
-    """Adam with the largest gradient in place of the mean square.
+    """Adam with the largest gradient instead of the mean square.
 
     Args:
         learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
@@ -361,9 +361,9 @@ class Lamb(Optimizer):
         learning_rate, parameters, grad_clip, name: as of `Optimizer`.
         lamb_weight_decay: added to the update, times the parameter.
         beta1, beta2, epsilon: as of `Adam`.
-        exclude_from_weight_decay_fn: given a parameter, whether it does not decay.
+        exclude_from_weight_decay_fn: takes a parameter; True excludes it from the decay.
         multi_precision: kept for scripts.
-        always_adapt: scale the updates of parameters that do not decay, too.
+        always_adapt: also scale the updates of parameters that do not decay.
     """
 
     rule = rules.lamb

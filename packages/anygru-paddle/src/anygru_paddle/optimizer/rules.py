@@ -2,7 +2,7 @@
 
 Each argument before the learning rate is a list with an entry for every parameter that shares the rate and the options: one
 call of torch steps them all. `state` holds such a list for each accumulator, in the order of `Optimizer.accumulators`.
-Where a rule differs from the one in torch.optim, its docstring says how. Source: the CPU kernels of Paddle 2.6
+The docstring of a rule states its differences from torch.optim. Source: the CPU kernels of Paddle 2.6
 (`paddle/phi/kernels/cpu/*_kernel.cc` and `funcs/*_functors.h`), read, and their results, recorded.
 """
 

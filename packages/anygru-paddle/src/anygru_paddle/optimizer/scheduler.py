@@ -85,7 +85,7 @@ class LRScheduler:
 
 
 class Schedule(LRScheduler):
-    """A scheduler whose class head lists its arguments: they become attributes, and `first` gives the base rate."""
+    """A scheduler that lists its arguments in its class statement: they become attributes, and `first` gives the base rate."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__()

@@ -168,7 +168,7 @@ def rrelu(
     """x, below 0 times a slope drawn evenly from `lower` to `upper`; times their mean unless `training`.
 
     Raises:
-        TypeError: if a bound is no float.
+        TypeError: unless the bounds are floats.
         ValueError: if the bounds are not in order between 0 and 1.
     """
     if not isinstance(lower, float) or not isinstance(upper, float):

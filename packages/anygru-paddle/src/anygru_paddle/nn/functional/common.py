@@ -48,18 +48,19 @@ def dropout(
     mode: str = "upscale_in_train",
     name: str | None = None,
 ) -> torch.Tensor:
-    """Zeros in place of elements, each with probability p.
+    """Replace each element by zero with probability p.
 
     Args:
         x: the tensor.
         p: the probability, from 0 to 1.
         axis: axes along which the draws differ; along the others the same elements go.
-        training: False computes what evaluation computes.
-        mode: 'upscale_in_train' multiplies what stays by 1 / (1 - p) in training; 'downscale_in_infer' multiplies all by
+        training: False computes as in evaluation.
+        mode: 'upscale_in_train' multiplies the remaining elements by 1 / (1 - p) in training; 'downscale_in_infer'
+        multiplies all by
             1 - p in evaluation.
 
     Raises:
-        TypeError: if p is no number.
+        TypeError: unless p is a number.
         ValueError: if p is not from 0 to 1 or `mode` is unknown.
     """
     if isinstance(p, torch.Tensor):
@@ -120,8 +121,8 @@ def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: 
     """Dropout that keeps mean and variance after selu.
 
     Raises:
-        TypeError: for a probability that is no number.
-        ValueError: for one that is not from 0 to 1.
+        TypeError: unless the probability is a number.
+        ValueError: unless it is from 0 to 1.
     """
     if not isinstance(p, (float, int)):
         raise paddles(TypeError("p argument should be a float or int"))
@@ -157,7 +158,7 @@ def pad(
         pad: two lengths an axis. For all axes they begin with the first axis; for fewer, with the last of the axes that
             `data_format` calls L, W, H, D.
         mode: 'constant', 'reflect', 'replicate' or 'circular'.
-        value: what 'constant' adds; an array or tensor of one element is taken, too.
+        value: the value that 'constant' adds; it may be an array or tensor of one element.
         data_format: which axis holds the channels.
     """
     need_tensor(x, "x", "pad")
@@ -168,7 +169,7 @@ def pad(
     if mode == "constant" and len(widths) == 2 * x.ndim:
         # torch begins with the last axis.
         pairs = [widths[place : place + 2] for place in range(0, len(widths), 2)][::-1]
-        # Padding of all axes has a kernel of its own in 2.6.2, which does not round the value to float32 (recorded).
+        # Padding of all axes has a separate kernel in 2.6.2, which does not round the value to float32 (recorded).
         return torch.constant_pad_nd(x, [width for pair in pairs for width in pair], value)
     if x.ndim not in (3, 4, 5):
         raise AssertionError(f"input tesor dimension must be in [3, 4, 5] but got {x.ndim}")
@@ -183,7 +184,7 @@ def pad(
     inner = torch.movedim(x, -1, 1) if channels_last else x
     if mode == "circular":
         out = plain(inner)
-        # torch goes round at most once, Paddle as often as the padding asks (recorded, 2.6.2)
+        # torch wraps around at most once, Paddle any number of times (recorded, 2.6.2)
         for place, axis in enumerate(range(x.ndim - 1, 1, -1)):
             length, (before, after) = out.shape[axis], widths[2 * place : 2 * place + 2]
             out = out.index_select(axis, torch.arange(-before, length + after, device=out.device) % length)
@@ -255,7 +256,7 @@ def pairwise_distance(
 def label_smooth(
     label: torch.Tensor, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None
 ) -> torch.Tensor:
-    """(1 - epsilon) * label + epsilon * the prior distribution (an even one without it)."""
+    """(1 - epsilon) * label + epsilon * the prior distribution (default: uniform)."""
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
     need_float(label, "label_smooth")

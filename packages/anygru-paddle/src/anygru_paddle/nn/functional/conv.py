@@ -49,7 +49,7 @@ def _convolution(dims: int) -> Function:
         wide = [1] * dims if same else lengths(dilation, dims, "dilation")
         inner, even = padded(inner, margins(padding, inner.shape[2:], window, steps, last))
         lacks = [n + 2 * m - d * (k - 1) for n, m, d, k in zip(inner.shape[2:], even, wide, window, strict=True)]
-        if min(lacks) < 0:  # found when the memory of the result is asked for (recorded, 2.6.2)
+        if min(lacks) < 0:  # detected when the result's memory is allocated (recorded, 2.6.2)
             raise paddles(
                 RuntimeError(f"(PreconditionNotMet) {function.__name__}(): the kernel is longer than the input")
             )

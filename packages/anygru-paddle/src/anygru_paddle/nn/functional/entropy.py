@@ -48,7 +48,7 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
     rows = log_p if axis == log_p.ndim - 1 else torch.movedim(log_p, axis, -1)
     rows = rows if rows.ndim == 2 else torch.reshape(rows, (-1, classes))
     try:
-        # The operator itself tells how many labels count; torch.nn.functional.nll_loss keeps it to itself.
+        # The operator itself returns the number of labels that count; torch.nn.functional.nll_loss does not.
         loss, counted = torch.ops.aten.nll_loss_forward(
             plain(rows), label.reshape(-1), None, _REDUCTIONS[reduction], ignore_index
         )
@@ -76,7 +76,7 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """The cross entropy of softmax(logits), the class axis kept with length 1; with `return_softmax` the softmax too."""
+    """The cross entropy of softmax(logits), the class axis kept with length 1; with `return_softmax` also the softmax."""
     axis %= logits.ndim
     log_p = log_softmax(logits, axis)
     if soft_label:
@@ -115,7 +115,7 @@ def cross_entropy(
         label_smoothing: how much of each label is spread over all classes.
 
     Raises:
-        ValueError: for shapes that do not fit or a label that is no class.
+        ValueError: for shapes that do not fit or a label that is not a class.
     """
     if reduction not in ("sum", "mean", "none"):
         check_reduction(reduction, "softmax_cross_entropy")
@@ -152,7 +152,7 @@ def cross_entropy(
 def _weighted(
     log_p: torch.Tensor, label: torch.Tensor, weight: torch.Tensor, axis: int, ignore_index: int, reduction: str
 ) -> torch.Tensor:
-    """As `_hard`, every element times the weight of its class, which gets a gradient too."""
+    """As `_hard`, every element times the weight of its class. The weight gets a gradient as well."""
     if int(weight.shape[-1]) != int(log_p.shape[axis]):
         raise ValueError(
             f"input's class_dimension({log_p.shape[axis]}) must equal to weight's class_dimension({weight.shape[-1]}) "
@@ -170,7 +170,7 @@ def _weighted(
 
 
 def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: float) -> torch.Tensor:
-    """Labels as probabilities; those of the shape of `input` are, whatever `soft_label` says (recorded, 2.6.2)."""
+    """Labels as probabilities; labels of the shape of `input` already are, for any `soft_label` (recorded, 2.6.2)."""
     classes = int(input.shape[axis])
     if list(label.shape) != list(input.shape):
         flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
@@ -188,7 +188,7 @@ def _soft_cross_entropy(
             f"(InvalidArgument) cross_entropy: soft labels must have shape {list(log_p.shape)}, got {list(label.shape)}"
         )
     loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
-    if total is not None:  # the gradient is softmax - label, also for labels whose sum is not 1 (recorded, 2.6.2)
+    if total is not None:  # the gradient is softmax - label, also for labels with another sum than 1 (recorded, 2.6.2)
         loss = loss + (1 - label.sum(axis, keepdim=True)) * (total - total.detach())
     if weight is None:
         return reduced(loss, reduction)

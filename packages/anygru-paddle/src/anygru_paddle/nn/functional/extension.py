@@ -26,7 +26,7 @@ def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", nam
 
 @operation
 def gather_tree(ids: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
-    """The tokens of every beam [T, B, beams], from those of each step and the beams that each continues.
+    """The tokens of every beam [T, B, beams], from the tokens of each step and the indices of their parent beams.
 
     Raises:
         ValueError: unless both have three axes.

@@ -56,7 +56,7 @@ def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> torch
 
     Raises:
         RuntimeError: unless x holds integers.
-        ValueError: for a position that is no class.
+        ValueError: for a position that is not a class.
     """
     need_tensor(x, "x", "one_hot")
     if x.is_floating_point():

@@ -78,7 +78,7 @@ def kl_div(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", na
         )
     label = label.detach()  # labels have no gradient here and below (recorded, 2.6.2)
     loss = torch.sub(torch.xlogy(label, label), torch.mul(label, input))
-    # Nothing for labels below zero either, where the formula is nan (recorded, 2.6.2).
+    # Zero for labels below zero, where the formula gives nan (recorded, 2.6.2).
     loss = torch.where(torch.gt(label, 0), loss, torch.zeros_like(loss))
     if reduction == "batchmean":
         return torch.div(torch.sum(loss), int(input.shape[0]) if input.ndim else 1)
@@ -114,7 +114,7 @@ class _WeightedLogits(torch.autograd.Function):
     """The loss with `pos_weight` as Paddle 2.6 computes it, f being (pos_weight - 1) * label + 1.
 
     Only the logarithm is weighted, max(x, 0) - x * label + f * log(1 + exp(-|x|)), and the gradient by x is
-    f * sigmoid(x) - label; neither is what the formula in its documents gives for negative x and f other than 1.
+    f * sigmoid(x) - label; both differ from the documented formula for negative x and f other than 1.
     """
 
     @staticmethod
@@ -137,7 +137,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
     name: str | None = None,
 ) -> torch.Tensor:
-    """`binary_cross_entropy` of sigmoid(logit); see `_WeightedLogits` for what Paddle makes of `pos_weight`."""
+    """`binary_cross_entropy` of sigmoid(logit); see `_WeightedLogits` for Paddle's meaning of `pos_weight`."""
     check_reduction(reduction, "binary_cross_entropy_with_logits")
     _same_shape(logit, label, "binary_cross_entropy_with_logits")
     label = label.detach()
@@ -198,7 +198,7 @@ def margin_ranking_loss(
 ) -> torch.Tensor:
     """max(0, -label * (input - other) + margin)."""
     check_reduction(reduction, "MarginRankingLoss")
-    # This margin is not rounded to float32; those of the losses below are (recorded, 2.6.2).
+    # This margin is not rounded to float32; the margins of the losses below are (recorded, 2.6.2).
     loss = torch.relu(torch.add(torch.mul(torch.neg(label), torch.sub(input, other)), margin))
     return reduced(loss, reduction)
 

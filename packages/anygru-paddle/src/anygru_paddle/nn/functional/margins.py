@@ -164,12 +164,12 @@ def sigmoid_focal_loss(
     logit: torch.Tensor, label: torch.Tensor, normalizer: torch.Tensor | None = None, alpha: float = 0.25,
     gamma: float = 2.0, reduction: str = "sum", name: str | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """Binary cross entropy of scores, less of those that are right already."""
+    """Binary cross entropy of scores, with less weight on correct ones."""
     check_reduction(reduction, "sigmoid_focal_loss")
     score, target = plain(logit), plain(label)
     chance = torch.sigmoid(score)
-    wrong = chance + target - 2 * chance * target  # soft labels too
-    # The entropy has no gradient by the label, the factors have one (recorded, 2.6.2).
+    wrong = chance + target - 2 * chance * target  # also for soft labels
+    # The entropy has no gradient with respect to the label, the factors do (recorded, 2.6.2).
     loss = F.binary_cross_entropy_with_logits(score, target.detach(), reduction="none")
     loss = loss * (alpha * target + (1 - alpha) * (1 - target)) * wrong ** single(gamma)
     return reduced(loss if normalizer is None else loss / plain(normalizer), reduction)

@@ -37,7 +37,7 @@ def layer_norm(
 
 def _together(weight: Maybe, bias: Maybe) -> tuple[Maybe, Maybe]:
     """Scale and bias; without gradients unless both have them, as in the kernels of 2.6.2 (recorded)."""
-    # A program that is being recorded has no gradients yet: both are left as they are.
+    # A program that is being recorded has no gradients yet: both stay unchanged.
     if weight is None or bias is None or weight.requires_grad != bias.requires_grad:
         return tuple(None if each is None else each.detach() for each in (weight, bias))  # type: ignore[return-value]
     return weight, bias
@@ -59,8 +59,8 @@ def batch_norm(
 ) -> torch.Tensor:
     """Normalization by the statistics of the batch (training) or the running ones.
 
-    In training the running statistics become momentum * old + (1 - momentum) * those of the batch (the biased variance),
-    in place.
+    In training the running statistics become momentum * old + (1 - momentum) * the batch's (with the biased variance), in
+    place.
     """
     need_float(x, "batch_norm")
     momentum, epsilon = single(momentum), single(epsilon)
@@ -122,7 +122,7 @@ def instance_norm(
 ) -> torch.Tensor:
     """Normalization of every channel of every sample by itself; Paddle ignores the running statistics (read, 2.6)."""
     need_float(x, "instance_norm")
-    # `data_format` is not looked at in 2.6.2 either: axis 1 has the channels (recorded).
+    # `data_format` is ignored in 2.6.2: axis 1 has the channels (recorded).
     weight, bias = _together(weight, bias)
     return torch.instance_norm(x, weight, bias, None, None, True, single(momentum), single(eps), False)
 

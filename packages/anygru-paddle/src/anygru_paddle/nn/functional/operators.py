@@ -1,4 +1,4 @@
-"""The operators that an argument `act` names: Paddle's kernels have names and defaults of their own.
+"""The operators that an argument `act` names: Paddle's kernels have different names and defaults.
 
 `act="leaky_relu"` has the slope 0.02 where `paddle.nn.functional.leaky_relu` has 0.01 (recorded, 2.6.2).
 """

@@ -95,7 +95,7 @@ def _windows(
 def _to_last_window(
     inner: torch.Tensor, pairs: list[tuple[int, int]], window: list[int], steps: list[int]
 ) -> list[tuple[int, int]]:
-    """The margins, long enough for the last window of `ceil_mode`: torch drops one that starts beyond the input, Paddle not.
+    """The margins, long enough for the last window of `ceil_mode`: unlike Paddle, torch drops windows that start beyond it.
 
     Such a window has no element: its largest is the lowest number, its mean nan (recorded, 2.6.2).
     """
@@ -109,7 +109,7 @@ def _to_last_window(
 def _counted(
     inner: torch.Tensor, pairs: list[tuple[int, int]], wide: list[tuple[int, int]], exclusive: bool
 ) -> torch.Tensor:
-    """Ones where an element counts in a mean, on the input or on its margins `pairs` too, zeros on the rest of `wide`."""
+    """Ones where an element counts in a mean: on the input, on its margins as well with `pairs`, zeros on the rest of `wide`."""
     own = [(0, 0)] * len(pairs) if exclusive else pairs
     rest = [(left - mine, right - yours) for (left, right), (mine, yours) in zip(wide, own, strict=True)]
     ones = torch.nn.functional.pad(
@@ -119,7 +119,7 @@ def _counted(
 
 
 def _sizes(output_size: Any, inner: torch.Tensor) -> list[int]:
-    """The lengths wanted; None keeps an axis."""
+    """The requested lengths; None keeps an axis."""
     dims = inner.dim() - 2
     given = output_size.tolist() if isinstance(output_size, (torch.Tensor, np.ndarray)) else output_size
     given = list(given) if isinstance(given, (list, tuple)) else [given] * dims

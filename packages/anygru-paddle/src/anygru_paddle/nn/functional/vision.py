@@ -49,7 +49,7 @@ def pixel_unshuffle(
     if downscale_factor <= 0:
         raise ValueError("Downscale factor must be positive")
     if x.is_leaf and x.requires_grad:
-        x.__dict__["_gradient_stops"] = True  # what its gradient says of itself, see `Differentiable.grad`
+        x.__dict__["_gradient_stops"] = True  # its gradient's flag, see `Differentiable.grad`
     return to_last(torch.pixel_unshuffle(to_first(plain(x), last), downscale_factor), last)
 
 
@@ -75,7 +75,7 @@ def temporal_shift(
 
 @operation
 def channel_shuffle(x: torch.Tensor, groups: int, data_format: str = "NCHW", name: str | None = None) -> torch.Tensor:
-    """The channels of `groups` groups dealt out in turn."""
+    """The channels of `groups` groups interleaved."""
     last = _need_format(x, data_format, "channel_shuffle")
     _need_int(groups, "groups")
     if groups <= 0:
@@ -119,7 +119,7 @@ def interpolate(
     """`x` enlarged or reduced to `size`, or by `scale_factor`.
 
     Raises:
-        ValueError: for a mode that does not fit the number of axes, or both or none of size and factor.
+        ValueError: for a mode that does not fit the number of axes, or unless exactly one of size and factor is given.
     """
     need_tensor(x, "x", "interpolate")
     mode = mode.lower()
@@ -180,7 +180,7 @@ def affine_grid(
     theta: torch.Tensor, out_shape: Any, align_corners: bool = True, name: str | None = None
 ) -> torch.Tensor:
     """The places [N, H, W, 2] of the pixels of images after affine maps [N, 2, 3], for `grid_sample`."""
-    # The corners are aligned unless told otherwise, here and in `grid_sample`; torch's default is the opposite.
+    # Corners are aligned by default, here and in `grid_sample`; torch's default is the opposite.
     return torch.nn.functional.affine_grid(plain(theta), as_sizes(out_shape), align_corners)
 
 

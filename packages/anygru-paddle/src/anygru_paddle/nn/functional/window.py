@@ -30,7 +30,7 @@ def lengths(value: Lengths, dims: int, name: str) -> list[int]:
     """The length for each axis; a single number is used for all axes.
 
     Raises:
-        ValueError: for a list of another length, or a value that is no int.
+        ValueError: for a list of another length, or a value that is not an int.
     """
     if isinstance(value, int):
         return [value] * dims
@@ -47,7 +47,7 @@ def margins(
 
     Args:
         padding: a number; one or two numbers per axis; a pair for every axis of the tensor, zeros for batch and channels;
-            'VALID' for nothing; 'SAME' for as many windows as the axis is long divided by the stride.
+            'VALID' for no padding; 'SAME' for ceil(length / stride) windows along each axis.
 
     Raises:
         ValueError: for another form.
@@ -79,7 +79,7 @@ def margins(
 def padded(
     x: torch.Tensor, pairs: Sequence[tuple[int, int]], value: float = 0.0, window: Sequence[int] | None = None
 ) -> tuple[torch.Tensor, list[int]]:
-    """`x` with the margins that torch's kernels do not add, and those for the kernel to add.
+    """`x` with the margins that torch's kernels cannot add, and the margins left to the kernel.
 
     torch adds the same before and after an axis, and for pooling at most half of the `window`.
     """

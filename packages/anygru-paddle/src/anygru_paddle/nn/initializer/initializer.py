@@ -22,7 +22,7 @@ __all__ = [
 class Initializer:
     """Fills a parameter. Subclasses give `values(shape, dtype)`; users may override `forward` or `__call__`."""
 
-    # A seed starts a stream of its own for each parameter: all of them get the same draws (recorded, 2.6.2).
+    # A seed starts a separate stream for each parameter, so all get the same draws (recorded, 2.6.2).
     _seed = 0
 
     def __call__(self, param: Tensor, block: object = None) -> Tensor:
@@ -68,7 +68,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor recommended for weights before an activation.
 
     Raises:
-        ValueError: for an activation that has none.
+        ValueError: for an activation without a gain.
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
@@ -98,7 +98,7 @@ class ConstantInitializer(Constant):
 
 
 class Assign(Initializer):
-    """The values of a tensor, array or list; as in Paddle the parameter takes their shape too.
+    """The values of a tensor, array or list; as in Paddle, the parameter also takes their shape.
 
     Raises:
         AssertionError: for values of another kind.
@@ -159,7 +159,7 @@ class Bilinear(Initializer):
             raise ValueError(f"the length of shape must be 4 and shape[2] must be equal to shape[3], got {shape}")
         half = math.ceil(shape[3] / 2.0)
         centre = (2 * half - 1 - half % 2) / (2.0 * half)
-        # 2.6.2 takes the row by a true division, so that it goes on within a row (recorded).
+        # 2.6.2 computes the row by a true division, so it changes within a row (recorded).
         place = torch.arange(math.prod(shape), dtype=torch.float64)
         column, row = place % shape[3], (place / shape[3]) % shape[3]
         tent = (1 - (column / half - centre).abs()) * (1 - (row / half - centre).abs())
@@ -209,7 +209,7 @@ class NormalInitializer(Normal):
 
 
 class TruncatedNormal(Normal):
-    """Normal numbers, those further than two standard deviations from the mean left out."""
+    """Normal numbers within two standard deviations of the mean."""
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`, by inverting the distribution function."""
@@ -300,7 +300,7 @@ class KaimingNormal(MSRAInitializer):
 
 
 class Orthogonal(Initializer):
-    """A matrix whose rows or columns, whichever are fewer, are orthogonal and of length `gain` (A. Saxe and others, 2013)."""
+    """A matrix with orthogonal rows or columns (the fewer of the two) of length `gain` (A. Saxe and others, 2013)."""
 
     def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
         if gain is None:
@@ -329,10 +329,10 @@ _global: dict[bool, Initializer | None] = {True: None, False: None}
 
 
 def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
-    """Make these the initializers of all parameters whose ParamAttr names none; None goes back to the layers' own.
+    """Use these initializers for all parameters without an initializer in their ParamAttr; None goes back to the layers' own.
 
     Raises:
-        TypeError: for anything but an Initializer or None.
+        TypeError: unless it is an Initializer or None.
     """
     for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):

@@ -17,7 +17,7 @@ def checked_device(device: Any) -> torch.device | None:
     """The torch device that `device` means, None for None.
 
     Raises:
-        ValueError: for anything that is no device.
+        ValueError: unless it names a device.
     """
     if device is None or isinstance(device, torch.device):
         return device
@@ -33,7 +33,7 @@ def checked_dtype(value: Any) -> dtype:
     """The dtype that `astype` is given: a name, a Paddle dtype or a NumPy dtype.
 
     Raises:
-        ValueError: for anything else, NumPy's scalar types included.
+        ValueError: for other values, including NumPy's scalar types.
     """
     if isinstance(value, (str, dtype, np.dtype, torch.dtype)):
         try:
@@ -55,7 +55,7 @@ def checked_classes(excluded: Any, unless_given: tuple[type, ...] = ()) -> tuple
     """The classes that `excluded_layers` names; `unless_given` for None.
 
     Raises:
-        TypeError: for anything but a layer class or a list or tuple of them.
+        TypeError: unless it is a layer class or a list or tuple of layer classes.
     """
     if excluded is None:
         return unless_given
@@ -67,7 +67,7 @@ def checked_classes(excluded: Any, unless_given: tuple[type, ...] = ()) -> tuple
 
 
 def _convert(tensor: Tensor, device: torch.device | None, wanted: torch.dtype | None, floating_only: bool) -> None:
-    """Move and cast one tensor in place, its gradient too."""
+    """Move and cast one tensor and its gradient in place."""
     if floating_only and not tensor.is_floating_point():
         return
     recast(tensor, device, wanted)

@@ -1,7 +1,7 @@
 """The cells of Paddle 2: one step of a GRU by `anygru.functional`, of an LSTM and an Elman network by torch.
 
 Paddle stacks the gates of a GRU reset, update, candidate, as the core does, resets after the recurrent product, and blends
-(h - c) * u + c; an LSTM's gates lie input, forget, cell, output as in torch: nothing is permuted. Source: Paddle 2.6,
+(h - c) * u + c; an LSTM's gates are in torch's order input, forget, cell, output, so no gates are permuted. Source: Paddle 2.6,
 `paddle.nn.layer.rnn`, documentation and records.
 """
 
@@ -237,7 +237,7 @@ class GRUCell(Cell):
 
 
 def one_batch(x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """An input and a state of a cell, a batch of one repeated to the other's size, as Paddle's addition does."""
+    """An input and a state of a cell, with a batch of one broadcast to the other size, as in Paddle's addition."""
     if x.dim() != 2 or state.dim() != 2 or x.shape[0] == state.shape[0]:
         return x, state
     if state.shape[0] == 1:
@@ -256,7 +256,7 @@ def need_dtype(x: torch.Tensor, weight: torch.Tensor, what: str) -> None:
     if mine == theirs:
         return
     if not mine.is_floating_point:
-        # Without a kernel for a type it is a RuntimeError, beside weights of another type a ValueError (recorded, 2.6.2).
+        # A dtype without a kernel raises RuntimeError, weights of another dtype raise ValueError (recorded, 2.6.2).
         raise no_kernel(f"(NotFound) {what} must be floating-point, got {x.dtype}; cast with astype")
     raise ValueError(
         f"(InvalidArgument) {what} must have the parameters' dtype {weight.dtype}, got {x.dtype}; cast one with astype".replace(

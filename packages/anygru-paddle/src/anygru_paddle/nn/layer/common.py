@@ -97,7 +97,7 @@ class Embedding(Layer):
             raise ValueError("embedding_dim must be gather than 0")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"padding_idx must be within [-{num_embeddings}, {num_embeddings})")
-        self._padding_idx = -1 if padding_idx is None else padding_idx  # what is printed; -1 may mean the last row
+        self._padding_idx = -1 if padding_idx is None else padding_idx  # the printed value; -1 may mean the last row
         self._padding_row = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
         self.weight.sparse_gradient = sparse
@@ -118,7 +118,7 @@ class Embedding(Layer):
 
 
 class Dropout(Layer):
-    """Zeros in place of elements in training; see `paddle.nn.functional.dropout`."""
+    """Replaces elements by zeros in training; see `paddle.nn.functional.dropout`."""
 
     def __init__(
         self, p: float = 0.5, axis: Any = None, mode: str = "upscale_in_train", name: str | None = None

@@ -166,10 +166,10 @@ class LayerDict(Layer):
         return self._modules.values()
 
     def update(self, sublayers: Any) -> None:
-        """Add layers from a mapping or (name, layer) pairs, in place of those of the same name.
+        """Add layers from a mapping or (name, layer) pairs, replacing layers of the same name.
 
         Raises:
-            AssertionError: for anything else.
+            AssertionError: for other arguments.
         """
         if isinstance(sublayers, (Mapping, LayerDict)):
             pairs: Any = sublayers.items()

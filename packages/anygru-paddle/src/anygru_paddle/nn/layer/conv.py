@@ -45,7 +45,7 @@ class _Convolution(Layer):
         self._kernel_size = lengths(given.kernel_size, self.dims, "kernel_size")
         self._stride = lengths(given.stride, self.dims, "stride")
         self._dilation = lengths(given.dilation, self.dims, "dilation")
-        if self.dims > 1:  # raises for what is no padding; Conv1D finds out in its first call, as in Paddle
+        if self.dims > 1:  # raises unless it is a padding; Conv1D finds out in its first call, as in Paddle
             margins(given.padding, [1] * self.dims, self._kernel_size, self._stride, data_format in CHANNELS_LAST)
         self._padding, self._padding_mode = given.padding, mode
         self.output_padding = getattr(given, "output_padding", 0)
@@ -73,7 +73,7 @@ class _Convolution(Layer):
 
 
 def _initializer(dims: int, options: str) -> Callable[..., None]:
-    """`__init__`: the arguments that all take, and between padding and attributes those named in `options`."""
+    """`__init__`: the arguments that all take and, between padding and attributes, the arguments named in `options`."""
     defaults = {"padding_mode": "zeros", "output_padding": 0, "dilation": 1, "groups": 1}
     needed: dict[str, Any] = {"in_channels": ..., "out_channels": ..., "kernel_size": ...}
     own = {name: defaults[name] for name in options.split()}

@@ -75,7 +75,8 @@ def assign(layer: torch.nn.Module, name: str, value: Any) -> None:
         buffers[name] = value
     elif isinstance(value, torch.Tensor):
         tables.pop(name, None)
-        # A tensor that is no parameter is a buffer outside of the state (recorded, 2.6.2), in torch an attribute alone.
+        # A tensor other than a parameter becomes a buffer outside the state (recorded, 2.6.2); in torch it stays a plain
+        # attribute.
         layer._non_persistent_buffers_set.add(name)
         buffers[name] = value
     else:

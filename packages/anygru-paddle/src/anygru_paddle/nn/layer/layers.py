@@ -36,15 +36,15 @@ def _snake_case(name: str) -> str:
 
 
 class KeepsPrecision:
-    """Marks batch normalization, which `Layer.float16` and `bfloat16` leave as it is."""
+    """Marks batch normalization, which `Layer.float16` and `bfloat16` leave unchanged."""
 
 
 class Layer(torch.nn.Module):
     """The base of all layers.
 
     Args:
-        name_scope: the stem of the layer's name; the class's name in snake case without it.
-        dtype: what the layer says its dtype is; parameters have the default dtype unless they are given one.
+        name_scope: the stem of the layer's name; default: the class's name in snake case.
+        dtype: the layer's dtype attribute; parameters have the default dtype unless given another.
     """
 
     training: bool
@@ -121,7 +121,7 @@ class Layer(torch.nn.Module):
         """Register `parameter` (or None) as the attribute `name`, and return it.
 
         Raises:
-            TypeError: for a name that is no str or a value that is no parameter.
+            TypeError: unless the name is a str and the value a parameter.
             KeyError: for a name that is empty, dotted or taken.
         """
         self._check_name(name, "parameter", self._parameters)
@@ -168,10 +168,10 @@ class Layer(torch.nn.Module):
                 parameter.clear_gradient()
 
     def register_buffer(self, name: str, tensor: Any, persistable: bool = True) -> None:
-        """Register a tensor that is no parameter; a persistable one is part of the state_dict.
+        """Register a tensor other than a parameter; a persistable one is part of the state_dict.
 
         Raises:
-            TypeError: for a name that is no str or a value that is no tensor.
+            TypeError: unless the name is a str and the value a tensor.
             KeyError: for a name that is empty, dotted or taken.
         """
         self._check_name(name, "buffer", self._buffers)
@@ -204,7 +204,7 @@ class Layer(torch.nn.Module):
         """Register `sublayer` (or None) as the attribute `name`, and return it.
 
         Raises:
-            AssertionError: if it is no layer.
+            AssertionError: unless it is a layer.
         """
         if sublayer is not None and not isinstance(sublayer, torch.nn.Module):
             raise AssertionError(f"add_sublayer: sublayer must be a Layer or None, got {type(sublayer).__name__}")
@@ -221,7 +221,7 @@ class Layer(torch.nn.Module):
     ) -> Iterator[tuple[str, Any]]:
         """Names and layers below this one, each once.
 
-        Layers in `layers_set` are left out, but not the layers below them; layers seen are added to it.
+        Layers in `layers_set` are skipped, but their sublayers are not; visited layers are added to it.
         """
         seen = set() if layers_set is None else layers_set
         if include_self and self not in seen:
@@ -261,11 +261,11 @@ class Layer(torch.nn.Module):
         """Nothing: a layer of the dialect is computed eagerly; see `__call__`."""
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], **torch_options: Any) -> Any:
-        """Call `hook(layer, inputs)` before forward; what it returns, unless None, becomes the inputs."""
+        """Call `hook(layer, inputs)` before forward; its result, unless None, becomes the inputs."""
         return HookRemoveHelper(super().register_forward_pre_hook(hook, **torch_options))
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
-        """Call `hook(layer, inputs, output)` after forward; what it returns, unless None, becomes the output."""
+        """Call `hook(layer, inputs, output)` after forward; its result, unless None, becomes the output."""
         return HookRemoveHelper(super().register_forward_hook(hook))
 
     def train(self, mode: bool = True) -> None:  # type: ignore[override]
@@ -311,7 +311,7 @@ class Layer(torch.nn.Module):
         return state_of(self, destination, include_sublayers, structured_name_prefix, True, use_hook)
 
     def register_state_dict_hook(self, hook: Callable[..., Any]) -> StateDictHook:
-        """Call `hook(state)` on every state_dict made; what it returns, unless None, takes the state's place."""
+        """Call `hook(state)` on every state_dict made; its result, unless None, replaces the state."""
         return StateDictHook(self._paddle_state_hooks, hook)
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
@@ -322,7 +322,7 @@ class Layer(torch.nn.Module):
             use_structured_name: look values up by attribute path (`0.weight`); if False, by tensor name (`linear_0.w_0`).
 
         Returns:
-            The names that were missing (or had another shape) and the names that were not wanted. Each missing one also
+            The names that were missing (or had another shape) and the unexpected names. Each missing one also
             gives a UserWarning.
 
         Raises:
@@ -333,7 +333,7 @@ class Layer(torch.nn.Module):
     set_dict = load_dict = set_state_dict
 
     def to(self, device: Any = None, dtype: Any = None, blocking: Any = None, **torch_options: Any) -> "Layer":  # type: ignore[override]
-        """Move parameters and buffers to a device and cast all of them (integers too) to a dtype, in place.
+        """Move parameters and buffers to a device and cast all of them (including integers) to a dtype, in place.
 
         Args:
             device: 'cpu', 'gpu', 'gpu:x' or a place.
@@ -359,7 +359,7 @@ class Layer(torch.nn.Module):
         return self
 
     def astype(self, dtype: Any = None) -> "Layer":
-        """Cast all parameters and buffers (integers too), in place.
+        """Cast all parameters and buffers (including integers), in place.
 
         Raises:
             ValueError: unless `dtype` is a dtype's name, a Paddle dtype or a NumPy dtype.
@@ -374,17 +374,17 @@ class Layer(torch.nn.Module):
         return casting.to_floating(self, "float32", casting.checked_classes(excluded_layers))
 
     def float16(self, excluded_layers: Any = None) -> "Layer":
-        """As `float`, to float16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
+        """As `float`, to float16; on a CPU a UserWarning and no change. Batch normalization is not cast."""
         return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
     def bfloat16(self, excluded_layers: Any = None) -> "Layer":
-        """As `float`, to bfloat16; on a CPU without AVX-512 a UserWarning and no change. Batch normalization is left as it is."""
+        """As `float`, to bfloat16; on a CPU without AVX-512 a UserWarning and no change. Batch normalization is not cast."""
         return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
 
 @torch._disable_dynamo  # type: ignore[attr-defined]
 def _eagerly(layer: Layer, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a layer outside what torch.compile traces."""
+    """Call a layer without tracing it by torch.compile."""
     return torch.nn.Module.__call__(layer, *inputs, **kwargs)
 
 

@@ -61,13 +61,13 @@ TripletMarginLoss = _loss(
 
 
 class HSigmoidLoss(Layer):
-    """`hsigmoid_loss` with parameters of its own.
+    """`hsigmoid_loss` with its parameters.
 
     Args:
         feature_size: features of the input.
         num_classes: classes, at least 2.
         weight_attr, bias_attr: attributes of `weight` [num_classes - 1, feature_size] and `bias` [num_classes - 1, 1].
-        is_custom: the forward pass takes the tree, too.
+        is_custom: the forward pass also takes the tree.
         is_sparse, name: kept for scripts.
     """
 

@@ -127,7 +127,7 @@ def _kept(value: float) -> ParamAttr:
 
 
 def _batch_norm(dims: int, formats: tuple[str, ...], first: str) -> type[_BatchNormBase]:
-    """The layer for inputs of `dims` axes beside batch and channels; `first` is the format by default."""
+    """The layer for inputs of `dims` axes after batch and channels; `first` is the format by default."""
 
     class BatchNormOfRank(_BatchNormBase):
         def __init__(
@@ -150,7 +150,7 @@ BatchNorm3D = _batch_norm(3, ("NCDHW", "NDHWC"), "NCDHW")
 
 
 class SyncBatchNorm(_BatchNormBase):
-    """Batch normalization by the statistics of all processes' batches; in one process, which is all that is covered."""
+    """Batch normalization by the statistics of all processes' batches; only one process is covered."""
 
     def __init__(
         self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Attr = None,
@@ -168,7 +168,7 @@ class SyncBatchNorm(_BatchNormBase):
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """The layer with a `SyncBatchNorm` of the same parameters in place of every batch normalization."""
+        """The layer with a `SyncBatchNorm` with the same parameters instead of every batch normalization."""
         children: list[tuple[str, Any]] = list(layer.named_children())
         for name, part in children:
             setattr(layer, name, cls.convert_sync_batchnorm(part))
@@ -214,7 +214,7 @@ class BatchNorm(_BatchNormBase):
             input, self._mean, self._variance, self.weight, self.bias, by_batch, self._momentum, self._epsilon,
             self._data_format, self._use_global_stats,
         )  # fmt: skip
-        # Asked for here, as in Paddle 2.6.2 (recorded): subclasses with a forward of their own put other values there.
+        # Looked up here, as in Paddle 2.6.2 (recorded): subclasses with another forward store other values there.
         return activation_of(self._act)(out)
 
     def extra_repr(self) -> str:
@@ -345,9 +345,9 @@ class SpectralNorm(Layer):
     def forward(self, x: torch.Tensor) -> Tensor:
         """`x` over its largest singular value.
 
-        The gradient is that of Paddle 2.6.2 (recorded; its CPU and CUDA kernels share the code), not the derivative: it has the
-        sum of the normalized weight where the sum of its product with the gradient belongs. `nn.utils.spectral_norm` has the
-        derivative, in Paddle too.
+        The gradient follows Paddle 2.6.2 (recorded; its CPU and CUDA kernels share the code) and is not the derivative: it
+        uses the sum of the normalized weight instead of the sum of its product with the gradient. `nn.utils.spectral_norm` has
+        the derivative, as in Paddle.
         """
         weight = plain(x)
         matrix = as_matrix(weight.detach(), self._dim)

@@ -65,7 +65,7 @@ def layer_of(
         module: where the class is defined.
         named: whether the layer takes `name`.
         check: raises for options that do not fit, or puts them into the form that the attributes have.
-        options: names and defaults in Paddle's order, `...` for one without a default.
+        options: names and defaults in Paddle's order, `...` for a required one.
     """
     own = signature(**options, **({"name": None} if named else {}))
     members = {

@@ -135,7 +135,7 @@ class RNNBase(LayerList):
         raise NotImplementedError
 
     def _name_parameters(self, layer: int, cells: Sequence[Cell], bias_ih: bool, bias_hh: bool) -> None:
-        """Offer the cells' parameters as weight_ih_l0, weight_hh_l0, ..., bias_hh_l0_reverse too."""
+        """Offer the cells' parameters as weight_ih_l0, weight_hh_l0, ..., bias_hh_l0_reverse as well."""
         kept = ("weight_ih", "weight_hh", *(("bias_ih",) if bias_ih else ()), *(("bias_hh",) if bias_hh else ()))
         for cell, suffix in zip(cells, ("", "_reverse"), strict=False):
             for name in kept:

@@ -46,8 +46,8 @@ class RNNCellBase(Layer):
         """A first state, `init_value` everywhere.
 
         Args:
-            batch_ref: a tensor (or nested ones, of which the first counts) whose axis `batch_dim_idx` is the batch.
-            shape: the shape of one state without the batch axis, or nested ones; `state_shape` unless given.
+            batch_ref: a tensor (of nested ones the first counts) with axis `batch_dim_idx` as the batch. shape: the shape
+            of one state without the batch axis, or nested ones; `state_shape` unless given.
             dtype: the dtype, or nested ones; `state_dtype` unless given, or the default dtype for a cell without it.
             init_value: the value.
             batch_dim_idx: the batch axis.
@@ -86,7 +86,7 @@ class RNNCellBase(Layer):
 
 
 def checked_lengths(sequence_length: torch.Tensor | None, batch: int) -> torch.Tensor | None:
-    """The lengths as torch wants them.
+    """The lengths in torch's form.
 
     Raises:
         ValueError: unless None or an int32 or int64 tensor with one length a sequence.
@@ -122,8 +122,8 @@ def rnn(
 ) -> tuple[Nested, Nested]:
     """Run a cell along a sequence; returns all its outputs and its last state.
 
-    With `sequence_length` a sequence's state stays as it is past its end; the outputs there are the cell's from that
-    state. `is_reverse` begins at the last step (of the padded length).
+    With `sequence_length` a sequence's state does not change past its end; the outputs there are computed from that state.
+    `is_reverse` begins at the last step (of the padded length).
     """
     first = first_tensor(inputs)
     need_tensor(first, "inputs", "rnn")

@@ -17,7 +17,7 @@ def state_of(
     with_passing_buffers: bool,
     use_hook: bool,
 ) -> Any:
-    """Own parameters, own buffers, then those of the sublayers; see `Layer.state_dict`."""
+    """Own parameters, own buffers, then the sublayers' parameters and buffers; see `Layer.state_dict`."""
     state: Any = OrderedDict() if destination is None else destination
     for name, parameter in layer._parameters.items():
         if parameter is not None:

@@ -38,14 +38,14 @@ class Cache(NamedTuple):
 
 
 class StaticCache(NamedTuple):
-    """Keys and values [B, heads, T, features] that stay as they are."""
+    """Fixed keys and values [B, heads, T, features]."""
 
     k: Tensor
     v: Tensor
 
 
 def _additive(mask: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor | None:
-    """A mask to add to scores: 0 for True or 1, -1e9 for False or 0; a floating-point mask as it is."""
+    """A mask to add to scores: 0 for True or 1, -1e9 for False or 0; a floating-point mask is returned unchanged."""
     if mask is None or mask.dtype == like.dtype:
         return mask
     kind = torch.Tensor.dtype.__get__(like)  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ class MultiHeadAttention(Layer):
         num_heads: parts.
         dropout: probability of dropping a weight in training.
         kdim, vdim: features of keys and values, `embed_dim` unless given.
-        need_weights: return the weights, too.
+        need_weights: also return the weights.
         weight_attr, bias_attr: attributes of the four projections.
     """
 
@@ -202,7 +202,7 @@ class _Block(Layer):
         self.activation = getattr(_FUNCTIONS, activation)
 
     def _part(self, number: int, x: torch.Tensor, compute: Any) -> tuple[Tensor, Any]:
-        """x plus what a part computes of it, normalized before or after; and what else the part gives."""
+        """x plus the part's result, normalized before or after; and the part's other results."""
         norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         found = compute(norm(x) if self.normalize_before else x)
         out, more = found if isinstance(found, tuple) else (found, None)
@@ -274,7 +274,7 @@ class _Stack(Layer):
 
     def __init__(self, layer: _Block, num_layers: int, norm: Layer | None) -> None:
         super().__init__()
-        # New layers, with values of their own (recorded, 2.6.2); torch's stacks copy the first layer, values too.
+        # New layers with newly drawn values (recorded, 2.6.2); torch's stacks copy the first layer with its values.
         self.layers = LayerList([layer, *(type(layer)(**layer._config) for _ in range(num_layers - 1))][:num_layers])
         self.num_layers, self.norm = num_layers, norm
 

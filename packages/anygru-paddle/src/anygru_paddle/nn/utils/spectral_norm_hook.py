@@ -9,7 +9,7 @@ from ...tensor.random import randn
 
 __all__ = ["spectral_norm"]
 
-# The layers whose weights have the outputs along axis 1.
+# Layers that have the outputs along axis 1 of the weight.
 _SECOND = ("Linear", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")
 
 
@@ -74,7 +74,7 @@ def spectral_norm(
     weight = layer._parameters.pop(name)
     layer.add_parameter(name + "_orig", weight)
     for end, size in zip(("_u", "_v"), as_matrix(plain(weight), dim).shape, strict=True):
-        # 2.6.2 draws the default initial values too, before those that it keeps (recorded).
+        # 2.6.2 first draws the default initial values as well (recorded).
         layer.create_parameter([size])
         vector = torch.nn.functional.normalize(plain(randn([size], dtype=weight.dtype)), dim=0, eps=eps)
         layer.register_buffer(name + end, wrap(vector))

@@ -1,4 +1,4 @@
-"""`paddle.nn.utils.weight_norm`: a weight as a direction times lengths, each a parameter of its own."""
+"""`paddle.nn.utils.weight_norm`: a weight as a direction times lengths, two separate parameters."""
 
 from typing import Any
 
