@@ -1,7 +1,7 @@
 """The Paddle dialect: `import anygru_paddle as paddle`, or `import paddle` under `anygru run`.
 
 Scripts written for Paddle's dynamic graph (2.x, and the parts of `fluid.dygraph` still in use) run on PyTorch; every GRU is
-computed by anygru. `names.txt` beside this file lists the names that are covered and those that are not.
+computed by anygru. `names.txt` lists covered and refused names.
 """
 
 import sys as _sys
@@ -84,7 +84,7 @@ from .tensor.to_string import *
 
 __version__ = version.full_version
 
-# Tensors are made of what lies in these two packages, so that their own names come last.
+# Tensors depend on these two packages, so these names are imported last.
 _WORDS = (_core, _flags, _framework, _param_attr, _gradients)
 for _face, _homes in {base: _WORDS, framework: (*_WORDS, framework.framework, framework.io, framework.random)}.items():
     for _home in _homes:

@@ -11,7 +11,7 @@ Sample = TypeVar("Sample")
 def batch(
     reader: Callable[[], Iterator[Sample]], batch_size: int, drop_last: bool = False
 ) -> Callable[[], Iterator[list[Sample]]]:
-    """A reader of lists of `batch_size` samples; a last one that is shorter is kept unless `drop_last`.
+    """A reader of lists of `batch_size` samples; a shorter last list is kept unless `drop_last`.
 
     Raises:
         ValueError: for a batch size that is not above 0.

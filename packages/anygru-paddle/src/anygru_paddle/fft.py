@@ -45,13 +45,13 @@ globals().update({called: _transform(called) for called in (*_ONE, *_TWO, *_MANY
 
 @operation
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """The frequencies of `fft`, in the default dtype whatever `dtype` says, as in Paddle 2.6.2 (recorded)."""
+    """The frequencies of `fft`, in the default dtype for any `dtype`, as in Paddle 2.6.2 (recorded)."""
     return torch.fft.fftfreq(n, d, dtype=default_torch_dtype())
 
 
 @operation
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """The frequencies of `rfft`, in the default dtype, too."""
+    """The frequencies of `rfft`, in the default dtype."""
     return torch.fft.rfftfreq(n, d, dtype=default_torch_dtype())
 
 

@@ -43,7 +43,7 @@ def frame(x: torch.Tensor, frame_length: int, hop_length: int, axis: int = -1, n
 
 @operation
 def overlap_add(x: torch.Tensor, hop_length: int, axis: int = -1, name: str | None = None) -> torch.Tensor:
-    """The sum of overlapping parts, `hop_length` apart: what undoes `frame` where nothing overlaps."""
+    """The sum of overlapping parts, `hop_length` apart: the inverse of `frame` if no frames overlap."""
     need_tensor(x, "x", "overlap_add")
     if axis not in (0, -1):
         raise ValueError(f"Unexpected axis: {axis}. It should be 0 or -1.")

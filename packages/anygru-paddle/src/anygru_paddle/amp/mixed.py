@@ -1,4 +1,4 @@
-"""Mixed precision. Paddle 2.6.2 has none on a CPU (recorded): it warns and computes on; on a GPU torch's has to be used."""
+"""Mixed precision. Paddle 2.6.2 does not support it on a CPU (recorded): it warns and continues. On a GPU, use torch's."""
 
 import contextlib
 import warnings
@@ -40,7 +40,7 @@ def auto_cast(
     """Compute as without it; a UserWarning unless `enable` is False.
 
     Raises:
-        ValueError: for a level or dtype that Paddle 2.6.2 does not know.
+        ValueError: for a level or dtype that Paddle 2.6.2 does not have.
         NotCoveredError: on a GPU.
     """
     if level not in ("O0", "OD", "O1", "O2"):
@@ -52,7 +52,7 @@ def auto_cast(
 
 
 def decorate(models: Any, optimizers: Any = None, level: str = "O1", *options: Any, **named: Any) -> Any:
-    """The models, and the optimizers if given, as they are."""
+    """Return the models, and the optimizers if given, unchanged."""
     if not core.expected_place().is_cpu_place():
         raise not_covered("paddle.amp.decorate on a GPU", "torch.autocast")
     return models if optimizers is None else (models, optimizers)
@@ -69,7 +69,7 @@ def is_bfloat16_supported(device: str | None = None) -> bool:
 
 
 class GradScaler:
-    """A scaler that leaves losses and gradients as they are.
+    """A scaler that leaves losses and gradients unchanged.
 
     Raises:
         NotCoveredError: on a GPU.
@@ -137,7 +137,7 @@ class GradScaler:
 
 
 def _getter(name: str) -> Any:
-    """`get_<name>` of a scaler; a disabled one knows only the values set, as in Paddle 2.6.2 (recorded)."""
+    """`get_<name>` of a scaler; a disabled scaler has only the values that were set, as in Paddle 2.6.2 (recorded)."""
     return lambda self: getattr(self, "_" + name)
 
 
@@ -152,7 +152,7 @@ _MODEL_OPTIONS = {
 
 
 def asked_for(given: str | dict[str, Any] | None) -> bool:
-    """Whether mixed precision is asked for. Raises ValueError for levels and options that Paddle 2.6 does not know (read)."""
+    """Whether mixed precision is requested. Raises ValueError for levels and options that Paddle 2.6 does not have (read)."""
     options = {"level": given or "O0"} if isinstance(given, str) or not given else given
     level = options.get("level", "O1")
     if level not in ("O0", "O1", "O2"):

@@ -1,4 +1,4 @@
-"""Argument lists of the original, written once as names with defaults, `...` for one that must be given."""
+"""Argument lists of the original, written once as names with defaults, `...` for a required argument."""
 
 import inspect
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def given(by: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def function_of(compute: Callable[[SimpleNamespace], Any], **defaults: Any) -> Callable[..., Any]:
-    """A function with these arguments, which `compute` gets as the attributes of one object."""
+    """A function with these arguments, which `compute` gets as attributes of an object."""
     own = signature(**defaults)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -33,7 +33,7 @@ def function_of(compute: Callable[[SimpleNamespace], Any], **defaults: Any) -> C
 
 
 def initializer(build: Callable[[Any, SimpleNamespace], None], **defaults: Any) -> Callable[..., None]:
-    """An `__init__` with these arguments, which `build` gets beside `self` as the attributes of one object."""
+    """An `__init__` with these arguments, which `build` gets beside `self` as attributes of an object."""
     own = signature(**defaults)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:

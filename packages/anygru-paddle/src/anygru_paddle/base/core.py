@@ -28,7 +28,7 @@ class Place:
         return self.device.type == "cuda"
 
     def is_cuda_pinned_place(self) -> bool:
-        """Pinned memory is not a place of its own in torch."""
+        """torch has no separate place for pinned memory."""
         return False
 
     def is_xpu_place(self) -> bool:
@@ -72,7 +72,7 @@ class CUDAPlace(Place):
 
 
 class CUDAPinnedPlace(Place):
-    """Page-locked host memory; only where CUDA is there."""
+    """Page-locked host memory; needs CUDA."""
 
     def __init__(self) -> None:
         if not torch.cuda.is_available():
@@ -94,7 +94,7 @@ class eager:
 
 
 class VarDesc:
-    """Holds `VarType`, by whose members old scripts name element types."""
+    """Holds `VarType`, with the members by which old scripts name element types."""
 
     class VarType:
         """The element types, spelled as in Paddle's protocol buffers."""
@@ -152,7 +152,7 @@ def expected_place() -> Place:
 
 
 def set_expected_place(place: Place) -> Place:
-    """Make `place` the place of new tensors and return the one before."""
+    """Make `place` the place of new tensors and return the previous place."""
     global _expected, gpu
     before, _expected = _expected, place
     gpu = None if place.is_cpu_place() else place.device
@@ -163,7 +163,7 @@ def as_place(value: Any, what: str = "device") -> Place:
     """The place that 'cpu', 'gpu', 'gpu:1' or a Place means.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: for any other value.
     """
     if isinstance(value, Place):
         return value

@@ -1,4 +1,4 @@
-"""The errors that the dialect raises in Paddle's name, told apart from those that torch raises inside an operator."""
+"""The errors that the dialect raises for Paddle, distinguished from errors that torch raises inside an operator."""
 
 from typing import TypeVar
 
@@ -8,8 +8,8 @@ Error = TypeVar("Error", bound=Exception)
 class UnsettledError(ValueError, RuntimeError, IndexError):
     """A fault about a tensor in half precision or without elements.
 
-    Paddle 2.6.2 says ValueError, RuntimeError or IndexError for it, by what the kernel at hand looks at first (recorded); whoever
-    catches one of them catches this.
+    Paddle 2.6.2 raises ValueError, RuntimeError or IndexError, depending on the kernel's first check (recorded); every
+    handler of one of them catches this.
     """
 
 
@@ -18,11 +18,11 @@ class EnforceNotMet(Exception):
 
 
 class NothingAssignedError(TypeError, AttributeError):
-    """The error of `assign` for something that is no tensor, array or number."""
+    """The error of `assign` for a value that is not a tensor, array or number."""
 
 
 def paddles(error: Error) -> Error:
-    """Mark an error as the dialect's own, so that `tensor.operation` passes it on as it is."""
+    """Mark an error as raised by the dialect, so that `tensor.operation` passes it on unchanged."""
     error.is_paddles = True  # type: ignore[attr-defined]
     return error
 
@@ -33,7 +33,7 @@ def no_kernel(message: str) -> RuntimeError:
 
 
 def no_tensor(message: str) -> ValueError:
-    """The ValueError for something else than a tensor where an operation takes one."""
+    """The ValueError for an argument that must be a tensor."""
     error = paddles(ValueError(message))
     error.is_of_a_tensor = True  # type: ignore[attr-defined]
     return error

@@ -35,7 +35,7 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     """The values of one flag or of several.
 
     Raises:
-        TypeError: for anything but a name or a list of names.
+        TypeError: unless it is a name or a list of names.
         ValueError: for a flag that has not been set and is not among the common ones.
     """
     if not isinstance(flags, (str, list, tuple)):

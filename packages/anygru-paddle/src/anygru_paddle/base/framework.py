@@ -23,13 +23,13 @@ __all__ = [
 
 
 class Block:
-    """What static programs consist of; optimizers that programs have written ask whether they get one."""
+    """A block of a static program; custom optimizers check for its type."""
 
 
 class EagerParamBase(Tensor):
     """A trainable tensor: torch takes it for an `nn.Parameter`, Paddle gives it a name and optimizer attributes."""
 
-    _is_param = True  # what torch.nn.Parameter's isinstance check reads
+    _is_param = True  # read by torch.nn.Parameter's isinstance check
     optimize_attr: dict[str, Any]
     regularizer: Any
     need_clip: bool
@@ -97,12 +97,12 @@ def in_pir_mode() -> bool:
 
 
 use_pir_api = in_pir_mode
-# It tells 2.6.2 what to check in a static graph; PaddleOCR calls it.
+# It configures 2.6.2's checks in a static graph; PaddleOCR calls it.
 _stride_in_no_check_dy2st_diff = contextlib.nullcontext
 
 
 class _Tracer:
-    """What programs ask Paddle's tracer.
+    """The state of Paddle's tracer.
 
     Attributes:
         _train_mode: the mode that `train` or `eval` of any layer has set last, as in Paddle 1.8.5 and 2.6.2 (recorded).
@@ -132,5 +132,5 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
 
 
 def cuda_places(device_ids: list[int] | None = None) -> list[CUDAPlace]:
-    """A place for each CUDA device, or for those given."""
+    """A place for each CUDA device, or for each device in the list."""
     return [CUDAPlace(number) for number in (range(get_cuda_device_count()) if device_ids is None else device_ids)]

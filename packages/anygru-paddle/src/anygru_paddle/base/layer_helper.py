@@ -54,7 +54,7 @@ def create_parameter(
         shape: lengths of the axes, all above 0.
         wanted: the dtype.
         is_bias: makes the name end in `.b_K` (else `.w_K`) and zeros the default.
-        default_initializer: used where neither `attr` nor `set_global_initializer` names one.
+        default_initializer: used if neither `attr` nor `set_global_initializer` names one.
         prefix: the full name of the layer; `create_parameter` numbers itself.
         name: a name for a parameter outside layers.
 
@@ -101,7 +101,7 @@ class LayerHelper:
 
     Args:
         layer_type: a name.
-        kwargs: kept as they are; `append_activation` applies `act`.
+        kwargs: stored; `append_activation` applies `act`.
     """
 
     operators: dict[str, Callable[..., dict[str, Any]]] = {}
@@ -117,7 +117,7 @@ class LayerHelper:
     create_tmp_variable = create_variable_for_type_inference
 
     def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> None:
-        """Compute an operator: its outputs become those of the variables in `outputs`.
+        """Compute an operator: its outputs become the values of the variables in `outputs`.
 
         Raises:
             NotCoveredError: for a type that is not in `operators`.
@@ -142,6 +142,6 @@ class LayerHelper:
         yield from zip(inputs, (ParamAttr._to_attr(each) for each in attrs), strict=True)
 
     def append_activation(self, value: torch.Tensor, act: str | None = None) -> torch.Tensor:
-        """The activation `act` (that of the helper without it) of a tensor."""
+        """The activation `act` (default: the helper's) of a tensor."""
         act = act or self.kwargs.get("act")
         return value if act is None else self.operators[act]({"X": value}, {})["Out"]

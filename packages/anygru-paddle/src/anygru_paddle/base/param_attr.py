@@ -12,11 +12,11 @@ class ParamAttr:
     """Wishes for a parameter, accepted wherever a layer takes `weight_attr`, `bias_attr` or `param_attr`.
 
     Args:
-        name: the parameter's name, used once; made up from the layer's name without it.
-        initializer: gives the initial values; the layer's default without it.
+        name: the parameter's name, used once; by default made from the layer's name.
+        initializer: gives the initial values; default: the layer's.
         learning_rate: factor on the optimizer's learning rate.
-        regularizer: weight decay of this parameter alone, in place of the optimizer's.
-        trainable: False keeps the parameter as it is.
+        regularizer: weight decay of this parameter, instead of the optimizer's.
+        trainable: False freezes the parameter.
         do_model_average: kept for scripts; model averaging is not covered.
         need_clip: False exempts the parameter from gradient clipping.
     """
@@ -48,10 +48,10 @@ class ParamAttr:
 
     @staticmethod
     def _to_attr(value: Any) -> Any:
-        """The meaning of a layer's `..._attr` argument: False means no parameter, all else becomes a ParamAttr.
+        """The meaning of a layer's `..._attr` argument: False means no parameter; any other value becomes a ParamAttr.
 
         Raises:
-            TypeError: for anything but None, a bool, a name, an initializer, a regularizer or a ParamAttr.
+            TypeError: unless it is None, a bool, a name, an initializer, a regularizer or a ParamAttr.
         """
         if isinstance(value, (list, tuple)):
             return [ParamAttr._to_attr(each) for each in value]
@@ -71,4 +71,4 @@ class ParamAttr:
 
 
 Attribute: TypeAlias = "ParamAttr | Initializer | WeightDecayRegularizer | str | bool | None"
-"""What layers take as `weight_attr`, `bias_attr` and `param_attr`."""
+"""A layer's argument `weight_attr`, `bias_attr` and `param_attr`."""

@@ -1,7 +1,8 @@
 """Where torch's own code is let in on tensors of the dialect: the seams, each one explicit.
 
-A tensor answers in Paddle's words to everybody, and torch's functions, its optimizers' steps and DistributedDataParallel get
-along with that. Two methods of `torch.optim.Optimizer` do not: `load_state_dict` passes a parameter's dtype on to torch, and
+Every caller sees Paddle's attributes of a tensor; these changes make torch's functions, optimizers and
+DistributedDataParallel work with them. Two methods of `torch.optim.Optimizer` do not: `load_state_dict` passes a parameter's
+dtype on to torch, and
 `zero_grad` sets gradients to None, which Paddle's users may not. While one of them runs, tensors answer in torch's words.
 """
 
@@ -46,7 +47,7 @@ def _in_torchs_words(method: Callable[Arguments, Result]) -> Callable[Arguments,
 
 
 def not_traced(function: FunctionType) -> None:
-    """Let torch.compile run a function eagerly, without a look at its arguments: a layer's are no tensors of torch's."""
+    """Let torch.compile run a function eagerly, without inspecting its arguments: they are not torch's tensors."""
     code = function.__code__
     if hasattr(eval_frame, "skip_code"):  # torch 2.6
         eval_frame.skip_code(code)

@@ -9,7 +9,7 @@ __all__ = ["generate", "generate_with_ignorable_key", "guard", "switch"]
 
 
 class UniqueNameGenerator:
-    """Counts each key from 0; `prefix` stands before every name."""
+    """Counts each key from 0; `prefix` is the prefix of every name."""
 
     def __init__(self, prefix: str | None = None) -> None:
         self.ids: dict[str, int] = defaultdict(int)
@@ -22,7 +22,7 @@ class UniqueNameGenerator:
 
 
 class DygraphParameterNameChecker:
-    """Remembers the parameter names of this numbering, so that none is given twice."""
+    """Remembers the parameter names of this numbering, so that names are unique."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()

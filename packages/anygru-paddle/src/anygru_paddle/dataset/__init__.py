@@ -1,4 +1,4 @@
-"""`paddle.dataset`: readers of Paddle 1.x over archives that lie in the cache; nothing is downloaded."""
+"""`paddle.dataset`: readers of Paddle 1.x over archives in the cache; it never downloads."""
 
 from . import common as common
 from . import imdb as imdb

@@ -1,4 +1,4 @@
-"""The cache of `paddle.dataset`: where an archive is, and what to do where it is missing."""
+"""The cache of `paddle.dataset`: where an archive is, and an error with instructions if it is missing."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ def download(url: str, module_name: str, md5sum: str, save_name: str | None = No
     """The path of the archive in the cache. Unlike Paddle this function never downloads it.
 
     Raises:
-        FileNotFoundError: without the archive; the message says which file to put where.
+        FileNotFoundError: without the archive; the message names the file and its folder.
         ValueError: for a file of another MD5 sum, or a name that leaves the cache.
     """
     name = url.split("/")[-1] if save_name is None else save_name

@@ -29,7 +29,7 @@ def numbered(counts: Counter[bytes], cutoff: int) -> Words:
 
 
 def tokenize(pattern: re.Pattern[str]) -> Iterator[list[bytes]]:
-    """The words of every review whose name in the archive matches, in lower case, without punctuation."""
+    """The words of every review with a matching name in the archive, in lower case, without punctuation."""
     with tarfile.open(common.download(URL, "imdb", MD5)) as archive:
         for member in archive:
             if pattern.match(member.name) and (file := archive.extractfile(member)) is not None:

@@ -16,7 +16,7 @@ Reader = Callable[[], Iterator[tuple[Any, ...]]]
 
 
 class DataType:
-    """What a reader gives: `NGRAM`, n words; `SEQ`, a sentence and the same one step on."""
+    """The items of a reader: `NGRAM`, n words; `SEQ`, a sentence and the same one step on."""
 
     NGRAM = 1
     SEQ = 2

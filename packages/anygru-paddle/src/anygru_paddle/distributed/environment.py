@@ -1,7 +1,7 @@
 """Who this process is, in Paddle's variables and in torch's.
 
-anygru's launchers set torch's variables (RANK, WORLD_SIZE ...); a cluster's own launcher may set Paddle's. Each is
-completed from the other.
+anygru's launchers set torch's variables (RANK, WORLD_SIZE ...); a cluster's own launcher may set Paddle's. Each set of
+variables is completed from the other.
 """
 
 import os
@@ -11,7 +11,7 @@ from anygru.parallel import World
 
 
 def place() -> World:
-    """This process's rank and the number of processes, whichever variables tell them."""
+    """This process's rank and the number of processes, from either set of variables."""
     if parallel.launched() or "PADDLE_TRAINERS_NUM" not in os.environ:
         return parallel.world()
     rank, size = int(os.environ.get("PADDLE_TRAINER_ID", "0")), int(os.environ["PADDLE_TRAINERS_NUM"])
@@ -20,7 +20,7 @@ def place() -> World:
 
 
 def set_torch_variables() -> None:
-    """Let torch find what Paddle's variables say: rank, size, and where the processes meet."""
+    """Set torch's variables from Paddle's: rank, size and the address of the rendezvous."""
     if parallel.launched():
         return
     here = place()
@@ -32,7 +32,7 @@ def set_torch_variables() -> None:
     if not os.environ.get("MASTER_ADDR") or not os.environ.get("MASTER_PORT"):
         raise ValueError(
             "paddle.distributed initialize error: PADDLE_TRAINERS_NUM is set, but neither MASTER_ADDR and MASTER_PORT "
-            "nor PADDLE_MASTER nor PADDLE_TRAINER_ENDPOINTS says where the processes meet"
+            "nor PADDLE_MASTER nor PADDLE_TRAINER_ENDPOINTS has the address of the rendezvous"
         )
     os.environ.update(
         RANK=str(here.rank),
@@ -43,7 +43,7 @@ def set_torch_variables() -> None:
 
 
 def set_paddle_variables() -> None:
-    """Let scripts find what torch's variables say under the names that Paddle's launcher sets."""
+    """Set the variables of Paddle's launcher from torch's."""
     if not parallel.launched():
         return
     here = parallel.world()

@@ -128,17 +128,17 @@ def _endpoints(size: int) -> list[str]:
 
 
 class DataParallel(Layer):
-    """A layer whose gradients are averaged over the processes of the job during `backward`.
+    """A layer that averages its gradients over the processes of the job during `backward`.
 
     Args:
-        layers: the same model on every process; rank 0's parameters and persistable buffers replace the others' here.
+        layers: the same model on every process; every process takes rank 0's parameters and persistable buffers.
         strategy: deprecated.
         comm_buffer_size: MB of gradients that one all-reduce carries.
         last_comm_buffer_size: MB of the all-reduce for the model's last layers, which is sent first.
-        find_unused_parameters: kept for scripts; parameters that do not take part in a forward are always looked for.
+        find_unused_parameters: kept for scripts; unused parameters are always detected.
         group: the processes among which to average; None for all.
 
-    On a single process it warns and runs the layer as it is.
+    On a single process it warns and runs the plain layer.
 
     Raises:
         ModelMismatchError: (a ValueError) on every process, naming the parameter, if one has another model.
@@ -177,8 +177,8 @@ class DataParallel(Layer):
                 raise AssertionError(
                     "This model does not have any parameters to train, and does not need to use DataParallel"
                 )
-            # Paddle averages the gradients that there are, whether or not it was told that some parameters are unused
-            # (recorded from 2.6.2). torch does so only if told, and warns when it then finds all of them used.
+            # Paddle averages the gradients that exist, even if some parameters are unused
+            # (recorded from 2.6.2). torch needs an option for this, and warns if all parameters are used.
             warnings.filterwarnings("ignore", "find_unused_parameters=True was specified", UserWarning)
             engine = distribute(layers, comm_buffer_size, last_comm_buffer_size, True, self.group.process_group)
             self.comm_buffer_size = int(comm_buffer_size * _MB)
@@ -203,7 +203,7 @@ class DataParallel(Layer):
             self.grad_need_sync = before
 
     def scale_loss(self, loss: Any) -> Any:
-        """The loss itself. Deprecated: gradients are averaged, so that nothing is to be scaled."""
+        """The loss itself. Deprecated: gradients are averaged, so no scaling is needed."""
         return loss
 
     def apply_collective_grads(self) -> None:

@@ -17,7 +17,7 @@ from ..tensor import creation, random
 __all__ = ["Bernoulli", "Categorical", "Distribution", "Normal", "Uniform", "kl_divergence", "register_kl"]
 
 Parameter = float | Sequence[Any] | np.ndarray | torch.Tensor
-Values = Any  # a paddle.Tensor, whose methods a type checker does not see
+Values = Any  # a paddle.Tensor; a type checker does not see its methods
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
@@ -48,7 +48,7 @@ class Distribution:
         raise NotImplementedError
 
     def sample(self, shape: Sequence[int] = ()) -> Values:
-        """Draws, without gradients where the draws have none."""
+        """Draws, without gradients if the draws do not have them."""
         raise NotImplementedError
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
@@ -83,7 +83,7 @@ def _as_tensors(*given: Parameter) -> tuple[list[Values], str]:
     """The parameters as tensors, and their dtype: numbers become float32 tensors of one shape.
 
     Raises:
-        ValueError: for tensors beside others.
+        ValueError: for tensors mixed with other types.
         TypeError: for other kinds.
     """
     if all(isinstance(each, torch.Tensor) for each in given):
@@ -132,7 +132,7 @@ class _OfTwo(Distribution):
         super().__init__(self._parameters[0].shape)
 
     def _scaled(self, draw: Callable[..., Values], shape: Sequence[int], factor: Values, offset: Values) -> Values:
-        """Standard draws in the shape asked for, times and plus parameters; single numbers add no axis."""
+        """Standard draws in the requested shape, scaled and shifted by the parameters; single numbers add no axis."""
         if not isinstance(shape, Iterable):
             raise TypeError("sample shape must be Iterable object.")
         batch = (factor + offset).shape
@@ -159,7 +159,7 @@ class Normal(_OfTwo):
         return self.scale.pow(2)
 
     def sample(self, shape: Sequence[int] = (), seed: int = 0) -> Values:
-        """Draws in the shape [*shape, *batch]; a `seed` other than 0 starts a stream of its own."""
+        """Draws in the shape [*shape, *batch]; a `seed` other than 0 starts a separate stream."""
         return self._scaled(
             lambda sizes: random.gaussian(sizes, 0.0, 1.0, seed, self.dtype), shape, self.scale, self.loc
         )
@@ -201,7 +201,7 @@ class Uniform(_OfTwo):
         self.low, self.high = self._parameters
 
     def sample(self, shape: Sequence[int], seed: int = 0) -> Values:  # type: ignore[override]
-        """Draws in the shape [*shape, *batch]; a `seed` other than 0 starts a stream of its own."""
+        """Draws in the shape [*shape, *batch]; a `seed` other than 0 starts a separate stream."""
         return self._scaled(
             lambda sizes: random.uniform(sizes, self.dtype, 0.0, 1.0, seed), shape, self.high - self.low, self.low
         )
@@ -359,7 +359,7 @@ def register_kl(cls_p: type, cls_q: type) -> Callable[[Rule], Rule]:
     """A decorator: the function computes `kl_divergence` of the two classes.
 
     Raises:
-        TypeError: for classes that are no distributions.
+        TypeError: unless both classes are distributions.
     """
     if not (issubclass(cls_p, Distribution) and issubclass(cls_q, Distribution)):
         raise TypeError("cls_p and cls_q must be subclass of Distribution")

@@ -18,7 +18,7 @@ def _parameters(**given: Parameter) -> list[Values]:
     """Numbers as tensors without axes, all broadcast to one shape.
 
     Raises:
-        TypeError: for anything but numbers and tensors.
+        TypeError: unless all are numbers or tensors.
     """
     for name, value in given.items():
         if not isinstance(value, (int, float, torch.Tensor)):
@@ -33,7 +33,7 @@ def _lgamma_sum(x: Values) -> Values:
 
 
 class _Drawn(Distribution):
-    """A distribution whose draws come from `rsample`."""
+    """A distribution with draws from `rsample`."""
 
     def sample(self, shape: Sequence[int] = ()) -> Values:
         """Draws, without gradients."""
@@ -97,7 +97,7 @@ class Laplace(_Located):
         return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
 
     def icdf(self, value: Any) -> Values:
-        """The number of which at most `value` lies below."""
+        """The quantile of `value`."""
         far = (value if isinstance(value, torch.Tensor) else creation.full([], value)) - 0.5
         return self.loc - self.scale * far.sign() * (-2 * far.abs()).log1p()
 
@@ -122,7 +122,7 @@ class Cauchy(_Located):
         self.name = name or "Cauchy"
 
     def __getattribute__(self, name: str) -> Any:
-        # Asked for before the base's properties, and as a ValueError (recorded, 2.6.2).
+        # Checked before the base's properties, and as a ValueError (recorded, 2.6.2).
         if name in ("mean", "variance", "stddev"):
             raise ValueError(f"Cauchy distribution has no {name}.")
         return super().__getattribute__(name)
@@ -238,7 +238,7 @@ class Geometric(_Drawn):
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
         """Draws: whole numbers, which pass no gradients."""
-        # From float32's smallest number on, whatever the type, so that the logarithm is finite.
+        # From float32's smallest number on, for every dtype, so that the logarithm is finite.
         u = self._uniform(shape, float(np.finfo("float32").tiny), 1.0, self.probs)
         return (u.log() / (-self.probs).log1p()).floor()
 

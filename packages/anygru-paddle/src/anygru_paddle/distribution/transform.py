@@ -61,7 +61,7 @@ class Transform:
         """The logarithm of the absolute Jacobian determinant at `x`.
 
         Raises:
-            NotImplementedError: for a transform that maps several tensors to one, or that has none.
+            NotImplementedError: for a transform that maps several tensors to one, or that is not defined.
         """
         self._checked(x, "x", self.ranks[0])
         if not self.injective:
@@ -206,7 +206,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """K numbers as K + 1 probabilities: each is its sigmoid's share of what the ones before have left."""
+    """K numbers as K + 1 probabilities: each is its sigmoid times the remainder after the previous ones."""
 
     ranks = (1, 1)
 
@@ -272,7 +272,7 @@ class ReshapeTransform(Transform):
 
 
 class _OfOthers(Transform):
-    """A transform made of others."""
+    """A composition of transforms."""
 
     transforms: Sequence[Transform]
 
@@ -285,7 +285,7 @@ class _OfOthers(Transform):
 
 
 class IndependentTransform(Transform):
-    """A transform whose last `reinterpreted_batch_rank` axes belong to the event."""
+    """A transform that counts the last `reinterpreted_batch_rank` axes as part of the event."""
 
     def __init__(self, base: Transform, reinterpreted_batch_rank: int) -> None:
         if not isinstance(base, Transform):
@@ -304,7 +304,7 @@ class IndependentTransform(Transform):
 
 
 class ChainTransform(_OfOthers):
-    """Transforms one after the other."""
+    """Transforms applied in sequence."""
 
     def __init__(self, transforms: Sequence[Transform]) -> None:
         self._take(transforms)

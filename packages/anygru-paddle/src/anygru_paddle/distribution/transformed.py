@@ -1,4 +1,4 @@
-"""Distributions made of others: transformed ones, and axes that count as one event. Source: Paddle 2.6's pages, recorded."""
+"""Distributions derived from others by transforms, or with axes that count as one event. Source: Paddle 2.6's pages, recorded."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ __all__ = ["Independent", "LogNormal", "TransformedDistribution"]
 
 
 class Independent(Distribution):
-    """A distribution whose last `reinterpreted_batch_rank` batch axes belong to the event."""
+    """A distribution that counts the last `reinterpreted_batch_rank` batch axes as part of the event."""
 
     def __init__(self, base: Distribution, reinterpreted_batch_rank: int) -> None:
         if not isinstance(base, Distribution):
@@ -45,7 +45,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of the variables that transforms make of those of `base`."""
+    """The distribution of the transformed variables of `base`."""
 
     def __init__(self, base: Distribution, transforms: Sequence[Transform]) -> None:
         if not isinstance(base, Distribution):
@@ -85,7 +85,7 @@ Transform.made = TransformedDistribution
 
 
 class LogNormal(TransformedDistribution):
-    """A variable whose logarithm is normal."""
+    """A variable with a normal logarithm."""
 
     _base: Normal
 

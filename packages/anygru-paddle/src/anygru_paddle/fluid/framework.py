@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _Seeding(Program):
-    """In Paddle 1.x the seed of a default program is that of a dynamic graph's draws, too."""
+    """In Paddle 1.x the seed of a default program also seeds the draws of a dynamic graph."""
 
     def __setattr__(self, name: str, value: int) -> None:
         object.__setattr__(self, name, value)
@@ -34,10 +34,10 @@ _main, _startup = _Seeding(), _Seeding()
 
 
 def default_main_program() -> Program:
-    """The program whose `random_seed` scripts set: it seeds all draws, as `paddle.seed` does."""
+    """The program with the `random_seed` that scripts set: it seeds all draws, as `paddle.seed` does."""
     return _main
 
 
 def default_startup_program() -> Program:
-    """The program whose `random_seed` scripts set for initial values: the same."""
+    """The program with the `random_seed` that scripts set for initial values: the same program."""
     return _startup

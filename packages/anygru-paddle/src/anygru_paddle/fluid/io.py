@@ -23,7 +23,7 @@ Generator = Callable[[], Iterable[Any]]
 
 
 class _GeneratorLoader:
-    """Batches of a generator; `set_sample_generator` and its like say what it yields."""
+    """Batches of a generator; `set_sample_generator` and similar methods set its source."""
 
     def __init__(self) -> None:
         self._batches: Callable[[], Iterator[list[torch.Tensor]]] | None = None
@@ -72,7 +72,7 @@ class DataLoader(current.DataLoader):
         use_multiprocess: bool = False,
         drop_last: bool = True,
     ) -> _GeneratorLoader:
-        """A loader without a source yet; its batches are lists, as those of a dynamic graph always are."""
+        """A loader without a source yet; its batches are lists, as in every dynamic graph."""
         return _GeneratorLoader()
 
 

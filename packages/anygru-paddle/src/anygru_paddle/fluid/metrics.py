@@ -79,7 +79,7 @@ class Auc(current.Auc):
         super().__init__(curve, num_thresholds, name)
 
     def update(self, preds: Any, labels: Any) -> None:
-        """Add a batch; 1.8 reads as many predictions as there are labels."""
+        """Add a batch; 1.8 reads one prediction for each label."""
         super().update(preds[: len(labels)], labels)
 
 
@@ -130,7 +130,7 @@ def chunk_scores(found: int, labelled: int, correct: int) -> tuple[float, float,
 
 
 class EditDistance(MetricBase):
-    """The mean edit distance, and the share of sequences that have one."""
+    """The mean edit distance, and the share of sequences with a distance above 0."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)

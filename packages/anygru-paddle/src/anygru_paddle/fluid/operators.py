@@ -40,7 +40,7 @@ def _of_layers(name: str, arguments: str, options: str = "") -> Any:
 def _of(function: Callable[..., Any], name: str, arguments: str, options: str = "") -> Any:
     """The operator computed by a function: its inputs in order, and the attributes that it takes.
 
-    It refuses other attributes, except those that choose a library.
+    It refuses other attributes, except attributes that choose a library.
     """
 
     def operator(inputs: Inputs, attrs: Inputs) -> Inputs:

@@ -33,7 +33,7 @@ class _Stepping(Optimizer):
 
 
 def _first_name(optimizer: type[Optimizer], arguments: str, **defaults: Any) -> Any:
-    """An optimizer under its name and with the arguments, in their order, of Paddle 1.x; `...` marks one without default."""
+    """An optimizer under its name and with the arguments, in their order, of Paddle 1.x; `...` marks a required argument."""
     now = inspect.signature(optimizer).parameters
     parameters = []
     for name in arguments.split():

@@ -73,7 +73,7 @@ def send_ue_recv(
     x: torch.Tensor, y: torch.Tensor, src_index: torch.Tensor, dst_index: torch.Tensor, message_op: str = "add",
     reduce_op: str = "sum", out_size: Any = None, name: str | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """The rows x[src_index], each joined with that of its edge in `y`, reduced at dst_index."""
+    """The rows x[src_index], each combined with the row of its edge in `y`, reduced at dst_index."""
     messages = _message(plain(x)[plain(src_index).long()], y, message_op)
     return _reduced(messages, dst_index, _rows(x, out_size), reduce_op)
 
@@ -91,23 +91,23 @@ def send_uv(
 def reindex_heter_graph(
     x: torch.Tensor, neighbors: Any, count: Any, value_buffer: Any = None, index_buffer: Any = None, name: str | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """New numbers for nodes: those of `x` first, then their neighbours in the order in which they come.
+    """New numbers for nodes: `x` first, then their neighbours in order of appearance.
 
     Args:
         x: nodes.
-        neighbors, count: for each kind of edge the neighbours of all nodes one after the other, and how many each node has.
+        neighbors, count: for each kind of edge the neighbours of all nodes, concatenated, and the number for each node.
         value_buffer, index_buffer: memory for Paddle's GPU kernel; not used.
 
     Returns:
-        The new numbers of the neighbours, those of the nodes that they belong to, and the nodes by new number.
+        The new numbers of the neighbours, the new numbers of the nodes that they belong to, and the nodes by new number.
     """
-    # Counts of several kinds of edge may be in one tensor, those of all nodes one kind after the other.
+    # Counts of several kinds of edge may be in one tensor, all nodes of one kind after another.
     places = [torch.repeat_interleave(torch.arange(len(each)) % len(x), plain(each).long()) for each in count]
-    beside = torch.cat([plain(each) for each in neighbors])
-    nodes = list(dict.fromkeys([*plain(x).tolist(), *beside.tolist()]))
+    joined = torch.cat([plain(each) for each in neighbors])
+    nodes = list(dict.fromkeys([*plain(x).tolist(), *joined.tolist()]))
     numbers = {node: number for number, node in enumerate(nodes)}
-    found = torch.tensor([numbers[node] for node in beside.tolist()], dtype=beside.dtype)
-    return found, torch.cat(places).to(beside.dtype), torch.tensor(nodes, dtype=beside.dtype)
+    found = torch.tensor([numbers[node] for node in joined.tolist()], dtype=joined.dtype)
+    return found, torch.cat(places).to(joined.dtype), torch.tensor(nodes, dtype=joined.dtype)
 
 
 def reindex_graph(
@@ -132,11 +132,11 @@ def sample_neighbors(
         input_nodes: the nodes.
         sample_size: how many to draw where there are more; -1 for all.
         eids: a number for each element of `row`.
-        return_eids: give the numbers of what was drawn, too.
+        return_eids: also return the numbers of the drawn edges.
         perm_buffer: memory for Paddle's GPU kernel; not used.
 
     Returns:
-        The neighbours one after the other, how many each node has, and perhaps their `eids`.
+        The neighbours, concatenated, the number for each node, and optionally their `eids`.
 
     Raises:
         ValueError: for `return_eids` without `eids`.

@@ -1,4 +1,4 @@
-"""Callbacks, which `paddle.Model` calls while it trains, evaluates and predicts. Messages are those of Paddle 2.6, recorded."""
+"""Callbacks, which `paddle.Model` calls while it trains, evaluates and predicts. Messages equal Paddle 2.6's (recorded)."""
 
 import os
 import time
@@ -17,7 +17,7 @@ __all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgB
 
 
 class CallbackList:
-    """Several callbacks called in turn."""
+    """A list of callbacks, called in order."""
 
     def __init__(self, callbacks: Sequence[Callback], model: Any, params: dict[str, Any]) -> None:
         self.callbacks = list(callbacks)
@@ -42,7 +42,7 @@ def configured(
     save_freq: int = 1,
     save_dir: str | None = None,
 ) -> CallbackList:
-    """The user's callbacks and those that are always there: progress, checkpoints and the learning rate."""
+    """The user's callbacks and the default ones: progress, checkpoints and the learning rate."""
     own = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
     if params["verbose"] and not any(isinstance(each, ProgBarLogger) for each in own):
         own.insert(0, ProgBarLogger(log_freq, params["verbose"]))
@@ -240,7 +240,7 @@ class LRScheduler(Callback):
 
 
 class _Watching(Callback):
-    """Follows a value of the evaluations, and counts those without improvement."""
+    """Follows a value of the evaluations, and counts evaluations without improvement."""
 
     def __init__(self, monitor: str, mode: str, patience: int, verbose: int, min_delta: float) -> None:
         super().__init__()
@@ -361,7 +361,7 @@ class ReduceLROnPlateau(_Watching):
 
     def _lower(self) -> None:
         old = self.model._optimizer.get_lr()
-        # Rounded as in Paddle, which says again that it lowers a rate that it cannot lower.
+        # Rounded as in Paddle, which prints the message even for a rate that it cannot lower.
         if old > float(np.float32(self.min_lr)):
             rate = max(old * self.factor, self.min_lr)
             self.model._optimizer.set_lr(rate)

@@ -49,10 +49,10 @@ def flops(
     """Run the network once in evaluation, print the operations and parameters of its layers, and return the operations.
 
     Args:
-        net: the network. Only layers below it that have no layers below themselves are counted.
-        input_size: the shape of the one input.
+        net: the network. Only its leaf layers are counted.
+        input_size: the shape of the input.
         custom_ops: by class, functions of a layer, the tuple of its inputs and its output that add to `layer.total_ops`.
-        print_detail: print a row for every layer, too.
+        print_detail: also print a row for every layer.
     """
     if not isinstance(net, Layer):
         warnings.warn("Your model must be an instance of paddle.nn.Layer or paddle.static.Program.", stacklevel=2)
@@ -62,7 +62,7 @@ def flops(
     net.eval()
     leaves = [layer for layer in net.sublayers() if not list(layer.children())]
     hooks = [hook for layer in leaves for hook in _watch(layer, custom_ops or {}, rows)]
-    _tell(leaves or [net], custom_ops or {})
+    _print_kinds(leaves or [net], custom_ops or {})
     try:
         with no_grad():
             net(random.randn(input_size))
@@ -99,7 +99,7 @@ def _watch(layer: Layer, custom: dict[type, Any], rows: dict[Layer, list[Any]]) 
     return [layer.register_forward_post_hook(each) for each in (counts, note) if each is not None]
 
 
-def _tell(layers: list[Any], custom: dict[type, Any]) -> None:
+def _print_kinds(layers: list[Any], custom: dict[type, Any]) -> None:
     """Print how the operations of each class are counted."""
     for kind in dict.fromkeys(map(type, layers)):
         if kind in custom:

@@ -30,7 +30,7 @@ from .model_summary import summary
 
 __all__ = ["Model"]
 
-Data = Any  # a Dataset, a DataLoader, or anything that yields batches
+Data = Any  # a Dataset, a DataLoader, or an iterable of batches
 Specs = InputSpec | Sequence[InputSpec] | dict[str, InputSpec] | None
 
 
@@ -128,7 +128,7 @@ class Model:
         return self._measured(losses, outputs, targets)
 
     def _given(self, inputs: Any) -> list[Tensor]:
-        """The inputs as tensors; the first ones stand for an `InputSpec` that the program did not give."""
+        """The inputs as tensors; the first ones replace an `InputSpec` that the program did not give."""
         tensors = _tensors(inputs)
         if self._inputs_missing:
             pairs = zip(self._inputs, tensors, strict=False)
@@ -163,7 +163,7 @@ class Model:
         return _arrays(self.network(*self._given(inputs)))
 
     def _loader(self, data: Data, batch_size: int, num_workers: int, **options: bool) -> Data:
-        """Batches of a dataset, this process's share of them; anything else yields its own."""
+        """Batches of a dataset, this process's share of them; other iterables yield batches."""
         if not isinstance(data, Dataset):
             return data
         sampler = DistributedBatchSampler(data, batch_size, **options)
@@ -190,13 +190,13 @@ class Model:
         """Train for `epochs`, and evaluate every `eval_freq` of them.
 
         Args:
-            train_data, eval_data: datasets, loaders, or anything that yields lists of inputs and labels.
+            train_data, eval_data: datasets, loaders, or iterables of lists of inputs and labels.
             batch_size: samples a batch, or a pair for training and evaluation.
             log_freq, verbose: as of `ProgBarLogger`; 0 prints nothing.
             save_dir, save_freq: as of `ModelCheckpoint`.
             drop_last, shuffle, num_workers: as of `DataLoader`, for datasets.
             callbacks: called along the way.
-            accumulate_grad_batches: batches whose gradients add up to one step.
+            accumulate_grad_batches: batches that accumulate gradients for a step.
             num_iters: steps after which training ends.
         """
         if train_data is None:
@@ -211,7 +211,7 @@ class Model:
         if num_iters is not None and steps is not None:
             if num_iters <= 0:
                 raise AssertionError("num_iters must be greater than 0!")
-            # One epoch more than it may take, as callbacks are told (recorded, 2.6.2); `stop_training` ends it.
+            # One epoch more than possible, as Paddle passes to callbacks (recorded, 2.6.2); `stop_training` ends it.
             epochs, steps = num_iters // steps + 1, min(num_iters, steps)
         params = {"batch_size": None, "epochs": epochs, "steps": steps, "verbose": verbose, "metrics": self._names()}
         calls = configured(callbacks, self, params, log_freq, save_freq, save_dir)
@@ -339,8 +339,8 @@ class Model:
 
         Args:
             path: with or without the suffix.
-            skip_mismatch: warn of parameters that are missing or have another shape, instead of raising ValueError.
-            reset_optimizer: leave the optimizer as it is.
+            skip_mismatch: warn about parameters that are missing or have another shape, instead of raising ValueError.
+            reset_optimizer: keep the optimizer's state.
         """
         stem, suffix = os.path.splitext(path)
         if suffix not in (".pdparams", ".pdopt", ".pdmodel"):
@@ -375,7 +375,7 @@ class Model:
 
 
 def _steps(loader: Iterable[Any]) -> int | None:
-    """How many batches there are, None if the data cannot tell."""
+    """The number of batches, None if it is unknown."""
     try:
         return len(loader)  # type: ignore[arg-type]
     except (TypeError, ValueError, NotImplementedError):

@@ -92,7 +92,7 @@ def _random(sizes: Sizes, dtypes: Any) -> Any:
 
 @no_grad()
 def _rows(net: Layer, inputs: Sequence[Any]) -> dict[str, tuple[Any, Any, int, int]]:
-    """By name and number: the shapes of inputs and outputs, parameters, and those of them that are trained."""
+    """By name and number: the shapes of inputs and outputs, parameters, and trained parameters."""
     rows: dict[str, tuple[Any, Any, int, int]] = {}
 
     def note(layer: Layer, given: Any, output: Any) -> None:
@@ -103,7 +103,7 @@ def _rows(net: Layer, inputs: Sequence[Any]) -> dict[str, tuple[Any, Any, int, i
         rows[name] = _shapes(given), _shapes(output) or [], _count(held), _count(trained)
 
     alone = not net.sublayers()
-    # The recurrent layers are lists of layers, too, and have a row.
+    # The recurrent layers are lists of layers as well, but have a row.
     watched = [
         layer.register_forward_post_hook(note)
         for layer in net.sublayers(include_self=True)

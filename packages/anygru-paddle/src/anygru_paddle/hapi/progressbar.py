@@ -1,4 +1,4 @@
-"""The line that tells how far an epoch is. Its form is that of Paddle 2.6, recorded: `step 10/20 - loss: 0.5000 - 3ms/step`."""
+"""The progress line of an epoch. It has the form of Paddle 2.6 (recorded): `step 10/20 - loss: 0.5000 - 3ms/step`."""
 
 import shutil
 import sys

@@ -42,8 +42,8 @@ def graph_khop_sampler(
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
     """Neighbours of nodes, neighbours of these, and so on: `sample_neighbors` once for each of `sample_sizes`.
 
-    As in Paddle 2.6.2 (recorded) a hop leaves out the nodes of the hop before and no earlier ones, a node of several hops is
-    listed for each of them and has the last of its numbers, and the neighbours of the last hop follow as they come.
+    As in Paddle 2.6.2 (recorded) a hop leaves out the nodes of the hop before and no earlier ones, a node of several hops
+    is listed for each hop with the last of its numbers, and the neighbours of the last hop follow in order.
 
     Returns:
         The new numbers of the neighbours and of the nodes that they belong to, [edges, 1] both, the nodes by new number,
@@ -68,8 +68,8 @@ def graph_khop_sampler(
     numbers = {node: number for number, node in enumerate(nodes)}
     beyond = dict.fromkeys(node for node in found[0].tolist() if node not in numbers)
     numbers |= {node: number for number, node in enumerate(beyond, len(nodes))}
-    beside, nodes_of, places = (each.clone().apply_(numbers.__getitem__) for each in (*found[:2], asked))
-    return beside[:, None], nodes_of[:, None], asked.new_tensor([*nodes, *beyond]), places, *found[2:]
+    neighbours, nodes_of, places = (each.clone().apply_(numbers.__getitem__) for each in (*found[:2], asked))
+    return neighbours[:, None], nodes_of[:, None], asked.new_tensor([*nodes, *beyond]), places, *found[2:]
 
 
 @operation

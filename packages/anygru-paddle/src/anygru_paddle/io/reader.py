@@ -19,7 +19,7 @@ __all__ = ["DataLoader", "get_worker_info"]
 
 
 class _Sent:
-    """A collate function whose tensors travel as arrays."""
+    """A collate function that converts its tensors to arrays for transport."""
 
     def __init__(self, collate: Callable[[Any], Any]) -> None:
         self.collate = collate
@@ -29,9 +29,9 @@ class _Sent:
 
 
 class _OnCPU:
-    """The first call in a worker: its tensors lie on the CPU, since a process that was forked cannot use CUDA.
+    """The first call in a worker: its tensors are on the CPU, since a process that was forked cannot use CUDA.
 
-    Its chance is that of 2.6.2 (read and recorded), whose seed the loader draws from NumPy's.
+    Its random numbers equal 2.6.2's (read and recorded): the loader draws the seed from NumPy.
     """
 
     def __init__(self, then: Callable[[int], None] | None) -> None:
@@ -58,7 +58,7 @@ class DataLoader:
         dataset: by number or iterable.
         feed_list, places: kept for scripts; batches go to the current device.
         return_list: kept for scripts; fields come as a list, as in 2.6.2's dynamic graph.
-        batch_sampler: which samples make a batch, in place of batch_size, shuffle and drop_last.
+        batch_sampler: which samples make a batch, instead of batch_size, shuffle and drop_last.
         batch_size: samples a batch; None gives the samples themselves.
         shuffle: take samples by chance.
         drop_last: leave out a last batch that is not full.

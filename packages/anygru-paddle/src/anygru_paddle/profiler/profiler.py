@@ -44,7 +44,7 @@ def make_scheduler(
 
 
 def export_chrome_tracing(dir_name: str, worker_name: str | None = None) -> Callable[["Profiler"], None]:
-    """What `on_trace_ready` takes: write each record to a file in a folder, for the browser's trace viewer."""
+    """A callback for `on_trace_ready`: write each record to a file in a folder, for the browser's trace viewer."""
     Path(dir_name).mkdir(parents=True, exist_ok=True)
 
     def write(profiler: "Profiler") -> None:
@@ -59,11 +59,11 @@ export_protobuf = export_chrome_tracing
 
 
 class Profiler:
-    """Times steps, and records what runs in those that the scheduler names.
+    """Times steps, and records the steps that the scheduler selects.
 
     Args:
-        targets: kept for scripts; torch records the CPU, and CUDA where there is one.
-        scheduler: the state of a step, from `make_scheduler`, or the pair (first, end) of steps to record; all unless given.
+        targets: kept for scripts; torch records the CPU, and CUDA if available.
+        scheduler: the state of a step, from `make_scheduler`, or the pair (first, end) of steps to record; default: all.
         on_trace_ready: is called with the profiler when a record is complete.
         record_shapes, profile_memory: as torch's profiler has them.
         timer_only: time only.
@@ -164,7 +164,7 @@ class Profiler:
         if format not in ("json", "pb"):
             raise ValueError(f"Profiler.export: format must be 'json', got {format!r}")
         if self.profiler_result is None:
-            raise ValueError("Profiler.export: nothing has been recorded; call stop() first")
+            raise ValueError("Profiler.export: there is no record yet; call stop() first")
         self.profiler_result.export_chrome_trace(path)
 
     def summary(self, sorted_by: Any = None, op_detail: bool = True, thread_sep: bool = False, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Names of what a profile shows, and events that programs name themselves."""
+"""Kinds of events in a profile, and events that programs name."""
 
 from enum import Enum
 from types import TracebackType
@@ -33,7 +33,7 @@ SummaryView = Enum(
 
 
 class RecordEvent:
-    """A part of a program under a name of its own: `with RecordEvent("reading"):`, or `begin()` and `end()`."""
+    """A named part of a program: `with RecordEvent("reading"):`, or `begin()` and `end()`."""
 
     def __init__(self, name: str, event_type: object = None) -> None:
         self.name = name

@@ -30,12 +30,12 @@ def cache(reader: Reader) -> Reader:
 
 
 def buffered(reader: Reader, size: int) -> Reader:
-    """A reader as it is: reading ahead changes no sample."""
+    """Return the reader unchanged: reading ahead changes no sample."""
     return reader
 
 
 def chain(*readers: Reader) -> Reader:
-    """One reader after the other."""
+    """The readers in sequence."""
     return lambda: itertools.chain(*(reader() for reader in readers))
 
 
@@ -43,7 +43,7 @@ def compose(*readers: Reader, **kwargs: Any) -> Reader:
     """Readers side by side, the items of their samples in one tuple.
 
     Raises:
-        ComposeNotAligned: from the reader, when one ends before the others, unless check_alignment=False.
+        ComposeNotAligned: from the reader, when one ends early, unless check_alignment=False.
     """
     aligned = kwargs.pop("check_alignment", True)
 

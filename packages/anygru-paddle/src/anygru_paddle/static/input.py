@@ -15,14 +15,14 @@ class InputSpec:
     """A description of an input.
 
     Args:
-        shape: lengths; None or a negative number for a length that is not known.
-        dtype: the element type; a NumPy type stays as it is given.
+        shape: lengths; None or a negative number for an unknown length.
+        dtype: the element type; a NumPy type is kept.
         name: the input's name.
         stop_gradient: whether it needs no gradient.
 
     Raises:
-        TypeError: for a shape that is no list or tuple.
-        ValueError: for a length that is no int.
+        TypeError: unless the shape is a list or tuple.
+        ValueError: for a length that is not an int.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class InputSpec:
 
         Raises:
             ValueError: for a list of other than one length.
-            TypeError: for a length that is no int.
+            TypeError: for a length that is not an int.
         """
         if isinstance(batch_size, (list, tuple)):
             if len(batch_size) != 1:

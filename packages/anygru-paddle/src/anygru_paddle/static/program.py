@@ -1,4 +1,4 @@
-"""The programs that scripts ask for their seeds; nothing is ever built into them."""
+"""Programs that scripts create to set seeds; they contain no operators."""
 
 from anygru.extend import not_covered
 
@@ -6,7 +6,7 @@ __all__ = ["default_main_program", "default_startup_program"]
 
 
 class Program:
-    """A placeholder for the program of a static graph: it has a `random_seed`, and nothing else."""
+    """A placeholder for the program of a static graph: it has a `random_seed`, only."""
 
     random_seed = 0
 

@@ -23,7 +23,8 @@ def viterbi_decode(
         potentials: scores of each tag [B, T, tags].
         transition_params: scores of tag j after tag i [tags, tags].
         lengths: steps of each sequence, int64 [B].
-        include_bos_eos_tag: the last row of `transition_params` holds what begins a sequence, the one before what ends it.
+        include_bos_eos_tag: the last row of `transition_params` has the scores of beginning a sequence, the previous row of
+        ending it.
 
     Returns:
         The sums [B], and the tags [B, longest], 0 past the end of a sequence.
@@ -45,7 +46,7 @@ def viterbi_decode(
     total, tag = best.max(1)
     tags = [torch.where(longest - 1 < steps, tag, 0)]
     for step in range(longest - 2, -1, -1):
-        inside = step + 1 < steps  # else the sequence ends at or before `step`, and `tag` is its last one
+        inside = step + 1 < steps  # otherwise the sequence ends at or before `step`, and `tag` is its last one
         tag = torch.where(inside, before[step].gather(1, tag.unsqueeze(1)).squeeze(1), tag)
         tags.append(torch.where(step < steps, tag, 0))
     return total, torch.stack(tags[::-1], 1)

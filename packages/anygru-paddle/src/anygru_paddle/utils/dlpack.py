@@ -17,7 +17,7 @@ def to_dlpack(x: torch.Tensor) -> Any:
 
 
 def from_dlpack(dlpack: Any) -> torch.Tensor:
-    """The tensor whose memory a capsule holds."""
+    """The tensor of a capsule's memory."""
     if type(dlpack).__name__ != "PyCapsule":
         raise TypeError(f"The type of 'dlpack' in from_dlpack must be PyCapsule object, but received {type(dlpack)}.")
     return wrap(torch.utils.dlpack.from_dlpack(dlpack))

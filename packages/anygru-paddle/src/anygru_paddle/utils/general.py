@@ -15,7 +15,7 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 def run_check() -> None:
-    """Say that the dialect works."""
+    """Print that the dialect works."""
     print("PaddlePaddle is installed successfully! (This is anygru's Paddle dialect, on PyTorch.)")
 
 
@@ -36,7 +36,7 @@ def try_import(module_name: str, err_msg: str | None = None) -> ModuleType:
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Check that the version of Paddle that the dialect follows lies between two versions.
+    """Check that the version of Paddle that the dialect follows is between two versions.
 
     Raises:
         Exception: if it does not.

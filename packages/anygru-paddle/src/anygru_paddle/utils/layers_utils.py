@@ -16,7 +16,7 @@ def _parts(nest: Any) -> list[Any]:
 
 
 def flatten(nest: Any) -> list[Any]:
-    """The leaves in order; those of a dict by its sorted keys."""
+    """The leaves in order; a dict is sorted by its keys."""
     return [leaf for part in _parts(nest) for leaf in flatten(part)] if is_sequence(nest) else [nest]
 
 
@@ -34,7 +34,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
     """The leaves in the form of `structure`.
 
     Raises:
-        TypeError: if the leaves are no sequence.
+        TypeError: unless the leaves are a sequence.
         ValueError: if their number is another.
     """
     if not is_sequence(flat_sequence):

@@ -1,3 +1,3 @@
-"""`paddle.vision`: the choice of an image library; what reads and changes images is torchvision's."""
+"""`paddle.vision`: the choice of an image library; reading and changing images is left to torchvision."""
 
 from .image import *

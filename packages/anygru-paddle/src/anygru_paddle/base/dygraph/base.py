@@ -25,7 +25,7 @@ class _KeepsSignature:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         made = super().__call__(function)  # type: ignore[misc]
-        with contextlib.suppress(ValueError, TypeError):  # of some builtin functions nothing is known
+        with contextlib.suppress(ValueError, TypeError):  # some builtin functions have no signature
             made.__signature__ = inspect.signature(function)
         return made
 
@@ -84,7 +84,7 @@ def grad(
 
     Raises:
         ValueError: for an input that outputs do not depend on.
-        AssertionError: for arguments that are no tensors.
+        AssertionError: if an argument is not a tensor.
     """
     ys, xs = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
     if not only_inputs:
@@ -155,7 +155,7 @@ def _without_gradient(walls: list[torch.Tensor]) -> Iterator[None]:
 
 
 def _result(x: torch.Tensor, gradient: torch.Tensor | None, steps: set[object] | None, create_graph: bool) -> Any:
-    """What `grad` gives for an input; `steps` are those that gradients get to, None where that need not be asked.
+    """What `grad` gives for an input; `steps` are the graph steps that gradients reach, None to skip this check.
 
     As in Paddle 2.6.2 (recorded), a part of a `split` has zeros where only the other parts are used.
     """
@@ -166,14 +166,14 @@ def _result(x: torch.Tensor, gradient: torch.Tensor | None, steps: set[object] |
     if gradient is None:
         return None
     if create_graph and not gradient.requires_grad:
-        # 2.6.2 says so of every gradient that may have a graph (recorded).
+        # 2.6.2 does so for every gradient that may have a graph (recorded).
         gradient = gradient.detach().requires_grad_()
     return wrap(gradient)
 
 
 @contextlib.contextmanager
 def guard(place: Any = None) -> Iterator[None]:
-    """Compute on `place` (the current one without it) and number names from 0 within the block."""
+    """Compute on `place` (default: the current place) and number names from 0 within the block."""
     before = core.set_expected_place(core.expected_place() if place is None else core.as_place(place, "place"))
     try:
         with unique_name.guard():
@@ -211,7 +211,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     """An array (or number, list, tensor) as a tensor; arrays keep their dtype.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: for other arguments.
     """
     if zero_copy:
         warnings.warn("Currently, zero_copy is not supported, and it will be discarded.", UserWarning, stacklevel=2)

@@ -24,7 +24,7 @@ class Task:
         self._then = then
 
     def wait(self) -> bool:
-        """Wait until the result is there; True."""
+        """Wait for the result; True."""
         if self._work is not None:
             self._work.wait()
             self._work = None
@@ -34,7 +34,7 @@ class Task:
         return True
 
     def is_completed(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result is available."""
         return self._work is None or self._work.is_completed()
 
     def synchronize(self) -> None:
@@ -43,7 +43,7 @@ class Task:
 
 
 def finish(task: Task, sync_op: bool) -> Task:
-    """The task, waited for if the call is synchronous."""
+    """Return the task; a synchronous call waits for it."""
     if sync_op:
         task.wait()
     return task
@@ -138,7 +138,7 @@ def gather(
 
 
 def broadcast(tensor: Any, src: int, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Replace the tensor on every process by that of process `src`."""
+    """Overwrite the tensor on every process with the tensor of process `src`."""
     members = resolve(group)
     if members is None:
         return None

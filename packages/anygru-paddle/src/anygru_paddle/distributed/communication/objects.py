@@ -1,4 +1,4 @@
-"""The collectives for arbitrary picklable objects. Each process must trust the others: they exchange pickles."""
+"""The collectives for arbitrary picklable objects. The processes must trust each other: they exchange pickles."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
 
 
 def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
-    """Replace the list's objects by those of process `src`."""
+    """Overwrite the list's objects with the objects of process `src`."""
     members = resolve(group)
     if members is not None:
         dist.broadcast_object_list(object_list, src, group=members.process_group)

@@ -19,7 +19,7 @@ def send(tensor: Any, dst: int = 0, group: Group | None = None, sync_op: bool = 
 
 
 def recv(tensor: Any, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Write into the tensor what process `src` sends."""
+    """Receive into the tensor the data that process `src` sends."""
     members = resolve(group)
     if members is None:
         return None

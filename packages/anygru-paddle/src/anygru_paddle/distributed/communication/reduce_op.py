@@ -24,6 +24,6 @@ TORCH_OPS = {
 
 
 def check_op(op: int, name: str) -> None:
-    """Raise ValueError for a number that is no ReduceOp."""
+    """Raise ValueError unless the number is a ReduceOp."""
     if op not in TORCH_OPS:
         raise ValueError(f"Unknown reduce_op type for {name}.")

@@ -1,4 +1,4 @@
-"""`paddle.distributed.fleet`, as far as data parallelism goes."""
+"""`paddle.distributed.fleet`, limited to data parallelism."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from . import utils as utils
 def init(role_maker: Any = None, is_collective: bool = False, strategy: Any = None, log_level: Any = "INFO") -> None:
     """Connect the processes of the job; nothing on a single one.
 
-    Raises NotImplementedError for anything but `is_collective=True` with the default strategy.
+    Raises NotImplementedError unless it is `is_collective=True` with the default strategy.
     """
     if role_maker is not None or not is_collective or strategy is not None:
         raise NotImplementedError(

@@ -56,7 +56,7 @@ def _processes(options: argparse.Namespace) -> int:
 
 
 def _restarts(options: argparse.Namespace) -> int:
-    """Paddle restarts in its elastic mode; asking for a number asks for restarts, too."""
+    """Paddle restarts in its elastic mode; a number of restarts turns this on."""
     if options.max_restart is not None:
         return options.max_restart
     return _DEFAULT_RESTARTS if options.elastic_level >= 1 else 0
@@ -98,10 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     base.add_argument("--ips", help="the machines, such as 10.10.1.1,10.10.1.2; the first is where they meet")
     base.add_argument("--start_port", type=int, default=6070, help="the port there, with --ips")
     for name in ("--legacy", "--log_level", "--log_overwrite", "--sort_ip", "--enable_gpu_log", "--host"):
-        base.add_argument(name, help=argparse.SUPPRESS)  # they change nothing that is computed
+        base.add_argument(name, help=argparse.SUPPRESS)  # they do not change results
     elastic = parser.add_argument_group("Elastic Parameters")
     elastic.add_argument("--max_restart", type=int, help="how often to start all processes again when one fails")
-    elastic.add_argument("--elastic_level", type=int, default=-1, help="1 restarts failed jobs, 3 times unless told")
+    elastic.add_argument("--elastic_level", type=int, default=-1, help="1 restarts failed jobs, 3 times by default")
     elastic.add_argument("--elastic_timeout", type=int, default=30, help=argparse.SUPPRESS)
     for name in _NOT_HONOURED:
         parser.add_argument("--" + name, help=argparse.SUPPRESS)

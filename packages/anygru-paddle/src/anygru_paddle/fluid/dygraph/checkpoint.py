@@ -1,4 +1,4 @@
-"""`save_dygraph` and `load_dygraph` of Paddle 1.x: a prefix in place of a file name."""
+"""`save_dygraph` and `load_dygraph` of Paddle 1.x: they take a prefix instead of a file name."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""The removed `paddle.fluid.dygraph.GRUUnit`: one step of a GRU whose input is projected already.
+"""The removed `paddle.fluid.dygraph.GRUUnit`: one step of a GRU on an input that is already projected.
 
 Source: Paddle's page of `GRUUnit` (1.8) and the layout of `gru_unit_op` there, read: the weight's memory holds [H, 2H] for
 the update and the reset gate, then [H, H] for the candidate. The reset comes before the recurrent product. The step is written
@@ -25,10 +25,10 @@ class GRUUnit(Layer):
 
     Args:
         size: 3H.
-        param_attr, bias_attr: attributes of `weight` [H, 3H] and `bias` [1, 3H]; False leaves the bias out.
+        param_attr, bias_attr: attributes of `weight` [H, 3H] and `bias` [1, 3H]; False omits the bias.
         activation, gate_activation: 'identity', 'sigmoid', 'tanh' or 'relu'.
-        origin_mode: without effect, as in Paddle 1.8.5 (read and recorded), whatever its page says: a dynamic graph does not
-            hand it to the operator, and the new state is always (1 - u) * h + u * candidate.
+        origin_mode: without effect, as in Paddle 1.8.5 (read and recorded), although its page differs: a dynamic graph
+            does not pass it to the operator, and the new state is always (1 - u) * h + u * candidate.
         dtype: of the parameters.
 
     Raises:

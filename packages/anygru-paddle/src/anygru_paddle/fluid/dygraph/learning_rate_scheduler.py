@@ -1,6 +1,6 @@
 """`paddle.fluid.dygraph.learning_rate_scheduler`: rates that move on at every `minimize`, and two that users move.
 
-The formulas are those of Paddle 1.8's documentation; `step_num` counts from `begin` in steps of `step`.
+The formulas follow Paddle 1.8's documentation; `step_num` counts from `begin` in steps of `step`.
 """
 
 import math
@@ -24,7 +24,7 @@ class LearningRateDecay(LRScheduler):
         self.last_lr: float | None = None  # type: ignore[assignment]
 
     def __call__(self) -> float:
-        """The rate of the last step; before the first one, that of the first."""
+        """The rate of the last step; before the first step, the rate of the first."""
         return float(self.step()) if self.last_lr is None else self.last_lr
 
     def step(self, epoch: int | None = None) -> float:  # type: ignore[override]
@@ -49,7 +49,7 @@ class LearningRateDecay(LRScheduler):
 
 
 def _decay(name: str, formula: Callable[..., float], arguments: str, **defaults: Any) -> type[LearningRateDecay]:
-    """The class `name`, whose rate is formula(step, *those of its arguments that are no counting)."""
+    """The class `name`, whose rate is formula(step, *its arguments except the counting ones)."""
     order = arguments.split()
     defaults = {"begin": 0, "step": 1, "dtype": "float32", **defaults}
     needed = [key for key in order if key not in defaults]

@@ -134,7 +134,7 @@ class LayerNorm(Layer):
 
 
 class Dropout(Layer):
-    """Zeros in place of elements in training; by default evaluation multiplies by 1 - p."""
+    """Replaces elements by zeros in training; by default evaluation multiplies by 1 - p."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ Env = ParallelEnv
 
 
 class ParallelStrategy:
-    """Who this process is among the others; what `DataParallel` of Paddle 1.x was given."""
+    """The rank of this process; an argument of Paddle 1.x's `DataParallel`."""
 
     def __init__(self) -> None:
         environment = ParallelEnv()

@@ -52,7 +52,7 @@ def _core_activation(function: Activation | None, default: str) -> Any:
 
 
 class _Cell(Layer):
-    """What the two cells share: the arguments as attributes, parameters by name, and the checks of a step."""
+    """The common base of the two cells: arguments as attributes, parameters by name, and the checks of a step."""
 
     def __init__(
         self,
@@ -107,10 +107,10 @@ class GRUCell(_Cell):
     Args:
         hidden_size: hidden size H.
         input_size: features I of the input.
-        param_attr: attributes of the weights; a name gets the suffix of each (`_weight_ih` ...). Xavier unless it says more.
-        bias_attr: attributes of the biases; zeros unless it says more.
-        gate_activation: a function for both gates; sigmoid unless given.
-        activation: a function for the candidate; tanh unless given.
+        param_attr: attributes of the weights; a name gets the suffix of each (`_weight_ih` ...). default: Xavier.
+        bias_attr: attributes of the biases; default: zeros.
+        gate_activation: a function for both gates; default: sigmoid.
+        activation: a function for the candidate; default: tanh.
         use_cudnn_impl: True for `_weight_ih` [3H, I], `_weight_hh` [3H, H], `_bias_ih` and `_bias_hh` [3H]; False for
             `_gate_weight` [I+H, 2H], `_candidate_weight` [I+H, H], `_gate_bias` [2H] and `_candidate_bias` [H].
         dtype: of parameters, inputs and states.
@@ -188,7 +188,7 @@ class GRUCell(_Cell):
         """A `anygru.GRUCell` that shares the parameters' memory.
 
         Raises:
-            ValueError: with `use_cudnn_impl=False`, whose matrices have another layout in memory.
+            ValueError: with `use_cudnn_impl=False`: its matrices have another layout in memory.
         """
         if not self._use_cudnn_impl:
             raise ValueError(
@@ -211,9 +211,9 @@ class LSTMCell(_Cell):
 
     Args:
         hidden_size, input_size, param_attr, bias_attr: as of `GRUCell`.
-        gate_activation: a function for the gates; sigmoid unless given.
-        activation: a function for the candidate and for the new cell state; tanh unless given.
-        forget_bias: added to the forget gate with `use_cudnn_impl=False`, a number; the other implementation has none.
+        gate_activation: a function for the gates; default: sigmoid.
+        activation: a function for the candidate and for the new cell state; default: tanh.
+        forget_bias: added to the forget gate with `use_cudnn_impl=False`, a number; the other implementation ignores it.
         use_cudnn_impl: True for `_weight_ih` [4H, I], `_weight_hh` [4H, H], `_bias_ih` and `_bias_hh` [4H]; False for
             `_weight` [I+H, 4H] and `_bias` [4H].
         dtype: of parameters, inputs and states.
@@ -273,6 +273,6 @@ class LSTMCell(_Cell):
                 matmul(concat([input, pre_hidden], 1), self._weight) + self._bias, 4, axis=1
             )
             forget = forget + self._forget_bias
-            added = ops.sigmoid(ingate) * ops.tanh(candidate)  # whatever the activations are (fluid's source, read)
+            added = ops.sigmoid(ingate) * ops.tanh(candidate)  # for any activation (fluid's source, read)
         new_cell = gate(forget) * pre_cell + added
         return gate(out) * node(new_cell), new_cell

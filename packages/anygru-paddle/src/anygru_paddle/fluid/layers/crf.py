@@ -103,7 +103,7 @@ def chunk_eval(
     """Precision, recall and F1 of chunks, and how many were found, are labelled, and are both, each [1].
 
     Raises:
-        ValueError: for a scheme that is none of IOB, IOE, IOBES and plain.
+        ValueError: unless the scheme is IOB, IOE, IOBES or plain.
     """
     if chunk_scheme not in _TAGS:
         raise ValueError(f"chunk_scheme must be one of {', '.join(_TAGS)}, got {chunk_scheme!r}")

@@ -67,7 +67,7 @@ class TrainingHelper(DecodeHelper):
         return self._step(0), wrap(plain(self.sequence_length) == 0)
 
     def next_inputs(self, time: Tensor, outputs: Tensor, states: Nested, sample_ids: Tensor) -> Next:
-        """The next step, whatever the tokens."""
+        """The next step, for any tokens."""
         number = int(time) + 1
         return wrap(plain(self.sequence_length) <= number), self._step(number), states
 
@@ -100,7 +100,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
     Args:
         embedding_fn, start_tokens, end_token: as of `GreedyEmbeddingHelper`.
         softmax_temperature: divides the scores.
-        seed: of the draws; those of `paddle.seed` unless given.
+        seed: of the draws; default: the stream of `paddle.seed`.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from ...tensor.tensor import Tensor, plain
 
 
 def l2_normalize(x: torch.Tensor, axis: int, epsilon: float = 1e-12) -> torch.Tensor:
-    axis = 0 if x.ndim == 1 else axis  # whatever is asked, as in 1.8 (read)
+    axis = 0 if x.ndim == 1 else axis  # ignores the argument, as in 1.8 (read)
     return x * torch.rsqrt(torch.clamp_min(torch.sum(x * x, axis, keepdim=True), epsilon))
 
 

@@ -1,6 +1,6 @@
 """`paddle.fluid.layers`: functions of Paddle 1.x that dynamic-graph scripts use, with their argument names.
 
-Most are those of today, or a row of `_ROWS`. Results that are [1] in 1.x, for want of tensors without axes, are [1] here too.
+Most are today's functions, or a row of `_ROWS`. Results have shape [1] where 1.x, which had no tensors without axes, gave [1].
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ from ...tensor.tensor import Tensor
 from . import formulas
 from .renamed import one_element, renamed
 
-# Functions whose names and arguments have stayed.
+# Functions that kept their names and arguments.
 _SAME: dict[ModuleType, str] = {
     ops: "abs acos asin atan ceil cos erf exp floor log log1p reciprocal round rsqrt sigmoid sign sin sqrt square tanh",
     logic: "equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor not_equal",
@@ -93,7 +93,7 @@ _REDUCED = "input>x dim>axis=None keep_dim>keepdim=False name=None"
 _IMAGE = "input out_shape=None scale=None name=None"
 _IMAGE_ENDS = "actual_shape>!=None align_corners=True align_mode=1 data_format='NCHW'"
 
-# The function that computes it, the arguments of 1.x (see `renamed`), what follows.
+# The function that computes it, the arguments of 1.x (see `renamed`), a function of the result.
 _ROWS: dict[str, tuple[Any, ...]] = {
     "reduce_sum": (reduction.sum, _REDUCED, one_element),
     "reduce_mean": (stat.mean, _REDUCED, one_element),
@@ -278,7 +278,7 @@ def dropout(
     name: str | None = None,
     dropout_implementation: str = "downgrade_in_infer",
 ) -> Tensor:
-    """Zeros in place of elements, unless `eval` of any layer has been called last, or in `no_grad`.
+    """Replaces elements by zeros, unless `eval` of any layer was called last, or in `no_grad`.
 
     `is_test` has no effect on a dynamic graph, as in Paddle 1.8.5 (read and recorded).
     """
@@ -298,7 +298,7 @@ def cross_entropy(
 
 
 def one_hot(input: torch.Tensor, depth: int, allow_out_of_range: bool = False) -> Tensor:
-    """Ones at the positions input, whose last axis of length 1 (if any) is taken off, along a new last axis."""
+    """Ones at the positions input(without a last axis of length 1), along a new last axis."""
     if allow_out_of_range:
         raise NotImplementedError("fluid.layers.one_hot: allow_out_of_range=True is not covered")
     if input.ndim > 1 and int(input.shape[-1]) == 1:

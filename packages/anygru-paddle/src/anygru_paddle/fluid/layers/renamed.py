@@ -1,4 +1,4 @@
-"""Functions of today under the names and arguments of Paddle 1.x: one row of a table each."""
+"""Today's functions under the names and arguments of Paddle 1.x: a table with a row for each."""
 
 import ast
 from collections.abc import Callable
@@ -22,9 +22,10 @@ def renamed(name: str, function: Callable[..., Any], arguments: str, then: Calla
     Args:
         name: of the new function.
         function: computes it.
-        arguments: names in order, `old>new` where `function` has another name for one, `=default` where it may be left out.
-            `act` names an activation of the result; `old>-` and those in `_WITHOUT_EFFECT` are taken and dropped, `old>!` is
-            refused with any value but its default.
+        arguments: names in order, `old>new` where `function` has another name for one, `=default` for optional arguments.
+            `act` names an activation of the result; `old>-` and the names in `_WITHOUT_EFFECT` are taken and dropped,
+            `old>!` is
+            refused unless it has its default.
         then: applied to the result.
     """
     targets: dict[str, str] = {}

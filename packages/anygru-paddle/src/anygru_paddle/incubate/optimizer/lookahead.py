@@ -1,4 +1,4 @@
-"""`LookAhead`: slow parameters that follow those of another optimizer. Source: Zhang et al. 2019, in Paddle 2.6.2's form."""
+"""`LookAhead`: slow parameters that follow another optimizer's parameters. Source: Zhang et al. 2019, in Paddle 2.6.2's form."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ __all__ = ["LookAhead"]
 class LookAhead(Optimizer):
     """Lets an optimizer step, and every `k` steps draws its parameters back: slow += alpha * (fast - slow), fast = slow.
 
-    The slow parameters begin with those after the first step, and they alone are in the state_dict: the other optimizer has
-    its own (recorded, 2.6.2).
+    The slow parameters start at the values after the first step. The state_dict has only them: the other optimizer saves
+    its state separately (recorded, 2.6.2).
 
     Args:
         inner_optimizer: the optimizer that steps.

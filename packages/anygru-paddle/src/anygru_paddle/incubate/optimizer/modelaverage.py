@@ -15,7 +15,7 @@ _MOVED_AFTER = 16384  # steps after which a sum is added to the next, so that ro
 
 
 class ModelAverage(Optimizer):
-    """Adds up the parameters step by step, and puts their mean in their place for an evaluation.
+    """Accumulates the parameters over steps, and replaces them by their mean for an evaluation.
 
     A parameter without a gradient is not added; its mean is nan (recorded, 2.6.2).
 
@@ -50,7 +50,7 @@ class ModelAverage(Optimizer):
 
     @torch.no_grad()
     def _apply(self, params_grads: Pairs) -> None:
-        """Add the parameters as they are; a full window becomes the older part of the mean."""
+        """Add the current parameters; a full window becomes the older part of the mean."""
         for parameter in self._parameter_list:
             self._state(parameter, {}, {})
         for parameter, _ in params_grads:

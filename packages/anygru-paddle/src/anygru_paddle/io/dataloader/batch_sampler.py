@@ -18,10 +18,10 @@ class BatchSampler(Sampler):
 
     Args:
         dataset: numbers its samples; or give a sampler.
-        sampler: the order of samples, in place of a dataset.
+        sampler: the order of samples, instead of a dataset.
         shuffle: take the dataset's samples by chance.
         batch_size: samples a batch.
-        drop_last: leave out a last batch that is not full.
+        drop_last: drop a last batch that is not full.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class DistributedBatchSampler(BatchSampler):
     Args:
         dataset: numbers its samples.
         batch_size: samples a batch of one process.
-        num_replicas, rank: how many processes, and which this is; those of the parallel environment unless given.
+        num_replicas, rank: how many processes, and which this is; default: the parallel environment's.
         shuffle: a new order every epoch, the same in all processes.
-        drop_last: leave out a last batch that is not full.
+        drop_last: drop a last batch that is not full.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class DistributedBatchSampler(BatchSampler):
         self.total_size = self.num_samples * self.nranks
 
     def _own(self, order: list[int]) -> list[int]:
-        """This process's part: whole batches in turn, then an equal share of the rest."""
+        """This process's part: every n-th whole batch, then an equal share of the remaining samples."""
         together = self.batch_size * self.nranks
         whole = len(order) - len(order) % together
         own: list[int] = []

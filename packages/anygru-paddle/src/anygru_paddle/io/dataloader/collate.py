@@ -54,7 +54,7 @@ def as_tensors(value: Any) -> Any:
 
 
 def as_arrays(value: Any) -> Any:
-    """Tensors within nested lists, tuples and dicts as arrays: how a worker sends what a user's collate_fn made."""
+    """Convert tensors in nested lists, tuples and dicts to arrays, for transport from a worker."""
     if isinstance(value, torch.Tensor):
         return value.detach().cpu().numpy()
     if isinstance(value, dict):

@@ -129,7 +129,7 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) ->
     """Parts of a dataset with given lengths, drawn by chance.
 
     Raises:
-        ValueError: if the lengths do not sum to that of the dataset.
+        ValueError: if the lengths do not sum to the dataset's length.
     """
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")

@@ -40,7 +40,7 @@ class RandomSampler(Sampler):
         data_source: the dataset.
         replacement: a sample may come again.
         num_samples: how many; all unless given.
-        generator: a Python generator of numbers to use in place of NumPy's chance.
+        generator: a Python generator of numbers to use instead of NumPy's random numbers.
     """
 
     def __init__(

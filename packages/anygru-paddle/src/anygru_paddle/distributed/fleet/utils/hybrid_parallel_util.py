@@ -11,7 +11,7 @@ def fused_allreduce_gradients(parameter_list: Any, hcg: Any) -> None:
     """Replace each parameter's gradient by its mean over the processes, in few all-reduces.
 
     Args:
-        parameter_list: the same parameters on every process; those without a gradient are left out.
+        parameter_list: the same parameters on every process; parameters without a gradient are skipped.
         hcg: None, for all processes. Paddle's topology of several kinds of parallelism is not covered.
 
     Raises:
