@@ -12,7 +12,9 @@ from torch import nn
 
 import anygru
 from anygru.c_export import Residual
+from anygru.c_export.checking import CheckError
 from anygru.c_export.exporting import source_of
+from anygru.errors import ArgumentError
 
 
 class Denoiser(nn.Module):
@@ -37,6 +39,42 @@ def test_a_module_of_ones_own(weights: str | None) -> None:
     verdict = source_of(model, "denoiser", weights, True).verdict
     assert verdict is not None
     assert isinstance(model.gru, nn.GRU), "the model is left as it was"
+
+
+class Forgetful(Denoiser):
+    """A model whose `c_parts` leaves out a part of its forward."""
+
+    def c_parts(self) -> nn.Module:
+        return nn.Sequential(self.gru, self.mask)
+
+
+@pytest.mark.parametrize("weights", [None, "int8"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_file_is_compared_with_the_model_and_not_with_its_parts(inside: bool, weights: str | None) -> None:
+    tool("gcc", "gcc")
+    model = nn.Sequential(nn.Linear(4, 4), Forgetful()) if inside else Forgetful()
+    with pytest.raises(CheckError, match=r"computes other numbers than the model.*c_parts\(\) leaves out"):
+        source_of(model, "denoiser", weights, True)
+
+
+class Twice(Denoiser):
+    """A model whose forward takes steps alone, and gives two results."""
+
+    def forward(self, input: torch.Tensor) -> tuple[torch.Tensor, int]:
+        assert input.dim() == 2
+        return super().forward(input[None])[0], 1
+
+
+def test_an_example_says_how_a_model_is_called() -> None:
+    tool("gcc", "gcc")
+    with pytest.raises(CheckError, match="Twice cannot be called with .* give example="):
+        source_of(Twice(), "twice", None, True)
+    verdict = source_of(Twice(), "twice", None, True, torch.randn(70, 4)).verdict
+    assert verdict is not None
+    assert verdict.steps == 70
+    for wrong in (torch.randn(70, 3), torch.randn(2, 5, 4), torch.randn(4), "text"):
+        with pytest.raises(ArgumentError, match="example must be one sequence"):
+            source_of(Twice(), "twice", None, True, wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

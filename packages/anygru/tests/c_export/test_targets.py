@@ -19,6 +19,7 @@ from torch import nn
 
 import anygru
 from anygru.c_export import Residual, ToolMissingError, checking, export_wasm
+from anygru.c_export import wasm as wasm_file
 from anygru.c_export.exporting import source_of
 
 FORMATS = ["float32", "bfloat16", "int8"]
@@ -180,3 +181,28 @@ static wake_state state;
 int main() { float input[WAKE_INPUTS] = {}, output[WAKE_OUTPUTS]; wake_reset(&state); wake_step(&state, input, output); }
 """
     compiled(tmp_path, sketch, compiler, "-std=gnu++11", "-Os", "-Wall", "-Wextra", ending="cpp")
+
+
+@pytest.mark.parametrize("outputs", [5, 20_000])
+def test_a_page_is_judged_by_its_module_in_node(outputs: int, tmp_path: Path) -> None:
+    """20,000 outputs took more stack than a module has by default, and wrote over the constants."""
+    tool("node", "nodejs")
+    try:
+        pages = export_wasm(nn.Sequential(anygru.GRU(16, 32), nn.Linear(32, outputs)), tmp_path / "site")
+    except ToolMissingError as error:
+        pytest.skip(str(error))
+    assert pages.verdict is not None
+    assert pages.verdict.by == "node"
+    assert pages.verdict.difference < 1e-6
+
+
+def test_a_module_that_computes_something_else_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool("node", "nodejs")
+    program = wasm_file._PROGRAM.replace("steps, output);\n}", "steps, output);\n    output[0] += 1.0f;\n}")
+    monkeypatch.setattr(wasm_file, "_PROGRAM", program)
+    try:
+        with pytest.raises(checking.CheckError, match=r"the module of WebAssembly .* in step 0 .* 1 apart"):
+            export_wasm(anygru.GRU(2, 3), tmp_path / "site")
+    except ToolMissingError as error:
+        pytest.skip(str(error))
+    assert not (tmp_path / "site").exists()

@@ -1,12 +1,13 @@
 """Compiling a file, running it on random input, and comparing with the model."""
 
 import copy
+import functools
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ where that is more than the bound: of a network that amplifies rounding there ar
 _LAST_BITS = 4 * torch.finfo(torch.float32).eps
 _SECONDS = 600
 COMPILERS = ("cc", "gcc", "clang")
+NODE = "node"
 _UNCHECKED = "check=False (--no-check) leaves the comparison out"
 
 
@@ -39,9 +41,10 @@ class CheckError(AnygruError, RuntimeError):
 class CheckResult(NamedTuple):
     """How a file was compared with its model."""
 
-    compiler: str
+    by: str
+    """What was run: a compiler of the file in C, or node for a module of WebAssembly."""
     difference: float
-    """The greatest, of outputs up to 1."""
+    """The greatest from the model's own forward, of outputs up to 1."""
     bound: float
     steps: int
 
@@ -63,7 +66,7 @@ def find_compiler() -> list[str] | None:
 
 def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
     """A copy of the model on the CPU, in evaluation mode, whose GRUs have the numbers that the file has."""
-    copied = copy.deepcopy(_plain(model)).cpu().eval()
+    copied = copy.deepcopy(model).cpu().eval()
     if weights in (None, "float32"):
         return copied
     holder = nn.Sequential(copied)
@@ -71,22 +74,15 @@ def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
     return holder
 
 
-def _plain(model: nn.Module) -> nn.Module:
-    """The model, with each module that has `c_parts` replaced by the result of that method."""
-    parts = getattr(model, "c_parts", None)
-    if parts is not None:
-        return _plain(parts())
-    if is_row(model):
-        kind = Residual if isinstance(model, Residual) else nn.Sequential
-        return kind(*(_plain(child) for child in model._modules.values() if child is not None))
-    return model
-
-
 def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
-    """The outputs of a prepared model on one sequence [T, I], where a GRU in a row gives its outputs alone."""
-    if isinstance(model, nn.Sequential):
+    """The outputs of a prepared model on one sequence [T, I], where a GRU in a row gives its outputs alone.
+
+    Raises:
+        CheckError: a module with `c_parts` cannot be called with one sequence.
+    """
+    if is_row(model) and not hasattr(model, "c_parts"):
         found = input
-        for module in model:
+        for module in filter(None, model._modules.values()):  # one that is there twice acts twice
             found = outputs_of(module, found)
         return found + input if isinstance(model, Residual) else found
     layer: Any = model
@@ -96,8 +92,37 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
             state = layer(step) if state is None else layer(step, state)
             outputs.append(state)
         return torch.stack(outputs)
+    if hasattr(model, "c_parts"):
+        batch_first = next((each.batch_first for each in model.modules() if hasattr(each, "batch_first")), True)
+        return called(model, input.unsqueeze(0 if batch_first else 1))
     result = layer(input)
     return result[0] if isinstance(result, tuple) else result
+
+
+def called(model: nn.Module, input: Tensor) -> Tensor:
+    """The outputs [T, O] of a model's own forward on one sequence, in whatever form it takes that.
+
+    Raises:
+        CheckError: it cannot be called so, or does not return a tensor or a tuple that begins with one.
+    """
+    name = type(model).__name__
+    try:
+        result = model(input)
+    except Exception as error:  # whatever the user's code raises
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise CheckError(
+            f"{name} cannot be called with {list(input.shape)} ({reason}), so that the file cannot be compared with it; give "
+            f"example=, an input that it takes; {_UNCHECKED}"
+        ) from error
+    result = result[0] if isinstance(result, tuple) else result
+    if not isinstance(result, Tensor):
+        raise CheckError(f"{name} must return a tensor or a tuple that begins with one, got {type(result).__name__}")
+    steps = max(input.shape[:-1])
+    if result.dim() < 2 or result.numel() != steps * result.shape[-1]:
+        raise CheckError(
+            f"{name} must return {steps} steps for {list(input.shape)}, got {list(result.shape)}; {_UNCHECKED}"
+        )
+    return result.reshape(steps, -1)
 
 
 @torch.no_grad()
@@ -108,46 +133,90 @@ def check(
     steps: int = STEPS,
     command: Sequence[str] | None = None,
     runner: Sequence[str] = (),
+    *,
+    example: Tensor | None = None,
+    execute: Callable[[Tensor], Tensor] | None = None,
+    by: str = "",
 ) -> CheckResult:
-    """Compares the file with a prepared model over some steps of normal numbers, or as many as the model's outputs are finite.
+    """Compares what ships with a prepared model over some steps of normal numbers, or as many as the model's outputs are finite.
 
     Args:
         command, runner: those of `run`; None: the compiler that is found, with -O2.
+        example: one sequence in the form that the model's own forward takes, instead of normal numbers.
+        execute: gives the outputs [T, O] for input [T, I]; None: compiles the file in C and runs it.
+        by: what `execute` runs, in words.
 
     Raises:
         CheckError: the file does not compile, or the difference is above the bound; or the model has no finite output.
         ArgumentError: there is no compiler.
     """
-    if command is None:
-        found_compiler = find_compiler()
-        if found_compiler is None:
-            raise ArgumentError(f"check needs a C compiler: set CC, or install one of {', '.join(COMPILERS)}")
-        command = [*found_compiler, "-O2"]
-    compiler = os.path.basename(command[0])
-    input = torch.randn(steps, source.inputs, generator=torch.Generator().manual_seed(0))
-    expected = outputs_of(model, input).reshape(steps, source.outputs)
+    if execute is None:
+        chosen = [*(command or _found_compiler())]
+        by, execute = os.path.basename(chosen[0]), functools.partial(run, source, command=chosen, runner=runner)
+    if example is None:
+        input = torch.randn(steps, source.inputs, generator=torch.Generator().manual_seed(0))
+        outputs: Callable[[Tensor], Tensor] = functools.partial(outputs_of, model)
+    else:
+        input = _one_sequence(example, source)
+        outputs = functools.partial(_called_as, model, example.shape)
+    steps = len(input)
+    expected = outputs(input).reshape(steps, -1)
+    if expected.shape[1] != source.outputs:
+        raise CheckError(f"the model gives {expected.shape[1]} outputs in a step, the file {source.outputs}")
     finite = expected.isfinite().all(1).cummin(0).values
     steps = int(finite.sum())
     if not steps:
         raise CheckError(f"the model's own outputs for random input are infinite or NaN; {_UNCHECKED}")
-    found = run(source, input, command, runner)[:steps]
+    found = execute(input)[:steps]
     expected = expected[:steps]
     scale = _so_far(source, expected.abs().amax(1)).clamp(min=1.0)
     apart = (found - expected).abs().amax(1) / scale
     allowed = torch.full_like(apart, bound)
     if not bool((apart <= allowed).all()):  # also if one is NaN
         for moved in _moved(input):
-            reached = (outputs_of(model, moved).reshape(-1, source.outputs)[:steps] - expected).abs().amax(1)
+            reached = (outputs(moved).reshape(-1, source.outputs)[:steps] - expected).abs().amax(1)
             allowed = torch.maximum(allowed, _SENSITIVE * _so_far(source, reached / scale))
     wrong = torch.nonzero(~(apart <= allowed)).flatten()
     difference, bound = apart.max().item(), allowed.max().item()
     if len(wrong):
-        step = int(wrong[0])
+        step, what = int(wrong[0]), "the file in C" if by != NODE else "the module of WebAssembly"
         raise CheckError(
-            f"the file in C computes other numbers than the model: in step {step} they are {apart[step].item():.3g} apart, and "
-            f"at most {allowed[step].item():.3g} is allowed ({compiler}). This is a fault of anygru or of the compiler"
+            f"{what} computes other numbers than the model: in step {step} they are {apart[step].item():.3g} apart, and at "
+            f"most {allowed[step].item():.3g} is allowed ({by}). Either c_parts() leaves out a part of forward, or this is a "
+            f"fault of anygru or of the compiler"
         )
-    return CheckResult(compiler, difference, bound, steps)
+    return CheckResult(by, difference, bound, steps)
+
+
+def _called_as(model: nn.Module, shape: torch.Size, input: Tensor) -> Tensor:
+    return called(model, input.reshape(shape))
+
+
+def _found_compiler() -> list[str]:
+    found = find_compiler()
+    if found is None:
+        raise ArgumentError(f"check needs a C compiler: set CC, or install one of {', '.join(COMPILERS)}")
+    return [*found, "-O2"]
+
+
+def _one_sequence(example: Tensor, source: Source) -> Tensor:
+    """The steps [T, I] of an example [T, I], [1, T, I] or [T, 1, I].
+
+    Raises:
+        ArgumentError: it has another shape.
+    """
+    shape = list(example.shape) if isinstance(example, Tensor) else []
+    if (
+        len(shape) not in (2, 3)
+        or shape[-1] != source.inputs
+        or 0 in shape
+        or sum(size != 1 for size in shape[:-1]) > 1
+    ):
+        came = shape if isinstance(example, Tensor) else type(example).__name__
+        raise ArgumentError(
+            f"example must be one sequence [T, I], [1, T, I] or [T, 1, I], I = {source.inputs}, got {came}"
+        )
+    return example.detach().cpu().float().reshape(-1, source.inputs)
 
 
 def _moved(input: Tensor) -> Iterator[Tensor]:

@@ -1,9 +1,10 @@
 """`export_c`: a model as one file in C."""
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from ..checkpoints.formats import checked_path
 from ..checkpoints.output.atomic import open_for_replace
@@ -12,7 +13,7 @@ from ..facts.quantization import WeightFormat
 from .checking import BOUNDS, CheckResult, find_compiler, prepared
 from .checking import check as check_against
 from .identifiers import check_name, name_from
-from .operations import recurrences
+from .operations import Operation, recurrences
 from .reading import operations
 from .writing import Source, write
 
@@ -41,8 +42,8 @@ def in_words(verdict: CheckResult | None) -> str:
     """How the file in C was compared with the model."""
     if verdict is None:
         return "not compared with the model"
-    compiler, difference, bound, steps = verdict
-    return f"compiled with {compiler}: at most {difference:.2g} from the model over {steps} steps (bound {bound:.2g})"
+    by, difference, bound, steps = verdict
+    return f"run by {by}: at most {difference:.2g} from the model over {steps} steps (bound {bound:.2g})"
 
 
 def export_c(
@@ -52,6 +53,7 @@ def export_c(
     weights: WeightFormat | None = None,
     name: str | None = None,
     check: bool | None = None,
+    example: Tensor | None = None,
 ) -> Exported:
     """Write a model as one file in C99 (also C++11) that needs no library, for programs without Python.
 
@@ -66,8 +68,10 @@ def export_c(
         weights: how the matrices of GRUs are stored: "float32", "bfloat16" or "int8", with the numbers of `anygru.freeze`; None:
             float32, and of a frozen layer its own. Other modules are float32.
         name: with which every name in the file begins; None: made from that of the file.
-        check: whether to compile the file, run it, and compare it with the model; None: if a C compiler is found (the environment
-            variable CC, cc, gcc or clang).
+        check: whether to compile the file, run it, and compare it with the model's own forward; None: if a C compiler is found
+            (the environment variable CC, cc, gcc or clang).
+        example: one sequence [T, I], [1, T, I] or [T, 1, I], as the model's forward takes it, for the comparison; None: 1000
+            steps of normal numbers.
 
     Returns:
         Exported: the sizes and the greatest difference from the model; `print` shows them.
@@ -81,14 +85,18 @@ def export_c(
         >>> exported = anygru.export_c(model, "amplifier.h", weights="int8")
     """
     path = checked_path(path)
-    exported = source_of(model, name_from(path) if name is None else name, weights, check)
+    exported = source_of(model, name_from(path) if name is None else name, weights, check, example)
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
     return exported._replace(path=path)
 
 
 def source_of(
-    model: nn.Module, name: str, weights: WeightFormat | None = None, compare: bool | None = None
+    model: nn.Module,
+    name: str,
+    weights: WeightFormat | None = None,
+    compare: bool | None = None,
+    example: Tensor | None = None,
 ) -> Exported:
     """The file as a text, compared with the model if asked for; the arguments are those of `export_c`."""
     check_name(name)
@@ -101,8 +109,12 @@ def source_of(
     source = write(found, name)
     verdict = None
     if command is not None:
-        formats = {gru.weights for gru in recurrences(found)}
         verdict = check_against(
-            source, prepared(model, weights), max(BOUNDS[each] for each in formats), command=[*command, "-O2"]
+            source, prepared(model, weights), bound_of(found), command=[*command, "-O2"], example=example
         )
     return Exported("", source, verdict)
+
+
+def bound_of(found: Sequence[Operation]) -> float:
+    """How far a file of these operations may be from its model."""
+    return max(BOUNDS[gru.weights] for gru in recurrences(found))

@@ -1,22 +1,27 @@
 """`export_wasm`: a model as a WebAssembly module, an ES module around it, and a page that runs it on audio."""
 
+import functools
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from ..checkpoints.formats import checked_path
 from ..checkpoints.output.atomic import open_for_replace
 from ..errors import AnygruError
 from ..facts.quantization import WeightFormat
-from .checking import CheckError, CheckResult
-from .exporting import in_words, source_of
+from .checking import NODE, CheckError, CheckResult, prepared
+from .checking import check as check_against
+from .exporting import bound_of, in_words, source_of
+from .reading import operations
 from .writing import Source
 
 PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "{}-worklet.js", "index.html": "index.html"}
@@ -38,7 +43,7 @@ class Pages(NamedTuple):
     bytes: int
     """Of the WebAssembly module."""
     verdict: CheckResult | None
-    """The comparison of the file in C with the model; None if there was none."""
+    """The comparison of the module with the model where node ran it, or else of the file in C; None if there was none."""
 
     def __str__(self) -> str:
         return (
@@ -55,6 +60,7 @@ def export_wasm(
     weights: WeightFormat | None = None,
     name: str = "model",
     check: bool | None = None,
+    example: Tensor | None = None,
 ) -> Pages:
     """Write a model as WebAssembly (with SIMD) that pages, workers and node can run, and a demo page.
 
@@ -62,11 +68,13 @@ def export_wasm(
     model on the microphone or on a generated signal. It works from any static server; each file is replaced whole.
 
     Args:
-        model, weights, name, check: as of `export_c`; the check runs the C file, not the module.
+        model, weights, name, example: as of `export_c`.
         folder: made if it is missing.
+        check: as of `export_c`; where node is installed, it runs the module itself, and the module is compared as well.
 
     Raises:
         ArgumentError, ArgumentTypeError: as `export_c`.
+        CheckError: the file in C or the module computes other numbers than the model; nothing is written.
         ToolMissingError: clang, its linker or wasi-libc is not installed.
 
     Example:
@@ -74,17 +82,27 @@ def export_wasm(
     """
     folder = checked_path(folder, "folder")
     clang = find_tools()
-    exported = source_of(model, name, weights, check)
+    exported = source_of(model, name, weights, check, example)
     module = compile_wasm(exported.source, clang)
-    os.makedirs(folder, exist_ok=True)
     files = {f"{name}.wasm": module}
     for stored, written in PAGES.items():
         text = resources.files(__package__).joinpath("web").joinpath(stored).read_text(encoding="utf-8")
         files[written.format(name)] = text.replace("NAME", name).encode()
+    verdict, node = exported.verdict, shutil.which(NODE)
+    if check is not False and node is not None:
+        verdict = check_against(
+            exported.source,
+            prepared(model, weights),
+            bound_of(operations(model, weights)),
+            example=example,
+            execute=functools.partial(_run_in_node, node, name, files, exported.source.outputs),
+            by=NODE,
+        )
+    os.makedirs(folder, exist_ok=True)
     for file_name, data in files.items():
         with open_for_replace(Path(folder) / file_name) as file:
             file.write(data)
-    return Pages(folder, tuple(files), len(module), exported.verdict)
+    return Pages(folder, tuple(files), len(module), verdict)
 
 
 def find_tools() -> str:
@@ -111,15 +129,50 @@ def compile_wasm(source: Source, clang: str) -> bytes:
     """
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "model.h").write_text(source.text)
-        program, module = Path(folder) / "module.c", Path(folder) / "module.wasm"
+        program, built, module = (Path(folder) / name for name in ("module.c", "module.o", "module.wasm"))
         program.write_text(_program(source))
-        options = ["--target=wasm32-wasi", "-O3", "-msimd128", "-mbulk-memory", "-nostdlib", "-isystem", HEADERS]
-        link = ["-Wl,--no-entry", "-Wl,--export=__heap_base", "-Wl,--strip-all", f"-L{LIBRARY}", "-lc", "-lm"]
-        command = [clang, *options, "-o", str(module), str(program), *link]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CheckError(f"the file in C does not compile: {clang}: {done.stderr.strip()[:500]}")
+        options = ["--target=wasm32-wasi", "-O3", "-msimd128", "-mbulk-memory", "-isystem", HEADERS, "-fstack-usage"]
+        _call([clang, *options, "-c", "-o", str(built), str(program)])
+        frames = sum(int(line.split("\t")[1]) for line in built.with_suffix(".su").read_text().splitlines())
+        # The stack is below the constants, so that a step which needs more than it has stops and does not write over them.
+        stack = f"-Wl,-z,stack-size={-(-(frames + _STACK) // 16) * 16},--stack-first"
+        link = ["-Wl,--no-entry", "-Wl,--export=__heap_base", "-Wl,--strip-all", f"-L{LIBRARY}", "-lc", "-lm", stack]
+        _call([clang, "--target=wasm32-wasi", "-nostdlib", "-o", str(module), str(built), *link])
         return module.read_bytes()
+
+
+_STACK = 64 << 10
+"""Bytes of the stack beside those that the model's functions need together: for those of <math.h>."""
+
+
+def _call(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CheckError(f"the file in C does not compile: {command[0]}: {done.stderr.strip()[:500]}")
+
+
+_SCRIPT = """\
+import { readFileSync, writeFileSync } from "fs";
+import { load } from "./NAME.js";
+
+const bytes = readFileSync("input");
+const model = await load(readFileSync("NAME.wasm"));
+const output = model.run(new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4));
+writeFileSync("output", Buffer.from(output.buffer, output.byteOffset, output.byteLength));
+"""
+
+
+def _run_in_node(node: str, name: str, files: Mapping[str, bytes], outputs: int, input: Tensor) -> Tensor:
+    """The outputs [T, O] that the module gives in node for input [T, I]."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = {**files, "package.json": b'{"type": "module"}', "run.mjs": _SCRIPT.replace("NAME", name).encode()}
+        for file_name, data in {**written, "input": input.contiguous().numpy().tobytes()}.items():
+            (Path(folder) / file_name).write_bytes(data)
+        done = subprocess.run([node, "run.mjs"], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        if done.returncode:
+            raise CheckError(f"the module of WebAssembly does not run in node: {done.stderr.strip()[-500:]}")
+        found = bytearray((Path(folder) / "output").read_bytes())
+        return torch.frombuffer(found, dtype=torch.float32).reshape(len(input), outputs).clone()
 
 
 def _program(source: Source) -> str:
