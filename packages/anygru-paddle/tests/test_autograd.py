@@ -81,7 +81,7 @@ def test_grad_keeps_the_graph():
     assert values([x.grad]) == [[12.0]]
 
 
-def test_a_used_graph_is_told_apart_from_a_changed_tensor():
+def test_a_used_graph_and_a_changed_tensor_raise_different_errors():
     x = leaf(1.0)
     y = x * x
     y.backward()
@@ -176,7 +176,7 @@ def test_a_weight_of_one_element_suits_a_scalar():
         paddle.grad(x * y, [x], [paddle.ones([3])])
 
 
-def test_a_function_without_gradients_says_what_it_takes():
+def test_the_error_of_a_function_without_gradients_names_its_types():
     def scaled(x, factor=2):
         return x * factor
 

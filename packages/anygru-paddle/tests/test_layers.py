@@ -36,7 +36,7 @@ def test_names_and_state():
         _ = [nn.Linear(1, 1, weight_attr="twice") for _ in range(2)]
 
 
-def test_set_state_dict_says_what_it_skips():
+def test_set_state_dict_returns_the_skipped_names():
     net = nn.Linear(2, 3)
     with pytest.warns(UserWarning, match=r"Skip loading for bias. bias is not found"):
         missing, unexpected = net.set_state_dict({"weight": paddle.ones([2, 3]), "other": paddle.ones([1])})

@@ -65,7 +65,7 @@ class Log(paddle.callbacks.Callback):
         self.logs = logs
 
 
-def test_a_model_tells_at_its_end_of_the_evaluation():
+def test_a_model_prints_its_evaluation_at_the_end():
     model = paddle.Model(nn.Linear(3, 2))
     model.prepare(paddle.optimizer.SGD(0.0, parameters=model.parameters()), nn.CrossEntropyLoss())
     train, test = (TensorDataset([paddle.ones([n, 3]) * n, paddle.zeros([n], "int64")]) for n in (2, 5))

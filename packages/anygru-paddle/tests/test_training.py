@@ -392,7 +392,7 @@ def test_collated_numbers_are_arrays_and_tensors_stay_tensors():
         paddle.io.RandomSampler(_Numbers(), num_samples=2)
 
 
-def test_a_scaler_that_is_off_knows_what_was_set():
+def test_a_disabled_scaler_keeps_the_values_that_were_set():
     with pytest.warns(UserWarning, match="makes no effect"):
         scaler = paddle.amp.GradScaler()
     with pytest.raises(AttributeError):
