@@ -1,8 +1,9 @@
-"""Writes `tests/data/arguments.json`: the arguments of the originals' functions that share their names with long ones of ours.
+"""Write `tests/data/arguments.json`: the arguments of the originals' functions with the names of long functions of a dialect.
 
-`python -c "import house; house.print_long('mxnet')"` in `docs` prints the names. They go to the standard input of the original's
-Python, `python record_arguments.py FILE MODULE...`, with the original and those of its modules that it does not import by itself
-(Chainer's `chainer.gradient_check`). Versions: Paddle 2.6.2, MXNet 1.9.1, Chainer 7.8.1, OneFlow 0.9.0.
+`python -c "import test_house; test_house.print_long('mxnet')"` in `tests` prints the names. They are the standard input of
+`python record_arguments.py FILE MODULE...` under the original's Python, with the original and those of its modules that it
+does not import by itself (Chainer's `chainer.gradient_check`). Versions: Paddle 2.6.2, MXNet 1.9.1, Chainer 7.8.1,
+OneFlow 0.9.0.
 """
 
 import importlib

@@ -1,6 +1,7 @@
 """`import anygru` loads nothing, its layers load torch and NumPy and nothing else; imports point down only, and in no circle."""
 
 import ast
+import graphlib
 import importlib
 import importlib.metadata
 import re
@@ -17,11 +18,6 @@ from anygru.dialects.suite import imports, is_module, module_name
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "packages/anygru/src/anygru"
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/src/*/__init__.py"))
-
-# Each group may import itself and the groups to its right.
-ORDER = ("extend", "cli", "c_export dialects onnx checkpoints", "patching parallel", "layers", "functional",
-         "operator", "backends", "facts", "errors _native")  # fmt: skip
-LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 
 
 def run(code: str) -> str:
@@ -98,62 +94,66 @@ def test_every_public_name_is_there() -> None:
         anygru.nothing  # noqa: B018
 
 
-FILES = sorted(SOURCE.rglob("*.py"))
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Check the contracts of import-linter in the configuration of a folder."""
+    pytest.importorskip("importlinter")
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path: Path) -> None:
-    own = path.relative_to(SOURCE).with_suffix("").parts
-    if own[0] in ("__init__", "__main__") or own == ("dialects", "suite"):
-        return
-    for name in imports(path, SOURCE):
-        assert name or own[0] == "cli", f"{'.'.join(own)} imports the package's face"
-        parts = name.split(".")
-        assert not name or parts[0] in LEVEL, f"{own} imports anygru.{name}"
-        assert not name or LEVEL[parts[0]] >= LEVEL[own[0]], f"{'.'.join(own)} imports upwards: anygru.{name}"
+def test_contracts_of_imports_are_kept() -> None:
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_importing_upwards_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = SOURCE / "facts" / "gates.py"
-    monkeypatch.setattr(
-        Path, "read_text", lambda self, encoding=None: "from ..cli import main\nfrom .. import dialects"
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        ("", ""),
+        ("from ..facts import more", ""),
+        ("def f():\n    from ..cli import more", "toy.backends is not allowed to import toy.cli"),
+        ("from .. import checkpoints", "toy.backends is not allowed to import toy.checkpoints"),
+        ("from . import more", "No cycles are allowed in toy.backends"),
+    ],
+)
+def test_a_broken_contract_of_imports_is_seen(tmp_path: Path, line: str, broken: str) -> None:
+    """The contracts of the core, of a small package with the same folders."""
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 cannot read TOML")
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers, cycles = contracts
+    for name in re.findall(r"\w+", " ".join(layers["layers"])):
+        (tmp_path / "toy" / name).mkdir(parents=True)
+        (tmp_path / "toy" / name / "__init__.py").touch()
+        (tmp_path / "toy" / name / "more.py").write_text("from . import changed")
+        (tmp_path / "toy" / name / "changed.py").touch()
+    (tmp_path / "toy" / "__init__.py").touch()
+    (tmp_path / "toy" / "backends" / "changed.py").write_text(line)
+    (tmp_path / ".importlinter").write_text(
+        "[importlinter]\nroot_package = toy\n"
+        "[importlinter:contract:layers]\nname = layers\ntype = layers\ncontainers = toy\nlayers =\n    "
+        + "\n    ".join(layers["layers"])
+        + f"\n[importlinter:contract:cycles]\nname = cycles\ntype = {cycles['type']}\nancestors = toy\n"
     )
-    with pytest.raises(AssertionError, match="imports upwards"):
-        test_imports_point_down(bad)
+    done = lint(tmp_path)
+    assert (done.returncode == 0) == (not broken), done.stdout
+    assert broken in done.stdout
 
 
-def circles(root: Path) -> list[list[str]]:
-    """Groups of modules that import each other, directly or through others (Tarjan's strongly connected components)."""
-    edges = {module_name(path, root): imports(path, root) for path in root.rglob("*.py")}
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    found = []
+def test_the_core_does_not_import_its_own_face() -> None:
+    """`from .. import GRU` would load a lazy name in a cycle; the commands use the public names."""
+    found = [path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if "" in imports(path, SOURCE)]
+    assert [name for name in found if not name.startswith("cli/")] == ["dialects/suite.py"]
 
-    def visit(module: str) -> None:
-        number[module] = lowest[module] = len(number)
-        stack.append(module)
-        for other in edges[module] & edges.keys() - {module}:
-            if other not in number:
-                visit(other)
-            if other in stack:
-                lowest[module] = min(lowest[module], lowest[other])
-        if lowest[module] == number[module]:
-            start = stack.index(module)
-            group = stack[start:]
-            del stack[start:]
-            if len(group) > 1:
-                found.append(sorted(group))
 
-    for module in edges:
-        if module not in number:
-            visit(module)
-    return found
+def edges(package: Path) -> dict[str, set[str]]:
+    """The modules of a package, each with the others that it imports."""
+    found = {module_name(path, package): imports(path, package) for path in package.rglob("*.py")}
+    return {module: others & found.keys() - {module} for module, others in found.items()}
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
 def test_no_files_import_in_a_circle(package: Path) -> None:
-    assert circles(package) == []
+    graphlib.TopologicalSorter(edges(package)).prepare()
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,12 @@ def test_a_circle_would_be_seen(tmp_path: Path, late: str) -> None:
     files = {"__init__": "", "a": "from . import b", "b": "from .c import y", "c": late, "d": "from .a import x"}
     for name, text in files.items():
         (tmp_path / f"{name}.py").write_text(text)
-    assert circles(tmp_path) == [["a", "b", "c"]]
+    with pytest.raises(graphlib.CycleError) as error:
+        graphlib.TopologicalSorter(edges(tmp_path)).prepare()
+    assert set(error.value.args[1]) == {"a", "b", "c"}
     for_types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import a"
     (tmp_path / "c.py").write_text(for_types)
-    assert circles(tmp_path) == []
+    graphlib.TopologicalSorter(edges(tmp_path)).prepare()
 
 
 def test_version_is_the_installed_one() -> None:

@@ -1,0 +1,1 @@
+"""Readers of files, with bounds on memory."""

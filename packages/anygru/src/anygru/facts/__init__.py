@@ -1,0 +1,1 @@
+"""Values without arithmetic: weights, gates, formulas, options, and the facts of a call."""

@@ -1,0 +1,1 @@
+"""Checks of arguments, and the operator that reaches a backend."""

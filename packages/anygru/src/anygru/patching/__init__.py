@@ -1,0 +1,1 @@
+"""Changes to existing models: `accelerate`, `restore`, `freeze` and `explain`."""
