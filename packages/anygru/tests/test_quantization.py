@@ -82,3 +82,16 @@ def test_the_bound_of_rounded_rows(features: int) -> None:
     error = np.abs(layer(x)[0][0].numpy() - (1 - update) * candidate).max(1)
     assert (error <= 1.25 * bound + 1e-6).all(), "the update gate adds a quarter"
     assert error.max() <= 2.5e-5 * features**0.5, "errors cancel: they grow as the square root"
+
+
+@pytest.mark.parametrize("columns", [1, 3, 24, 1100])
+@pytest.mark.parametrize("unit", [1 / 256, 0.0123456])
+def test_weights_that_were_int8_stay_what_they_are(columns: int, unit: float) -> None:
+    """RNNoise's weights are n / 256; those of other programs are whole multiples of a scale of their own."""
+    generator = torch.Generator().manual_seed(0)
+    wholes = torch.randint(-60, 61, (3 * 5, columns), generator=generator).float()
+    wholes[3] = torch.randint(-127, 128, (columns,), generator=generator).float()
+    wholes[4] = 0
+    found = dequantize(quantize(wholes * unit, "int8"))
+    torch.testing.assert_close(found, wholes * unit, rtol=3e-7, atol=0)
+    assert unit != 1 / 256 or columns < 24 or torch.equal(found, wholes * unit)

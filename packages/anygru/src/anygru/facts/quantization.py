@@ -56,6 +56,7 @@ def quantize(tensor: Tensor, weights: WeightFormat, nearest: bool = False) -> St
         raise ArgumentError("int8 holds finite weights only, and one is infinite or NaN")
     if nearest:
         return Stored(torch.round(tensor / scale.unsqueeze(-1)).to(torch.int8), scale)
+    scale = _kept_scale(tensor, scale) if tensor.numel() else scale
     parts = [_rounded_together(part.cpu(), scale.cpu()) for part in tensor.split(_AT_MOST, 1)]
     return Stored(torch.cat(parts, 1).to(tensor.device), scale)
 
@@ -65,6 +66,34 @@ def _scale(matrix: Tensor) -> Tensor:
     greatest = matrix.abs().amax(-1) if matrix.shape[-1] else matrix.new_zeros(matrix.shape[:-1])
     # A row of zeros, or of numbers so small that a 127th underflows, gets a scale that is not 0.
     return (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
+
+
+_PROBED = 16
+"""Columns by which most scales of a row are ruled out."""
+_WHOLE = 1e-4
+"""How far a quotient may be from a whole number that is: float32 moves 127 scales by at most 1e-5 of a scale."""
+
+
+def _kept_scale(matrix: Tensor, scale: Tensor) -> Tensor:
+    """The scales of a matrix [rows, K], where a row of whole multiples of another scale keeps that one.
+
+    Weights that were int8 before, such as those of RNNoise (n / 256), so stay the numbers that they are.
+    """
+    greatest, smallest = matrix.abs().amax(1), torch.finfo(torch.float32).tiny
+    kept, left = scale.clone(), torch.ones(len(matrix), dtype=torch.bool, device=matrix.device)
+    for most in range(127, 0, -1):  # the greatest magnitude of the row, in scales
+        tried = (greatest / most).clamp(min=smallest)
+        fits = left & _are_whole(matrix[:, :_PROBED], tried)
+        places = torch.nonzero(fits).flatten()
+        places = places[_are_whole(matrix[places], tried[places])]
+        kept[places] = tried[places]
+        left[places] = False
+    return kept
+
+
+def _are_whole(rows: Tensor, scale: Tensor) -> Tensor:
+    counts = rows / scale.unsqueeze(1)
+    return ((counts - torch.round(counts)).abs() <= _WHOLE).all(1)
 
 
 def rounded(matrix: Tensor, weights: WeightFormat) -> Tensor:
