@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from anygru.extend import PER_OBJECT, Budget
 from anygru.extend import paddle_files as files
 
 from ..base.core import expected_place
@@ -127,17 +128,6 @@ def _save_to(file: Any, content: Any, protocol: int) -> None:
             shutil.copyfileobj(source, file)
 
 
-def _tensor(array: np.ndarray, name: str | None, return_numpy: bool) -> Any:
-    if return_numpy:
-        return array
-    value = torch.from_numpy(np.array(array, copy=True))
-    value = value.view(torch.bfloat16) if array.dtype == np.uint16 else value  # NumPy has no bfloat16
-    tensor = wrap(value.to(expected_place().device))
-    if name:
-        tensor.name = name
-    return tensor
-
-
 def _is_tensor(value: Any) -> bool:
     """Whether a loaded value is how Paddle writes a tensor: (name, array)."""
     return (
@@ -145,27 +135,60 @@ def _is_tensor(value: Any) -> bool:
     )
 
 
-def _holds_named(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_holds_named(each) for each in value.values())
-    return _is_tensor(value) or (isinstance(value, (list, tuple)) and any(_holds_named(each) for each in value))
+class _Unpacking:
+    """Tensors from the values of a file. Several references to one array, list or tuple stay references to one object.
+
+    Args:
+        budget: counts each array that is copied.
+    """
+
+    def __init__(self, budget: Budget, return_numpy: bool) -> None:
+        self._budget, self._return_numpy = budget, return_numpy
+        # By id, the value (which must stay alive, or its id could be used again) and its result.
+        self._made: dict[int, tuple[Any, Any]] = {}
+
+    def tensor(self, array: np.ndarray, name: str | None) -> Any:
+        """The tensor of an array; tensors of one array share its memory."""
+        if self._return_numpy:
+            return array
+        if id(array) not in self._made:
+            self._budget.take(array.nbytes)
+            value = torch.from_numpy(np.array(array, copy=True))
+            value = value.view(torch.bfloat16) if array.dtype == np.uint16 else value  # NumPy has no bfloat16
+            self._made[id(array)] = array, value.to(expected_place().device)
+        tensor = wrap(self._made[id(array)][1].detach())
+        if name:
+            tensor.name = name
+        return tensor
+
+    def tree(self, value: Any, arrays_too: bool) -> Any:
+        """Replace (name, array) tuples by tensors, and arrays as well if `arrays_too`."""
+        if _is_tensor(value):
+            return self.tensor(value[1], value[0])
+        if isinstance(value, np.ndarray) and arrays_too and value.dtype.kind in "biufc":
+            return self.tensor(value, None)
+        if not isinstance(value, (dict, list)) and type(value) is not tuple:
+            return value
+        if id(value) not in self._made:
+            self._budget.take(PER_OBJECT)
+            if isinstance(value, tuple):
+                self._made[id(value)] = value, tuple([self.tree(each, arrays_too) for each in value])
+            else:
+                # A list or dict is changed in place, so it may contain itself.
+                self._made[id(value)] = value, value
+                for key, each in list(value.items() if isinstance(value, dict) else enumerate(value)):
+                    value[key] = self.tree(each, arrays_too)
+        return self._made[id(value)][1]
 
 
-def _unpacked(value: Any, return_numpy: bool, arrays_too: bool) -> Any:
-    """Replace (name, array) tuples by tensors, and arrays as well if `arrays_too`."""
+def _holds_named(value: Any, seen: set[int]) -> bool:
+    """Whether a tensor with a name is in a tree; `seen` are the ids of the containers searched before."""
     if _is_tensor(value):
-        return _tensor(value[1], value[0], return_numpy)
-    if isinstance(value, np.ndarray) and arrays_too and value.dtype.kind in "biufc":
-        return _tensor(value, None, return_numpy)
-    if isinstance(value, dict):
-        for key, each in value.items():
-            value[key] = _unpacked(each, return_numpy, arrays_too)
-        return value
-    if isinstance(value, list):
-        return [_unpacked(each, return_numpy, arrays_too) for each in value]
-    if type(value) is tuple:
-        return tuple(_unpacked(each, return_numpy, arrays_too) for each in value)
-    return value
+        return True
+    if not isinstance(value, (dict, list, tuple)) or id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any(_holds_named(each, seen) for each in (value.values() if isinstance(value, dict) else value))
 
 
 def load(path: Any, **configs: Any) -> Any:
@@ -187,21 +210,24 @@ def load(path: Any, **configs: Any) -> Any:
             raise ValueError(f"The ``path`` ({name}) to load model not exists.")
         if os.path.isdir(name):
             raise ValueError(f"The ``path`` ({name}) is a folder; paddle.load reads one file")
-        value = files.load(name)
+        budget = Budget(name)
+        value = files.load(name, budget)
     else:
-        value = _load_from(path)
+        budget = Budget("paddle.load")
+        value = _load_from(path, budget)
+    unpacking = _Unpacking(budget, return_numpy)
     table = value.get(files.NAME_TABLE) if isinstance(value, dict) else None
     if isinstance(table, dict):
         if not configs.get("keep_name_table", False):
             del value[files.NAME_TABLE]
         for key, each in value.items():
             if isinstance(each, np.ndarray):
-                value[key] = _tensor(each, table.get(key), return_numpy)
+                value[key] = unpacking.tensor(each, table.get(key))
     # Where Paddle finds tensors by name it keeps arrays; otherwise arrays become tensors.
-    return _unpacked(value, return_numpy, not _holds_named(value))
+    return unpacking.tree(value, not _holds_named(value, set()))
 
 
-def _load_from(file: Any) -> Any:
+def _load_from(file: Any, budget: Budget) -> Any:
     if not isinstance(file, io.IOBase) and not hasattr(file, "read"):
         raise ValueError(f"paddle.load: path must be a file name or a binary file, got {type(file).__name__}")
     content = file.read()
@@ -215,4 +241,4 @@ def _load_from(file: Any) -> Any:
     with _spare_file() as spare:
         with open(spare, "wb") as target:
             target.write(content[:end])
-        return files.load(spare)
+        return files.load(spare, budget)
