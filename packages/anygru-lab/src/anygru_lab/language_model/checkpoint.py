@@ -24,6 +24,7 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 from anygru.errors import CheckpointError
@@ -58,18 +59,12 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other trainings out of the folder. The system lifts the lock when the process ends, however it ends."""
+        """Lock the folder against other trainings; the system releases the lock when the process ends, even by a signal."""
         try:
-            import fcntl
-        except ImportError:  # Windows: nothing locks the folder there
-            yield
-            return
-        with open(self.path / ".lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise UsageError(f"another training is writing into {str(self.path)!r}") from None
-            yield
+            with FileLock(self.path / ".lock", timeout=0):
+                yield
+        except Timeout:
+            raise UsageError(f"another training is writing into {str(self.path)!r}") from None
 
     def holds_a_run(self) -> bool:
         """Return whether there is an index, damaged or not."""
