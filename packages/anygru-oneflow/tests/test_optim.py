@@ -500,3 +500,10 @@ def test_what_schedules_print(capsys: pytest.CaptureFixture[str]) -> None:
         "oneflow.nn.optimizer.cosine_annealing_lr.CosineAnnealingLR",
     ]
     assert places[2].endswith("Own")
+
+
+def test_the_options_of_adamw_have_the_order_of_the_original() -> None:
+    options = ["lr", "eps", "betas", "weight_decay", "bias_correction1", "bias_correction2", "do_bias_correction"]
+    weight = nn.Linear(1, 1).weight
+    assert list(flow.optim.AdamW([weight]).param_groups[0].options) == [*options, "amsgrad", "fused"]
+    assert list(flow.optim.Adam([weight]).param_groups[0].options) == [*options[:4], "amsgrad", *options[4:], "fused"]

@@ -27,6 +27,7 @@ _HOME = {
     "TORCH_OF_NUMPY": "dialects.kit.numbers:TORCH_OF_NUMPY",
     "fans": "dialects.kit.fans:fans",
     "is_release": "dialects.kit.graph:is_release",
+    "leave_graph": "dialects.kit.graph:leave_graph",
     "schedules": "dialects.kit.schedules",
     "single": "dialects.kit.numbers:single",
     # files: the originals' formats, and the means to read and write others safely

@@ -21,7 +21,7 @@ from .cli.spinning import bounded
 from .cli.terminal import STANDARD_INPUT, count
 from .dialects.kit import schedules
 from .dialects.kit.fans import fans
-from .dialects.kit.graph import is_release
+from .dialects.kit.graph import is_release, leave_graph
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
@@ -63,6 +63,7 @@ __all__ = [
     "gradients",
     "hdf5_files",
     "is_release",
+    "leave_graph",
     "mxnet_files",
     "names",
     "layer_of_torch",

@@ -5,6 +5,7 @@ assigning its class: the tensor, its gradient and its place in the autograd grap
 torch called on them gives them again. A global tensor is torch's DTensor in the same way.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partialmethod
@@ -15,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch.distributed.tensor import DTensor
 
-from anygru.extend import is_release
+from anygru.extend import is_release, leave_graph
 
 from ..processes import global_tensor
 from ..sbp import Layout
@@ -108,7 +109,10 @@ class Tensor(OverProcesses):
         cls, function: Any, types: Iterable[type], args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
-            return dress(function(*args, **(kwargs or {})))
+            result = function(*args, **(kwargs or {}))
+            if type(result) is tuple or not torch.is_grad_enabled():
+                result = _changeable(result, function, args, kwargs or {})
+            return dress(result)
 
     # By `item`, as torch's own warn of a number that takes part in gradients, such as a loss that a program prints.
     def __float__(self) -> float:
@@ -221,6 +225,9 @@ class Tensor(OverProcesses):
             step.metadata[_SPENT] = True
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        """Set whether it requires a gradient. False takes the result of an operator out of the graph, as in OneFlow 0.9.0."""
+        if not (requires_grad or self.is_leaf or self.is_global):
+            leave_graph(self)
         super().requires_grad_(requires_grad)
         if requires_grad and isinstance(self, DTensor) and self.is_leaf:
             global_tensor.keep_gradient_layout(self)
@@ -271,6 +278,34 @@ class Tensor(OverProcesses):
             raise RuntimeError("a global tensor is saved by oneflow.save(..., global_dst_rank=0)")
         values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
         return _rebuilt, (isinstance(self, Parameter), values, self.requires_grad)
+
+
+def _changeable(result: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Let a program change a result in place where OneFlow does, and torch does not.
+
+    torch refuses changes of the parts of a split, and of views of a tensor in a graph that were made without gradients.
+    """
+    if isinstance(result, tuple):
+        if not torch.is_grad_enabled():
+            return tuple(_changeable(part, function, args, kwargs) for part in result)
+        name = getattr(function, "__name__", "")
+        if name not in _PARTS or not args[0].requires_grad:
+            return result
+        whole, place = args[0], _PARTS[name]
+        dim = args[place] if len(args) > place else kwargs.get("dim", 0)
+        if name == "unbind":
+            return tuple(whole.select(dim, number) for number in range(len(result)))
+        ends = itertools.accumulate(part.size(dim) for part in result)
+        return tuple(
+            whole.narrow(dim, end - part.size(dim), part.size(dim)) for part, end in zip(result, ends, strict=True)
+        )
+    if not isinstance(result, torch.Tensor) or not result._is_view() or any(result is value for value in args):
+        return result
+    return result.detach() if result._base.requires_grad else result  # type: ignore[union-attr]
+
+
+# Functions of which the results are parts of a tensor, and the place of the argument `dim`.
+_PARTS = {"split": 2, "chunk": 2, "unbind": 1}
 
 
 def _serves_once(last: Any) -> bool:

@@ -63,6 +63,7 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, 2015)."""
 
     STATE = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    AMSGRAD_LAST = False  # the order of the options in a saved state (recorded in 0.9.0)
 
     def __init__(
         self,
@@ -76,7 +77,10 @@ class Adam(Optimizer):
         fused: bool = False,
     ) -> None:
         options = {"lr": lr, "eps": eps, "betas": betas, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        super().__init__(params, {**options, **_corrections(do_bias_correction), "fused": fused})
+        options |= _corrections(do_bias_correction)
+        if self.AMSGRAD_LAST:
+            options["amsgrad"] = options.pop("amsgrad")
+        super().__init__(params, {**options, "fused": fused})
 
     def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
         return self.STATE if group["amsgrad"] else self.STATE[:2]
@@ -105,6 +109,8 @@ class Adam(Optimizer):
 
 class AdamW(Adam):
     """Adam with the weights' decay apart from their gradients (Loshchilov and Hutter, 2019)."""
+
+    AMSGRAD_LAST = True
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
         decay = single(group["lr"] * group["weight_decay"]) * parameter

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from anygru.extend import leave_graph
+
 from ..base.seams import words
 from ..framework.recording import recording, refuse_own_gradients
 from .gradients import backward
-from .operation import leave_graph, plain, wrap
+from .operation import plain, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor

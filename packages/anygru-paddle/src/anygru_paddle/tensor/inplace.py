@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
+from anygru.extend import leave_graph
+
 from ..framework.dtype import single, torch_dtype
 from . import creation, linalg, logic, manipulation, math, ops, pairs, random, reduction, search, selection, special
 from .kernels import lacking
-from .operation import as_torch, leave_graph, need_tensor, plain, translate, wrap
+from .operation import as_torch, need_tensor, plain, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -74,20 +74,6 @@ def wrap(value: torch.Tensor) -> "Tensor":
     return value  # type: ignore[return-value]
 
 
-def leave_graph(tensor: torch.Tensor) -> None:
-    """Make `tensor` a leaf without gradients that keeps its memory, as Paddle does for every tensor.
-
-    `torch.Tensor.detach_` refuses views: there the object takes over the contents of a detached tensor instead.
-    """
-    if not tensor._is_view():
-        torch.Tensor.detach_(tensor)
-        return
-    detached = torch.Tensor.detach(tensor)
-    detached.__class__ = type(tensor)
-    detached.__dict__.update(tensor.__dict__)
-    torch.utils.swap_tensors(tensor, detached)
-
-
 def wrap_all(value: Any) -> Any:
     """Tensors within a result become paddle Tensors; torch's named tuples become plain ones."""
     if isinstance(value, torch.Tensor):

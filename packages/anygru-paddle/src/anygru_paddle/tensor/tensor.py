@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from anygru.extend import leave_graph
+
 from ..base import core, flags, unique_name
 from ..base.errors import no_kernel
 from ..base.seams import words
@@ -32,7 +34,7 @@ from .methods import METHODS
 from .moving import recast as recast
 from .one_element import OneElement
 from .operation import as_torch as as_torch
-from .operation import leave_graph, need_tensor, results_are, wrap
+from .operation import need_tensor, results_are, wrap
 from .operation import plain as plain
 from .to_string import tensor_to_string
 

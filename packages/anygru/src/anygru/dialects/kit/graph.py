@@ -1,4 +1,4 @@
-"""Errors of torch's autograd, told apart without knowing their words."""
+"""Graphs of torch's autograd: the error of a released one, and how a tensor leaves one."""
 
 from functools import cache
 
@@ -12,6 +12,20 @@ def is_release(error: Exception) -> bool:
     are released, too. So the error is held against one that is provoked.
     """
     return str(error) == _words()
+
+
+def leave_graph(tensor: torch.Tensor) -> None:
+    """Make a tensor a leaf without gradients that keeps its memory.
+
+    `torch.Tensor.detach_` refuses views: there the object takes over the contents of a detached tensor instead.
+    """
+    if not tensor._is_view():
+        torch.Tensor.detach_(tensor)
+        return
+    detached = torch.Tensor.detach(tensor)
+    detached.__class__ = type(tensor)
+    detached.__dict__.update(tensor.__dict__)
+    torch.utils.swap_tensors(tensor, detached)
 
 
 @cache
