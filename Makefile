@@ -30,8 +30,12 @@ MINUTES ?= 10
 CALLS ?= 20000
 SECONDS ?= 60
 
-# The packages beside anygru itself; all go into one environment, as links to this folder.
+# The packages beside anygru itself; all are installed as links to this folder.
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
+# The extras whose files the tests of the core read and write.
+FILES := hdf5,keras,onnx
+# The first with dependency groups.
+NEW_PIP := pip>=25.1
 TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
 # While one package is worked on, what takes long is left out; the run of all packages has everything.
 SHORT = not slow and not gpu$(if $(LONG),, and not long)
@@ -72,7 +76,8 @@ test-wheel:
 test-oldest:
 	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install $(if $(TORCH_VERSION),$(CHOSEN)) --editable "packages/anygru[test]"
+	.venv-oldest/bin/python -m pip install --quiet "$(NEW_PIP)"
+	.venv-oldest/bin/python -m pip install $(if $(TORCH_VERSION),$(CHOSEN)) --editable "packages/anygru[$(FILES)]" --group test
 	.venv-oldest/bin/python -m pytest -n 2 -m "$(SHORT)" --ignore-glob="*triton*" packages/anygru/tests \
 	--junitxml=build/versions/$(or $(TORCH_VERSION),as-it-is).xml \
 	-o junit_suite_name="$$(.venv-oldest/bin/python docs/versions.py --here)" $(ARGS)
@@ -101,30 +106,31 @@ fuzz-covered: $(DEV)
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
-docs: $(READY)
+docs: $(DEV)
 	@echo "== sphinx"
-	$(PIP) install --quiet --constraint constraints.txt --editable "packages/anygru[docs]"
+	$(PIP) install --quiet --constraint constraints.txt --group docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
 	@echo "build/site/index.html"
 
 # Both stamps are older than what decides the environment only when there is something to install.
-$(READY) $(DEV): constraints.txt $(wildcard packages/*/pyproject.toml packages/anygru/CMakeLists.txt packages/anygru/csrc/*)
+$(READY) $(DEV): constraints.txt pyproject.toml $(wildcard packages/*/pyproject.toml packages/anygru/CMakeLists.txt packages/anygru/csrc/*)
 
 $(READY):
-	$(call set_up,all,240 MB to download and 1.1 GB on disk)
+	$(call set_up,--editable packages/anygru --editable packages/anygru-lab,220 MB to download and 1.1 GB on disk)
 
 $(DEV):
-	$(call set_up,dev,2.8 GB on disk with the tools of tests and lint)
+	$(call set_up,--editable "packages/anygru[all]" $(foreach each,$(BESIDE),--editable packages/$(each)) --group dev,2.5 GB on disk with the tools of tests and lint)
 	@touch $(READY)
 
 define set_up
 @echo "== setting up $(VENV): the first time $(if $(GPU),some GB to download for the GPU,about $(2))"
 test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(PIP) install --quiet "$(NEW_PIP)"
 @$(if $(GPU)$(MACOS),false,$(PIP) install --constraint constraints.txt $(TORCH)+cpu) || \
 { echo "== torch as the index has it$(if $(GPU)$(MACOS),, (some GB; PIP_EXTRA_INDEX_URL can name an index of builds for CPUs))"; \
 $(PIP) install --constraint constraints.txt $(TORCH); }
 @echo "== the packages, with the kernels: to compile them takes one to three minutes"
-$(PIP) install --constraint constraints.txt --editable "packages/anygru[$(1)]" $(foreach each,$(BESIDE),--editable packages/$(each))
+$(PIP) install --constraint constraints.txt $(1)
 @touch $@
 endef
 

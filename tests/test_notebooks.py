@@ -54,7 +54,7 @@ def test_notebook_is_whole(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("nbclient", "ipykernel"):
-        pytest.importorskip(package, reason="the extra anygru[docs] runs notebooks")
+        pytest.importorskip(package, reason="`make docs` installs it")
     monkeypatch.syspath_prepend(ROOT / "docs")
     sys.modules.pop("run_notebooks", None)
     import run_notebooks

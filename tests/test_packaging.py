@@ -72,6 +72,15 @@ def test_the_recipe_asks_for_what_the_project_asks_for() -> None:
     assert re.search(r'version: "(.*)"', recipe)[1] == anygru.__version__
 
 
+def test_the_service_asks_for_what_its_group_asks_for() -> None:
+    """The group `serve` of the repository, for tests, and the metadata of the script itself (PEP 723)."""
+    group = re.search(r"^serve = \[.*?$(.*?)^\]$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)[1]
+    script = (ROOT / "examples/serving/serve.py").read_text()
+    header = re.match(r"# /// script\n(.*?)# ///\n", script, re.DOTALL)[1]
+    asked = re.findall(r'^#     "(.*)",$', header, re.MULTILINE)
+    assert asked == ["anygru", *re.findall(r'^    "(.*)",$', group, re.MULTILINE)]
+
+
 def test_every_package_has_the_version_of_the_core() -> None:
     for package in PACKAGES:
         given = re.search(r'^version = "(.*)"$', package.read_text(), re.MULTILINE)

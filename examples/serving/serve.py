@@ -1,3 +1,14 @@
+# /// script
+# requires-python = ">=3.10"
+# dependencies = [
+#     "anygru",
+#     "prometheus-client>=0.20",
+#     "starlette>=0.37",
+#     "uvicorn>=0.29",
+#     "uvloop>=0.19; sys_platform != 'win32'",
+#     "websockets>=12",
+# ]
+# ///
 """A websocket service that keeps a GRU's state per connection: python serve.py model.safetensors --port 8000
 
 A client connects to /session and gets a text frame {"session": TOKEN, "steps": N}. For each binary frame with one step (float32,
