@@ -19,7 +19,7 @@ from .checkpoints.writing.convert import convert
 from .cli import Failure, UsageError, existing, needed
 from .cli.spinning import bounded
 from .cli.terminal import STANDARD_INPUT, count
-from .dialects.kit import schedules
+from .dialects.kit import cpp_numbers, schedules
 from .dialects.kit.fans import fans
 from .dialects.kit.graph import is_release, leave_graph
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
@@ -58,6 +58,7 @@ __all__ = [
     "distribute",
     "dump",
     "existing",
+    "cpp_numbers",
     "fans",
     "gates",
     "gradients",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from anygru.dialects.kit import schedules
+from anygru.dialects.kit import cpp_numbers, schedules
 from anygru.dialects.kit.fans import fans
-from anygru.dialects.kit.graph import is_release
+from anygru.dialects.kit.graph import is_release, leave_graph
 from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
 
 
@@ -81,3 +81,30 @@ def test_an_error_in_the_middle_of_backward_is_another_one() -> None:
     """The steps before the failing one are released by then."""
     loss = Failing.apply(torch.ones(3, requires_grad=True)).exp().sum()
     assert not is_release(error_of(loss))
+
+
+def test_fractions_end_below_one() -> None:
+    words = np.array([0, 1 << 31, (1 << 32) - 1, (1 << 32) - 1], np.uint32)
+    assert cpp_numbers.fractions(words, np.float32).tolist() == [0.0, 0.5, *[1 - 2.0**-24] * 2]
+    assert cpp_numbers.fractions(words, np.float64).tolist() == [0.5, 1 - 2.0**-53]
+
+
+def test_logarithms_are_those_of_the_c_library() -> None:
+    values = np.random.default_rng(0).random(1000)
+    assert cpp_numbers.logarithms(values).tolist() == [math.log(value) for value in values]
+    single_values = values.astype(np.float32)
+    exact = np.log(single_values.astype(np.float64))
+    error = np.abs(cpp_numbers.logarithms(single_values) - exact) / np.spacing(np.abs(exact).astype(np.float32))
+    assert error.max() < 0.85
+
+
+def test_a_view_leaves_its_graph_and_keeps_its_memory() -> None:
+    x = torch.ones(4, requires_grad=True)
+    y = x * 2
+    for part in (y[1:3], x * 1):
+        leave_graph(part)
+        assert (part.requires_grad, part.is_leaf) == (False, True)
+    view = y[1:3]
+    leave_graph(view)
+    view.fill_(7.0)
+    assert y.tolist() == [2.0, 7.0, 7.0, 2.0]

@@ -8,12 +8,12 @@ Sources: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998); ISO C++ [rand.en
 method for generating normal variables" (1964).
 """
 
-import ctypes
-import ctypes.util
 import math
 from collections.abc import Callable
 
 import numpy as np
+
+from anygru.extend import cpp_numbers
 
 # The constants of mt19937, named in the standard.
 _WORDS, _FAR = 624, 397
@@ -23,16 +23,6 @@ _ONE = np.uint32(1)
 _STATES, _LEAST, _FACTOR = 1024, 64, 127
 
 
-def _c_logarithm() -> Callable[[float], float] | None:
-    name = ctypes.util.find_library("m")
-    if name is None:
-        return None
-    function = ctypes.CDLL(name).logf
-    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
-    return function
-
-
-_LOGF = _c_logarithm()
 # Words of a state that are looked at together; two refills of a state hold them wherever they begin.
 _MOST = _WORDS
 
@@ -118,32 +108,6 @@ class States:
         return parts[1] if len(parts) == 2 else np.concatenate(parts, 1)
 
 
-def _fractions(words: np.ndarray, kind: type[np.floating]) -> np.ndarray:
-    """Numbers from 0 up to, not including, 1: of one word each in float32, of two in float64."""
-    if kind is np.float32:
-        values = words.astype(np.float32) / np.float32(2**32)
-    else:
-        low, high = words[..., 0::2].astype(np.float64), words[..., 1::2].astype(np.float64)
-        values = (low + high * 2.0**32) / 2.0**64
-    # Rounded, a number may be 1, which libstdc++ replaces by the one before it.
-    return np.minimum(values, np.nextafter(kind(1), kind(0)))
-
-
-def _log(values: np.ndarray) -> np.ndarray:
-    """The C library's logarithms of numbers from 0 to 1, to the last bit, which depends on how it rounds."""
-    exact = np.log(values.astype(np.float64))
-    if values.dtype == np.float64:
-        return np.fromiter(map(math.log, values.flat), np.float64, values.size).reshape(values.shape)
-    found = exact.astype(np.float32)
-    if _LOGF is not None:
-        # Its error, in units of the last place, is below 0.3 near 1 and below 0.05 elsewhere (measured): only numbers that lie
-        # as near to the middle of two float32 may be rounded otherwise than here.
-        tie = 0.5 - np.abs(exact - found) / np.spacing(np.abs(found))
-        doubtful = tie < np.where(values > 0.9, 0.35, 0.06)
-        found[doubtful] = [_LOGF(value) for value in values[doubtful].tolist()]
-    return found
-
-
 class Generator:
     """MXNet's two generators; `mx.random.seed` restarts both.
 
@@ -162,7 +126,9 @@ class Generator:
     def uniform(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Numbers from 0 up to 1."""
         each = 1 if kind is np.float32 else 2
-        return self._shared(count, lambda states, share: _fractions(self._many.words(states, each * share), kind))
+        return self._shared(
+            count, lambda states, share: cpp_numbers.fractions(self._many.words(states, each * share), kind)
+        )
 
     def normal(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Normal numbers; the second number of each pair is thrown away, as in MXNet."""
@@ -198,7 +164,7 @@ class Generator:
 
     def one_uniform(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Numbers from 0 up to 1."""
-        return _fractions(self._one.words(_FIRST, count if kind is np.float32 else 2 * count)[0], kind)
+        return cpp_numbers.fractions(self._one.words(_FIRST, count if kind is np.float32 else 2 * count)[0], kind)
 
     def one_normal(self, count: int) -> np.ndarray:
         """Normal numbers, in float32; both numbers of each pair."""
@@ -246,7 +212,7 @@ def _normals(source: States, states: np.ndarray, share: int, kind: type[np.float
         rows = np.flatnonzero(have < wanted)
         missing = wanted - have[rows]
         pairs = min(_MOST // each, int(missing.max() * 1.4) + 8)
-        numbers = kind(2) * _fractions(source.look(states[rows], each * pairs), kind) - kind(1)
+        numbers = kind(2) * cpp_numbers.fractions(source.look(states[rows], each * pairs), kind) - kind(1)
         points = numbers.reshape(len(rows), pairs, 2)
         x, y = points[..., 0], points[..., 1]
         squared = x * x + y * y
@@ -254,7 +220,7 @@ def _normals(source: States, states: np.ndarray, share: int, kind: type[np.float
         number = np.cumsum(inside, 1)
         row, column = np.nonzero(inside & (number <= missing[:, None]))
         chosen = squared[row, column]
-        factor = np.sqrt(kind(-2) * _log(chosen) / chosen)
+        factor = np.sqrt(kind(-2) * cpp_numbers.logarithms(chosen) / chosen)
         found[rows[row], have[rows[row]] + number[row, column] - 1] = points[row, column, ::-1] * factor[:, None]
         # A state goes to the pair that gave its last number, or past all that were looked at.
         ended = number[:, -1] >= missing
@@ -272,7 +238,7 @@ class Lanes:
 
     def uniform(self, rows: np.ndarray, kind: type[np.floating] = np.float32) -> np.ndarray:
         """A number from 0 up to 1 of each of the given lanes."""
-        return _fractions(self._source.words(self._states[rows], 1 if kind is np.float32 else 2), kind)[:, 0]
+        return cpp_numbers.fractions(self._source.words(self._states[rows], 1 if kind is np.float32 else 2), kind)[:, 0]
 
     def normal(self, rows: np.ndarray, kind: type[np.floating] = np.float32) -> np.ndarray:
         """A normal number of each of the given lanes."""

@@ -2,8 +2,7 @@
 
 A generator there has two engines with one seed, each an mt19937: `exponential_` and `multinomial` draw from PyTorch's, and
 everything else from the C++ library's, by the distributions of libstdc++ (GCC before 11). All of it is recorded from 0.9.0, where
-it depends neither on the number of threads nor on the run. NumPy has the same engine. Its logarithm differs from the C++
-library's in the last place of one normal number in 250.
+it depends neither on the number of threads nor on the run. NumPy has the same engine.
 
 Sources: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998); G. Marsaglia, T. Bray, "A convenient method for generating normal
 variables" (1964); ISO C++ [rand.dist].
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from anygru.extend import cpp_numbers
 
 from .dressing import dress
 from .dtype import DeviceLike, indexed, plain
@@ -117,12 +118,7 @@ class Generator(torch.Generator):
 
     def canonical(self, count: int, kind: Real) -> np.ndarray:
         """Numbers from 0 up to 1, which is excluded."""
-        if kind is np.float32:
-            values = self._words(count).astype(kind) / kind(_SPAN)
-        else:
-            pairs = self._words(2 * count).astype(kind)
-            values = (pairs[0::2] + pairs[1::2] * kind(_SPAN)) / kind(_SPAN) ** 2
-        return np.minimum(values, np.nextafter(kind(1), kind(0)))
+        return cpp_numbers.fractions(self._words(count if kind is np.float32 else 2 * count), kind)
 
     def uniform(self, count: int, low: float, high: float, kind: Real) -> np.ndarray:
         """Numbers from `low` up to `high`."""
@@ -137,8 +133,8 @@ class Generator(torch.Generator):
             squares = (points**2).sum(axis=1, dtype=kind)
             inside = (squares <= 1) & (squares > 0)
             points, squares = points[inside], squares[inside]
-            logarithms = np.log(squares.astype(np.float64)).astype(kind)
-            parts.append(points[:, ::-1] * np.sqrt(kind(-2) * logarithms / squares)[:, None])
+            factors = np.sqrt(kind(-2) * cpp_numbers.logarithms(squares) / squares)
+            parts.append(points[:, ::-1] * factors[:, None])
             missing -= len(points)
         values = np.concatenate(parts).ravel()[:count] if parts else np.empty(0, kind)
         return values * kind(np.float32(std)) + kind(np.float32(mean))
@@ -206,7 +202,7 @@ class Generator(torch.Generator):
     def exponential(self, count: int, rate: float, kind: Real) -> np.ndarray:
         """Exponential numbers; the rate is float32."""
         rest = kind(1) - self._torch_fractions(count).astype(kind)
-        return kind(-1) / kind(np.float32(rate)) * np.log(rest.astype(np.float64)).astype(kind)
+        return kind(-1) / kind(np.float32(rate)) * cpp_numbers.logarithms(rest)
 
     def choices(self, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
         """`count` places of each row of weights [rows, places]."""
