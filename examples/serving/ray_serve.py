@@ -31,7 +31,9 @@ class Saved(States):
 
     async def put_by(self, owner: str, states: dict[str, bytes]) -> None:
         await self.put({token: state for token, state in states.items() if self.owners.get(token, owner) == owner})
-        self.owners = {token: each for token, each in self.owners.items() if token in self.entries}
+        with self.connected() as connection:
+            kept = {token for (token,) in connection.execute("SELECT token FROM states")}
+        self.owners = {token: each for token, each in self.owners.items() if token in kept}
 
 
 class Shared:
@@ -45,9 +47,6 @@ class Shared:
 
     async def put(self, states: dict[str, bytes]) -> None:
         await self.actor.put_by.remote(self.replica, states)
-
-    async def flush(self) -> None:
-        """The actor has them already."""
 
 
 def application(options: argparse.Namespace) -> serve.Application:

@@ -15,27 +15,32 @@ A client connects to /session and gets a text frame {"session": TOKEN, "steps": 
 little-endian, as many numbers as the model reads) it gets a binary frame: the number of steps so far (uint64) and the output
 (float32). A client that connects to /session?token=TOKEN goes on where its state was saved; `steps` tells it how far that is.
 
-States are saved every --save-every seconds and at SIGTERM, and taken up at the next start. After `kill -9` the steps since the
-last save are lost: the client sees fewer steps than it sent, and sends them again. States of sessions that do not come back are
+States are saved every --save-every seconds, when a connection ends and at SIGTERM, in a database of SQLite. After `kill -9` the
+steps since the last save are lost: the client sees fewer steps than it sent, and sends them again. A connection with a token
+takes the session over from an older connection, which may have lost its network. States of sessions that do not come back are
 dropped after --keep seconds, and the oldest where there are more than --keep-most.
 
-/health answers 200 while the service takes sessions, /metrics has the figures for Prometheus.
+/health answers 200 while the service takes sessions and saves them, /metrics has the figures for Prometheus.
 """
 
 import argparse
 import asyncio
-import base64
 import contextlib
 import importlib.util
 import json
+import logging
 import math
+import os
+import re
 import secrets
+import sqlite3
 import struct
+import threading
 import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import prometheus_client
 import torch
@@ -47,10 +52,12 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 import anygru
-from anygru.extend import open_for_replace
+from anygru.layers import SessionError
 
-BAD_DATA, RESTART, TRY_LATER, IDLE = 1003, 1012, 1013, 4000
-"""Codes of closed connections: RFC 6455, section 7.4.1, and one of our own."""
+BAD_DATA, POLICY, RESTART, TRY_LATER, IDLE, TAKEN_OVER = 1003, 1008, 1012, 1013, 4000, 4001
+"""Codes of closed connections: RFC 6455, section 7.4.1, and two of our own."""
+TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+LOG = logging.getLogger("anygru.serving")
 
 STEPS = prometheus_client.Counter("anygru_steps", "Steps computed")
 SECONDS = prometheus_client.Histogram("anygru_step_seconds", "From a frame's arrival to its answer")
@@ -76,37 +83,74 @@ def load(source: str, weights: str | None) -> torch.nn.Module:
 
 
 class States:
-    """Saved states by token, in memory and in a file, if any: at most `most`, each for `keep` seconds after its last save."""
+    """Saved states by token: at most `most`, each for `keep` seconds after its last save.
+
+    Args:
+        path: a database of SQLite, which is made if it is missing; None: in memory.
+    """
 
     def __init__(self, path: Path | None, most: int, keep: float) -> None:
         self.path, self.most, self.keep = path, most, keep
-        self.entries: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
-        if path is not None and path.exists():
-            now = time.monotonic()
-            entries = json.loads(path.read_text())
-            self.entries.update((token, (now, base64.b64decode(state))) for token, state in entries.items())
+        self.lock = threading.Lock()
+        self.memory = sqlite3.connect(":memory:", check_same_thread=False) if path is None else None
+        with self.connected():
+            pass  # a database that cannot be used is an error at the start
+
+    @contextlib.contextmanager
+    def connected(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. A connection of its own for each finds the file again when its volume was away."""
+        if self.path is not None:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # a token is the key to its session
+        connection = self.memory or sqlite3.connect(self.path, timeout=10)
+        try:
+            with self.lock, connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("CREATE TABLE IF NOT EXISTS states (token TEXT PRIMARY KEY, saved REAL, state BLOB)")
+                connection.execute("CREATE INDEX IF NOT EXISTS by_age ON states (saved)")
+                yield connection
+        finally:
+            if connection is not self.memory:
+                connection.close()
 
     async def get(self, token: str) -> bytes | None:
-        return self.entries.get(token, (0.0, None))[1]
+        return await asyncio.to_thread(self._get, token)
+
+    def _get(self, token: str) -> bytes | None:
+        with self.connected() as connection:
+            row = connection.execute("SELECT state FROM states WHERE token = ?", (token,)).fetchone()
+        return None if row is None else row[0]
 
     async def put(self, states: dict[str, bytes]) -> None:
-        now = time.monotonic()
-        for token, state in states.items():
-            self.entries[token] = (now, state)
-            self.entries.move_to_end(token)
-        while self.entries:
-            saved, _ = next(iter(self.entries.values()))
-            if len(self.entries) <= self.most and now - saved <= self.keep:
-                break
-            self.entries.popitem(last=False)
+        """Save states; what is saved stays whole whenever the process ends."""
+        await asyncio.to_thread(self._put, states)
 
-    async def flush(self) -> None:
-        """Write the file in one step: it is never half written."""
-        if self.path is None:
-            return
-        entries = {token: base64.b64encode(state).decode() for token, (_, state) in self.entries.items()}
-        with open_for_replace(self.path) as file:
-            file.write(json.dumps(entries).encode())
+    def _put(self, states: dict[str, bytes]) -> None:
+        now = time.time()
+        with self.connected() as connection:
+            rows = [(token, now, state) for token, state in states.items()]
+            connection.executemany("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", rows)
+            connection.execute("DELETE FROM states WHERE saved < ?", (now - self.keep,))
+            newest_first = "SELECT token FROM states ORDER BY saved DESC, rowid DESC LIMIT -1 OFFSET ?"
+            connection.execute(f"DELETE FROM states WHERE token IN ({newest_first})", (self.most,))
+
+
+class Connection:
+    """A client's connection and its session, which a newer connection with the same token can take over."""
+
+    def __init__(self) -> None:
+        self.task = asyncio.current_task()
+        self.session: anygru.Session | None = None
+        self.saved = 0
+        """Steps of the session when it was last saved."""
+
+    def hand_over(self) -> bytes | None:
+        """End the connection and its session; return the state if it has one."""
+        assert self.task is not None
+        self.task.cancel()
+        if self.session is None or not self.session.steps:
+            return None
+        with self.session as session:
+            return session.state_bytes()
 
 
 class Service:
@@ -114,7 +158,7 @@ class Service:
 
     Args:
         options: see `arguments`.
-        states: with `get`, `put` and `flush` as `States` has them.
+        states: with `get` and `put` as `States` has them.
     """
 
     def __init__(self, options: argparse.Namespace, states: Any) -> None:
@@ -124,16 +168,47 @@ class Service:
             options.sessions,
             max_delay=options.max_delay,
             max_batch=options.max_batch,
+            retrained=options.retrained,
         )
         (self.width,) = self.pool.step_shape
-        self.open: dict[str, anygru.Session] = {}
+        self.open: dict[str, Connection] = {}
+        self.unsaved: dict[str, bytes] = {}
+        """States of sessions that ended and could not be saved."""
         self.waiting: dict[asyncio.Task[Any], float] = {}
         """The tasks of connections that wait for a frame, with the time that ends the wait."""
         self.ready = True
+        self.failure = ""
+        """Why the last save failed."""
 
-    async def save(self) -> None:
-        await self.states.put({token: session.state_bytes() for token, session in self.open.items()})
-        await self.states.flush()
+    async def save(self, ended: dict[str, bytes] | None = None) -> None:
+        """Save the states that changed, and those of sessions that ended; a failure is reported, and tried again later."""
+        self.unsaved |= ended or {}
+        states = dict(self.unsaved)
+        changed = {}
+        if ended is None:
+            for number, (token, each) in enumerate([*self.open.items()]):
+                if each.session is not None and each.session.steps != each.saved:  # 0 once it is closed
+                    changed[token] = each, each.session.steps
+                    states[token] = each.session.state_bytes()
+                if number % 100 == 99:
+                    await asyncio.sleep(0)  # steps of other sessions come between
+        try:
+            if states:
+                await self.states.put(states)
+        except Exception as error:  # whatever the store raises: the service continues, and its state is known
+            self.failure = f"states are not saved: {type(error).__name__}: {error}"
+            LOG.error(self.failure)
+            while len(self.unsaved) > self.options.keep_most:
+                del self.unsaved[next(iter(self.unsaved))]
+            return
+        if self.failure:
+            LOG.error("states are saved again")
+        self.failure = ""
+        for token, state in states.items():
+            if self.unsaved.get(token) == state:
+                del self.unsaved[token]
+        for each, steps in changed.values():
+            each.saved = steps
 
     async def save_now_and_then(self) -> None:
         while True:
@@ -160,28 +235,61 @@ class Service:
 
     async def session(self, socket: WebSocket) -> None:
         """One connection, one session."""
+        origin = socket.headers.get("origin")
+        own_host = origin is None or urlsplit(origin).netloc == socket.headers.get("host")
+        if not own_host and origin not in self.options.origin:
+            return await self.refuse(socket, POLICY, "pages of this origin are not allowed")
         await socket.accept()
-        token = socket.query_params.get("token") or secrets.token_urlsafe(12)
-        if token in self.open:
-            return await self.refuse(socket, TRY_LATER, "the session is connected already")
-        try:
-            session = self.pool.open(await self.states.get(token))
-        except anygru.ArgumentError as error:
-            return await self.refuse(socket, TRY_LATER, str(error))
-        self.open[token] = session
+        given = socket.query_params.get("token")
+        token = given or secrets.token_urlsafe(12)
+        if not TOKEN.fullmatch(token):
+            return await self.refuse(socket, POLICY, "a token has at most 64 letters, digits, - and _")
+        own, before = Connection(), self.open.get(token)
+        self.open[token] = own
+        state = before.hand_over() if before is not None else None
         SESSIONS.set(len(self.open))
         try:
-            await socket.send_text(json.dumps({"session": token, "steps": session.steps}))
-            await self.converse(socket, session)
+            if state is None and given:
+                state = self.unsaved.get(token) or await self.states.get(token)
+            own.session = self.opened(state)
+            await socket.send_text(json.dumps({"session": token, "steps": own.session.steps}))
+            await self.converse(socket, own.session)
+        except SessionError as error:  # the pool is full
+            if state is not None:
+                self.unsaved[token] = state
+            await self.refuse(socket, TRY_LATER, str(error))
+        except (sqlite3.Error, OSError) as error:
+            await self.refuse(socket, TRY_LATER, f"saved states cannot be read: {error}")
         except WebSocketDisconnect:
             pass
+        except asyncio.CancelledError:
+            if self.open.get(token) is own:  # the service ends
+                raise
+            with contextlib.suppress(Exception):  # its network may be gone
+                await asyncio.wait_for(self.refuse(socket, TAKEN_OVER, "a newer connection has the session"), 1)
         finally:
-            try:
-                await self.states.put({token: session.state_bytes()})
-            finally:
+            if self.open.get(token) is own:
                 del self.open[token]
-                session.close()
                 SESSIONS.set(len(self.open))
+                await self.end(token, own)
+
+    def opened(self, state: bytes | None) -> anygru.Session:
+        """A session that continues from a state, or from zeros where the state is another model's."""
+        try:
+            return self.pool.open(state)
+        except SessionError:
+            raise
+        except anygru.ArgumentError as error:
+            LOG.warning("a session starts again: %s", error)
+            return self.pool.open()
+
+    async def end(self, token: str, connection: Connection) -> None:
+        if connection.session is None:
+            return
+        with connection.session as session:
+            state = session.state_bytes() if session.steps else None  # who sent nothing pushes no state out
+        if state is not None:
+            await self.save({token: state})
 
     async def frame(self, socket: WebSocket, until: float) -> Any:
         """The next message; None after a time of `time.monotonic()`."""
@@ -215,7 +323,10 @@ class Service:
                     socket, BAD_DATA, f"a step has {4 * self.width} bytes: {self.width} of float32"
                 )
             start = time.perf_counter()
-            output = await session.submit(torch.frombuffer(bytearray(data), dtype=torch.float32))
+            step = torch.frombuffer(bytearray(data), dtype=torch.float32)
+            if not bool(step.isfinite().all()):
+                return await self.refuse(socket, BAD_DATA, "the numbers of a step must be finite")
+            output = await session.submit(step)
             await socket.send_bytes(struct.pack("<Q", session.steps) + output.numpy().tobytes())
             STEPS.inc()
             SECONDS.observe(time.perf_counter() - start)
@@ -225,7 +336,8 @@ class Service:
         await socket.close(code, reason[:120])
 
     async def health(self, request: Request) -> Response:
-        return PlainTextResponse("ready" if self.ready else "ends", 200 if self.ready else 503)
+        problem = self.failure if self.ready else "ends"
+        return PlainTextResponse(problem or "ready", 503 if problem else 200)
 
     async def metrics(self, request: Request) -> Response:
         return Response(prometheus_client.generate_latest(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
@@ -252,8 +364,17 @@ def arguments(description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--max-delay", type=float, default=0.001, help="seconds that a step waits for others")
     parser.add_argument("--max-batch", type=int, default=256, help="steps that are computed without waiting longer")
-    parser.add_argument("--states", type=Path, default=Path("states.json"), help="where states are saved")
+    parser.add_argument("--states", type=Path, default=Path("states.sqlite"), help="where states are saved")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between saves")
+    parser.add_argument(
+        "--retrained", action="store_true", help="continue sessions of a model with the same sizes and other weights"
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        default=[],
+        help="of pages that may connect, such as https://example.org; may be repeated (default: those of this host)",
+    )
     parser.add_argument("--keep", type=float, default=86400.0, help="seconds that a state waits for its client")
     parser.add_argument("--keep-most", type=int, default=100_000, help="the most states that are kept")
     parser.add_argument(

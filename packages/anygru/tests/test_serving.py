@@ -1,6 +1,7 @@
 """The service of `examples/serving`: every client gets the outputs of the model alone, and states survive a restart."""
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
@@ -8,6 +9,7 @@ import random
 import re
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -87,6 +89,30 @@ def start(folder):
             service.end(signal.SIGKILL)
 
 
+def until(service, status):
+    """Wait for a status of /health, and return its text."""
+    for _ in range(600):
+        try:
+            found, text = 200, service.get("health")
+        except urllib.error.HTTPError as error:
+            found, text = error.code, error.read().decode()
+        if found == status:
+            return text
+        time.sleep(0.1)
+    raise AssertionError(f"the status never became {status}")
+
+
+def saved(folder):
+    """The tokens of the saved states."""
+    if not (folder / "states.sqlite").exists():
+        return set()
+    with contextlib.closing(sqlite3.connect(folder / "states.sqlite")) as connection:
+        try:
+            return {token for (token,) in connection.execute("SELECT token FROM states")}
+        except sqlite3.OperationalError:  # the service has not made its table
+            return set()
+
+
 async def talk(connection, steps):
     """The outputs for some steps, and the counters that come with them."""
     found, counts = [], []
@@ -143,9 +169,7 @@ def test_after_a_kill_the_counter_tells_what_was_lost(folder, start):
         async with service.connect() as connection:
             token = json.loads(await connection.recv())["session"]
             await talk(connection, x[:5])
-            while token not in json.loads(
-                (folder / "states.json").read_text() if (folder / "states.json").exists() else "{}"
-            ):
+            while token not in saved(folder):
                 await asyncio.sleep(0.1)
             await talk(connection, x[5:])
             service.process.kill()
@@ -291,8 +315,8 @@ def test_a_wide_step_is_not_too_long(tmp_path, start):
 def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     module = example("serve")
     now = 0.0
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
-    states = module.States(tmp_path / "states.json", 3, 10.0)
+    monkeypatch.setattr(module.time, "time", lambda: now)
+    states = module.States(tmp_path / "states.sqlite", 3, 10.0)
 
     async def kept(put):
         await states.put(put)
@@ -303,8 +327,108 @@ def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     assert asyncio.run(kept({"b": b"2"})) == ["b", "c", "d"]
     now = 11.0
     assert asyncio.run(kept({"e": b"3"})) == ["b", "e"]
-    asyncio.run(states.flush())
-    assert asyncio.run(module.States(tmp_path / "states.json", 3, 10.0).get("b")) == b"2"
+    assert asyncio.run(module.States(tmp_path / "states.sqlite", 3, 10.0).get("b")) == b"2"
+    assert (tmp_path / "states.sqlite").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "text").write_text("no database" * 1000)
+    with pytest.raises(sqlite3.DatabaseError):
+        module.States(tmp_path / "text", 3, 10.0)
+
+
+def test_a_save_that_fails_is_seen_and_tried_again(folder, start):
+    """The volume is away for a while; no state is lost when it is back."""
+    (folder / "volume").mkdir()
+    service = start("--save-every", "0.2", "--states", str(folder / "volume/states.sqlite"))
+    (folder / "volume").rename(folder / "away")
+
+    async def work():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, torch.randn(3, WIDTH))
+        return token
+
+    token = asyncio.run(work())
+    assert "states are not saved" in until(service, 503)
+    (folder / "away").rename(folder / "volume")
+    assert until(service, 200) == "ready"
+    service.end(signal.SIGKILL)
+    assert token in saved(folder / "volume")
+
+
+def test_the_newer_connection_of_a_token_has_the_session(folder, start):
+    x = torch.randn(6, WIDTH)
+    service = start()
+
+    async def work():
+        async with service.connect() as old:
+            token = json.loads(await old.recv())["session"]
+            await talk(old, x[:4])
+            async with service.connect(token) as new:
+                assert json.loads(await new.recv())["steps"] == 4
+                outputs, _ = await talk(new, x[4:])
+                with pytest.raises(websockets.ConnectionClosed) as closed:
+                    await old.recv()
+                assert closed.value.rcvd.code == 4001
+            async with service.connect(token) as again:
+                assert json.loads(await again.recv())["steps"] == 6
+        return outputs
+
+    assert torch.equal(asyncio.run(work()), expected(folder, x)[4:])
+
+
+def test_strangers_push_nothing_out_and_spoil_nothing(folder, start):
+    service = start("--keep-most", "3", "--origin", "https://good.example")
+    url = f"ws://127.0.0.1:{service.port}/session"
+
+    async def work():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, torch.randn(2, WIDTH))
+            await connection.send(struct.pack(f"<{WIDTH}f", *[float("nan")] * WIDTH))
+            with pytest.raises(websockets.ConnectionClosed, match="must be finite"):
+                await connection.recv()
+        for number in range(5):  # connections that send nothing
+            async with service.connect(f"x{number}") as connection:
+                await connection.recv()
+        for wrong in ("a" * 65, "a.b", "a%20b"):
+            async with service.connect(wrong) as connection:
+                with pytest.raises(websockets.ConnectionClosed) as closed:
+                    await connection.recv()
+                assert closed.value.rcvd.code == 1008
+        with pytest.raises(websockets.InvalidStatus, match="403"):
+            await websockets.connect(url, origin="https://evil.example")
+        for origin in ("https://good.example", f"http://127.0.0.1:{service.port}"):
+            async with websockets.connect(url, origin=origin) as connection:
+                await connection.recv()
+        async with service.connect(token) as connection:
+            hello = json.loads(await connection.recv())
+            await talk(connection, torch.randn(1, WIDTH))
+        return hello
+
+    assert asyncio.run(work())["steps"] == 2
+
+
+def test_a_retrained_model_locks_no_client_out(folder, start):
+    x = torch.randn(3, WIDTH)
+
+    async def first():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, x)
+        return token
+
+    async def steps(token):
+        async with service.connect(token) as connection:
+            return json.loads(await connection.recv())["steps"]
+
+    service = start()
+    token = asyncio.run(first())
+    service.end(signal.SIGTERM)
+    anygru.save_checkpoint(anygru.GRU(WIDTH, 9, 2), folder / "model.safetensors")
+    service = start()
+    assert asyncio.run(steps(token)) == 0
+    service.end(signal.SIGTERM)
+    service = start("--retrained")
+    assert asyncio.run(steps(token)) == 3
 
 
 @pytest.mark.slow
