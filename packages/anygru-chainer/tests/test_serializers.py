@@ -191,3 +191,11 @@ def test_a_path_that_is_no_text_gets_an_ending(tmp_path):
     for name in (tmp_path / "a", tmp_path / "b.npz", str(tmp_path / "c")):
         serializers.save_npz(name, L.Linear(1, 1))
     assert sorted(os.listdir(tmp_path)) == ["a.npz", "b.npz", "c"]
+
+
+def test_an_archive_without_arrays_is_read(tmp_path):
+    chainer.serializers.save_npz(tmp_path / "empty.npz", chainer.Chain())
+    assert (tmp_path / "empty.npz").stat().st_size == 22  # an end of directory alone
+    chainer.serializers.load_npz(tmp_path / "empty.npz", chainer.Chain())
+    with pytest.raises(KeyError):
+        chainer.serializers.load_npz(tmp_path / "empty.npz", L.Linear(1, 1))

@@ -5,7 +5,9 @@ import io
 import json
 import os
 import pickle
+import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -249,6 +251,15 @@ def test_a_parallel_updater_needs_no_trainer():
     np.testing.assert_allclose(target.fc.W.array, [[1 - 0.1 * 12, 1 - 0.1 * 16]], rtol=1e-6)
 
 
+def listening():
+    """The addresses, without ports, at which this process listens for TCP, as Linux writes them: 0100007F is 127.0.0.1."""
+    own = {os.readlink(entry.path) for entry in os.scandir("/proc/self/fd") if os.path.islink(entry.path)}
+    lines = [
+        line.split() for table in ("tcp", "tcp6") for line in Path("/proc/net", table).read_text().splitlines()[1:]
+    ]
+    return [line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in own]
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="autograd's threads for a GPU do not survive a fork")
 def test_processes_of_their_own_add_up_their_gradients(monkeypatch):
     monkeypatch.setattr(training.updaters.MultiprocessParallelUpdater, "available", staticmethod(lambda: True))
@@ -257,7 +268,10 @@ def test_processes_of_their_own_add_up_their_gradients(monkeypatch):
     halves = [iterators.SerialIterator(part, 2, shuffle=False) for part in (data[::2], data[1::2])]
     with pytest.warns(UserWarning, match=r"optimizer.lr is changed to 0.1 by MultiprocessParallelUpdater"):
         updater = training.updaters.MultiprocessParallelUpdater(halves, optimizer, devices=[-1, -1])
+    before = listening() if sys.platform == "linux" else []
     updater.update()
+    if sys.platform == "linux":
+        assert set(listening()) - set(before) == {"0100007F"}
     np.testing.assert_allclose(optimizer.target.fc.W.array, [[1 - 0.1 * 12, 1 - 0.1 * 16]], rtol=1e-6)
     updater.update()
     np.testing.assert_allclose(optimizer.target.fc.W.array, [[1 - 0.1 * 56, 1 - 0.1 * 64]], rtol=1e-6)

@@ -57,6 +57,7 @@ _HOME = {
     # processes
     "Workers": "parallel.spawn:Workers",
     "distribute": "parallel.data_parallel:distribute",
+    "local_store": "parallel.stores:local_store",
     "peers": "parallel.peers",
     # commands
     "Failure": "cli:Failure",

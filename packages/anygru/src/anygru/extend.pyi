@@ -32,12 +32,14 @@ from .onnx.operators import onnxscript_operators
 from .parallel import peers
 from .parallel.data_parallel import distribute
 from .parallel.spawn import Workers
+from .parallel.stores import local_store
 
 __all__ = [
     "backward",
     "bounded",
     "Budget",
     "Bytes",
+    "local_store",
     "PickledCall",
     "Failure",
     "Global",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import struct
+import zipfile
 from collections import OrderedDict
 from pathlib import Path
 
+import h5py
 import numpy as np
+import onnx
 import pytest
 import torch
 from samples import DATA, ENDINGS, FILES, assert_same, format_of, model
@@ -36,6 +39,25 @@ def test_own_files_are_recognised_and_read_back(format: str, tmp_path: Path) -> 
     assert recognise(tmp_path / "disguise") == format
     assert load_checkpoint(tmp_path / "disguise").format == format
     assert format_for(path) == format
+
+
+SMALLEST = {
+    "zip.npz": lambda path: zipfile.ZipFile(path, "w").close(),
+    "numpy.npz": np.savez,
+    "paddle.pdparams": lambda path: path.write_bytes(pickle.dumps({}, 2)),
+    "mxnet.params": lambda path: path.write_bytes(struct.pack("<4Q", 0x112, 0, 0, 0)),
+    "zipped.pt": lambda path: torch.save({}, path),
+    "older.pt": lambda path: torch.save({}, path, _use_new_zipfile_serialization=False),
+    "empty.safetensors": lambda path: path.write_bytes(struct.pack("<Q", 2) + b"{}"),
+    "empty.h5": lambda path: h5py.File(path, "w").close(),
+    "empty.onnx": lambda path: onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [])), path),
+}
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_the_smallest_legal_file_has_no_tensors(name: str, tmp_path: Path) -> None:
+    SMALLEST[name](tmp_path / name)
+    assert load_checkpoint(tmp_path / name).tensors == {}
 
 
 def test_unknown_content_and_endings_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Examples pickled one after the other in a file.
 
-A pickle runs whatever it says, so open only your own files.
+Reading a pickle can execute any code that its author chose, as in Chainer: open only files that you wrote or trust.
 """
 
 import os
@@ -42,6 +42,9 @@ class PickleDatasetWriter:
 
 class PickleDataset(DatasetMixin):
     """The examples of an open binary file, each read when it is asked for.
+
+    Warning:
+        Examples are read by `pickle.load`, which can execute any code that the file's author chose.
 
     Args:
         reader: the file, with random access (ValueError without). Its method `after_fork`, if it has one, is called in each

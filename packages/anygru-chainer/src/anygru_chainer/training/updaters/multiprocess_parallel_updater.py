@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
+from anygru.extend import local_store
+
 from ... import _processes, backend
 from ..._tensors import as_array, as_tensor
 from ...dataset import convert
@@ -86,7 +88,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         self._master.cleargrads()
         context: Any = _processes.context()
         size = len(self._devices)
-        store = TCPStore("127.0.0.1", 0, size, is_master=True, wait_for_workers=False) if size > 1 else None
+        store = local_store() if size > 1 else None
         for rank in range(1, size):
             pipe, end = context.Pipe()
             iterator, device = self._mpu_iterators[rank], self._devices[rank]

@@ -49,7 +49,7 @@ class _ViewFile:
         """Go to a position."""
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: len(self._data)}[whence]
         if start + offset < 0:
-            raise ValueError(f"a seek to {start + offset}, before the file's beginning")
+            raise OSError(f"a seek to {start + offset}, before the file's beginning")  # as a file of the system does
         self._position = start + offset
         return self._position
 
