@@ -7,6 +7,7 @@ import pytest
 
 import anygru_chainer as chainer
 import anygru_chainer.functions as F
+import anygru_chainer.links as L
 from anygru_chainer import Variable, chainerx, cupy
 from anygru_chainer.utils.type_check import InvalidType, expect
 
@@ -275,3 +276,80 @@ def test_cupy_is_imported_without_a_device():
     kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")  # modules do so when they are imported
     with pytest.raises((RuntimeError, NotImplementedError), match="no CUDA device|CUDA source"):
         kernel(np.ones(1, np.float32))
+
+
+def ragged():
+    parts = np.empty(3, object)
+    parts[:] = [np.array([1, 2], "i"), np.array([3], "i"), np.array([4, 5, 6], "i")]
+    return parts
+
+
+def test_an_array_of_objects_gives_its_parts():
+    x = chainer.Variable(ragged())
+    assert [(str(part.dtype), part.shape) for part in x] == [("int32", (2,)), ("int32", (1,)), ("int32", (3,))]
+    assert [L.EmbedID(7, 2)(part).shape for part in x] == [(2, 2), (1, 2), (3, 2)]
+    y = chainer.Variable(np.array(["a", "b"]))[1]
+    assert (y.shape, y.array.tolist()) == ((), "b")
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda F, x: x[1:],
+        lambda F, x: x[np.array([True, False, True])],
+        lambda F, x: F.reshape(x, (3, 1)),
+        lambda F, x: F.transpose(F.stack([x, x], 1)),
+        lambda F, x: F.concat([x, x[:2]], 0),
+        lambda F, x: F.split_axis(x, [1], 0)[1],
+        lambda F, x: F.broadcast_to(x, (2, 3)),
+        lambda F, x: F.tile(F.flip(x, 0), 2),
+        lambda F, x: F.repeat(x, 2, 0),
+        lambda F, x: F.where(np.array([True, False, True]), x, F.flip(x, 0)),
+        lambda F, x: F.permutate(x, np.array([2, 0, 1])),
+        lambda F, x: F.cast(x, "i"),
+        lambda F, x: -(x + 1 - x * 2),
+    ],
+)
+def test_functions_that_move_elements_take_arrays_of_objects(move):
+    """The same function of numbers, which count the objects, gives the order of the objects."""
+    numbers = np.arange(3)
+    objects = np.array([0, 1, 2], object)
+    expected, found = move(F, chainer.Variable(numbers)), move(F, chainer.Variable(objects))
+    assert found.array.tolist() == expected.array.tolist()
+    assert found.shape == expected.shape
+
+
+def test_functions_that_compute_refuse_arrays_of_objects():
+    with pytest.raises(InvalidType):
+        F.exp(np.array([1.5], object))
+    with pytest.raises(TypeError, match=r"PadSequence: .*object"):
+        F.pad_sequence([ragged()])
+
+
+def test_zerograd_writes_into_the_gradients_memory():
+    """Chainer 7.8.1, recorded."""
+    link = L.Linear(2, 2)
+    link.W.grad = held = np.ones((2, 2), "f")
+    with pytest.warns(DeprecationWarning, match="zerograd"):
+        link.zerograds()
+    assert link.W.grad is held
+    assert not held.any()
+    x = chainer.Variable(np.ones(2, "f"))
+    F.sum(x * x).backward(enable_double_backprop=True)
+    gradient = x.grad_var
+    with pytest.warns(DeprecationWarning, match="zerograd"):
+        x.zerograd()
+    assert x.grad_var is gradient
+    assert gradient.creator is None
+    assert not gradient.array.any()
+
+
+def test_forget_gives_gradients_to_variables_of_its_closure():
+    """Chainer 7.8.1, recorded: those used both inside and outside, and computed ones."""
+    w, x = chainer.Variable(np.array([2, 3], "f")), chainer.Variable(np.array([1, 4], "f"))
+    F.sum(F.forget(lambda x: x * w, x) * w).backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([4, 9], [2, 12])
+    w.cleargrad()
+    doubled = w * 2
+    F.sum(F.forget(lambda x: x * doubled, x)).backward()
+    assert w.grad.tolist() == [2, 8]

@@ -4,6 +4,7 @@ Each such function keeps the little torch graph between its own inputs and outpu
 the dialect's, because users may cut it, hold on to parts of it and ask for what lies between.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -13,6 +14,7 @@ from anygru.extend import gradients
 from ._tensors import as_array, as_tensor
 from .configuration import config
 from .function_node import FunctionNode
+from .utils import force_array
 from .variable import Variable
 
 Tensor = torch.Tensor
@@ -31,6 +33,9 @@ class TorchFunction(FunctionNode):
     linear in pieces, for which this is (), and nothing for some empty or scalar inputs, for which Chainer has zeros.
     """
 
+    by_numpy: ClassVar[Callable[..., Any] | None] = None
+    """Computes from the node and arrays with a dtype that torch does not have, such as objects; None: they are a TypeError."""
+
     _leaves: tuple[Tensor, ...] = ()
     _results: tuple[Tensor, ...] = ()
 
@@ -43,7 +48,10 @@ class TorchFunction(FunctionNode):
         return self.compute(*inputs)
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
-        tensors = list(map(as_tensor, arrays))
+        try:
+            tensors = list(map(as_tensor, arrays))
+        except TypeError as error:
+            return self._forward_by_numpy(arrays, error)
         record, recorded = False, torch.is_grad_enabled()
         if config.enable_backprop:
             for tensor, x in zip(tensors, variables, strict=False):
@@ -71,6 +79,13 @@ class TorchFunction(FunctionNode):
             self._leaves, self._results, self._in_arrays = tuple(tensors), results, arrays
         return tuple(map(as_array, map(Tensor.detach, results)))
 
+    def _forward_by_numpy(self, arrays: tuple[Any, ...], error: TypeError) -> tuple[Any, ...]:
+        if self.by_numpy is None:
+            raise TypeError(f"{self.label}: {error}") from None
+        self._leaves, self._results = (torch.empty(0),) * len(arrays), ()  # no gradient flows back
+        results = self.by_numpy(*arrays)
+        return results if isinstance(results, tuple) else (force_array(results),)
+
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The outputs of some arrays, without a graph."""
         return self._forward(inputs, [])
@@ -78,7 +93,7 @@ class TorchFunction(FunctionNode):
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients by `torch.autograd.grad`; as functions of the graph themselves for double backprop."""
         indexes = [i for i in target_input_indexes if self._leaves[i].requires_grad]
-        outputs = [i for i, g in enumerate(grad_outputs) if g is not None and self._results[i].requires_grad]
+        outputs = [i for i, result in enumerate(self._results) if grad_outputs[i] is not None and result.requires_grad]
         found: dict[int, Variable] = {}
         if indexes and outputs:
             gys = [grad_outputs[i] for i in outputs]

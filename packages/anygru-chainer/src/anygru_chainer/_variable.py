@@ -314,9 +314,13 @@ class Variable:
     def zerograd(self) -> None:
         """Set the gradient to zeros. Deprecated: `cleargrad` is faster."""
         warnings.warn("Variable.zerograd is deprecated. Use Variable.cleargrad instead.", DeprecationWarning)
-        if self.array is not None:
+        if self.array is None:
+            self._grad_valid = True
+        elif self.grad_var is None:
             self._set_grad(self.xp.zeros_like(self.array))
-        self._grad_valid = True
+        else:  # the gradient's own memory, so that other names of it see the zeros (Chainer 7.8.1, recorded)
+            self.grad_var.unchain()
+            self.grad_var.array.fill(0)
 
     def copydata(self, var: "Variable") -> None:
         """Write another variable's values into its array; initializes whichever of the two parameters is not yet."""

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import numpy
 import torch
 
 from .._torch_function import TorchFunction
-from ..utils import type_check
+from ..utils import force_array, type_check
 from ..variable import Variable, as_variable
 from ._checks import Check, real
 
@@ -67,6 +68,17 @@ class Row(TorchFunction):
         return outputs if self.gives_tuple else outputs[0]
 
 
+def move(node: Row, *arrays: Any) -> tuple[Any, ...]:
+    """The outputs of a function that only moves elements: the function of their places chooses them.
+
+    It computes arrays of objects or text, which Chainer passes to NumPy (7.8.1, recorded).
+    """
+    places = torch.arange(sum(array.size for array in arrays)).split([array.size for array in arrays])
+    moved = node.compute(*[own.reshape(array.shape) for own, array in zip(places, arrays, strict=True)])
+    values = numpy.concatenate([array.ravel() for array in arrays])
+    return tuple([force_array(values[own.numpy()]) for own in (moved if isinstance(moved, tuple) else (moved,))])
+
+
 def function(
     name: str,
     *checks: Check,
@@ -76,6 +88,7 @@ def function(
     named: bool = True,
     is_elementwise: bool = False,
     curved: tuple[int, ...] | None = None,
+    by_numpy: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate arithmetic on tensors: it becomes a function of Variables and arrays.
 
@@ -92,6 +105,7 @@ def function(
         named: whether messages call the inputs by their names; "in_types[0]" otherwise.
         is_elementwise: the node's attribute of this name.
         curved: the inputs on which Chainer's gradient depends, where torch's says otherwise; see `TorchFunction`.
+        by_numpy: computes arrays of objects and other dtypes that torch does not have; see `TorchFunction` and `move`.
     """
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,6 +126,7 @@ def function(
             "text": label,
             "is_elementwise": is_elementwise,
             "curved": curved,
+            "by_numpy": by_numpy,
         }
         node: type[Row] = type(name, (Row,), members)
         body.__globals__[name] = node

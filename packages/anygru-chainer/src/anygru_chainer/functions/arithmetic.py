@@ -13,7 +13,7 @@ from ..types import VariableLike
 from ..utils import force_array
 from ..variable import Variable, as_array, as_variable
 from ._checks import Type, broadcastable, one_dtype, one_shape, real
-from ._rows import Row, Tensor, elementwise, function
+from ._rows import Row, Tensor, elementwise, function, move
 
 __all__ = [
     "absolute", "add", "arccos", "arcsin", "arctan", "arctan2", "arctanh", "ceil", "clip", "cos", "cosh", "digamma",
@@ -141,7 +141,7 @@ def linear_interpolate(p: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return p * x + (1 - p) * y
 
 
-@function("Identity")
+@function("Identity", by_numpy=move)
 def identity(*inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
     """The inputs: a Variable for one input, a tuple for several."""
     # New tensors on the same memory: autograd needs outputs that are not the leaves themselves.
@@ -208,6 +208,7 @@ def _with_array(name: str, sign: str, compute: Callable[[Any, Any], Any], floats
         "body": staticmethod(_of_integers(compute)),
         "checks": (real, one_dtype, broadcastable) if floats else (one_dtype, broadcastable),
         "inputs_named": ("lhs", "rhs"),
+        "by_numpy": lambda node, lhs, rhs: compute(lhs, rhs),
         "text": f"_ {sign} _",
         "is_elementwise": True,
     }
@@ -231,6 +232,7 @@ def _with_constant(
         "__init__": __init__,
         "body": staticmethod(_of_integers(lambda x, value: compute(x, _constant(value, x)))),
         "checks": (real,) if floats else (),
+        "by_numpy": lambda node, x: compute(x, node.value),
         "text": lambda node: text.format(_text(node.value)),
         "is_elementwise": True,
         "curved": curved,
@@ -290,7 +292,7 @@ def add(*xs: Operand) -> Variable:
     return _add(*xs) if len(xs) == 2 else _sum_of(*xs)
 
 
-@function("Neg", label="__neg__", is_elementwise=True)
+@function("Neg", label="__neg__", is_elementwise=True, by_numpy=lambda node, x: -x)
 def neg(x: Tensor) -> Tensor:
     """`-x`."""
     return _of_integers(torch.neg)(x)

@@ -26,7 +26,7 @@ from ._checks import (
     real,
     some,
 )  # fmt: skip
-from ._rows import Tensor, function
+from ._rows import Tensor, function, move
 
 __all__ = [
     "broadcast", "broadcast_to", "cast", "copy", "diagonal", "expand_dims", "flatten", "flip", "fliplr", "flipud",
@@ -53,7 +53,7 @@ def _size_kept(node: Any, x: Type) -> None:
         expect(size % type_check.make_variable(known, f"known_size(={known})") == 0)
 
 
-@function("Reshape", _size_kept, prepare=_one_open_size, unless=_same_shape)
+@function("Reshape", _size_kept, prepare=_one_open_size, unless=_same_shape, by_numpy=move)
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, in which one size may be left open (-1)."""
     return x.reshape([max(size, -1) for size in shape])  # any negative size is the open one
@@ -76,14 +76,14 @@ def _stretches(node: Any, x: Type) -> None:
             )
 
 
-@function("BroadcastTo", _stretches, unless=_same_shape)
+@function("BroadcastTo", _stretches, unless=_same_shape, by_numpy=move)
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The array repeated along its axes of size 1 and new leading axes until it has this shape."""
     # Memory of its own: users write into arrays, and each element of this one is an element.
     return x.expand(tuple(shape)).contiguous()
 
 
-@function("Broadcast", some, broadcastable, unless=lambda *xs: len(xs) == 1)
+@function("Broadcast", some, broadcastable, unless=lambda *xs: len(xs) == 1, by_numpy=move)
 def broadcast(*xs: Tensor) -> tuple[Tensor, ...]:
     """The arrays in their common shape: a Variable for one array, a tuple for several."""
     return tuple(x.contiguous() for x in torch.broadcast_tensors(*xs))
@@ -93,6 +93,7 @@ def broadcast(*xs: Tensor) -> tuple[Tensor, ...]:
     "ExpandDims",
     lambda node, x: expect(x.ndim >= (node.axis if node.axis >= 0 else -node.axis - 1)),
     prepare=lambda axis: (int(axis),),
+    by_numpy=move,
 )
 def expand_dims(x: Tensor, axis: int) -> Tensor:
     """The array with a new axis of size 1 at `axis`."""
@@ -106,7 +107,7 @@ def _ints(axis: Axes) -> tuple[tuple[int, ...] | None]:
     return (axis,)
 
 
-@function("Squeeze", has_axes, prepare=_ints, named=False)
+@function("Squeeze", has_axes, prepare=_ints, named=False, by_numpy=move)
 def squeeze(x: Tensor, axis: tuple[int, ...] | None = None) -> Tensor:
     """The array without the given axes (all of size 1 by default); ValueError for one of another size."""
     if axis is None:
@@ -117,7 +118,7 @@ def squeeze(x: Tensor, axis: tuple[int, ...] | None = None) -> Tensor:
     return x.squeeze(axis)
 
 
-@function("Transpose")
+@function("Transpose", by_numpy=move)
 def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order (reversed by default)."""
     order = tuple(reversed(range(x.ndim))) if axes is None else tuple(axes)
@@ -126,7 +127,7 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     return x.permute(order)
 
 
-@function("Swapaxes")
+@function("Swapaxes", by_numpy=move)
 def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
     """The array with two axes exchanged."""
     check_axes((axis1, axis2), x.ndim)
@@ -164,14 +165,14 @@ def _start_in_array(node: Any, x: Type) -> None:
         expect(x.ndim > -node.start - 1)
 
 
-@function("Rollaxis", _start_in_array, prepare=_two_ints)
+@function("Rollaxis", _start_in_array, prepare=_two_ints, by_numpy=move)
 def rollaxis(x: Tensor, axis: int, start: int = 0) -> Tensor:
     """The array with an axis moved before the axis `start`."""
     axis, start = axis % x.ndim, start + x.ndim if start < 0 else start
     return x.movedim(axis, start - 1 if axis < start else start)
 
 
-@function("Flip", lambda node, x: expect(x.ndim > 0), has_axes, prepare=int_axis)
+@function("Flip", lambda node, x: expect(x.ndim > 0), has_axes, prepare=int_axis, by_numpy=move)
 def flip(x: Tensor, axis: int) -> Tensor:
     """The array reversed along an axis."""
     return x.flip(axis)
@@ -193,7 +194,7 @@ def _two_axes(node: Any, x: Type) -> None:
     expect(max(node.axis1, node.axis2) < x.ndim, -x.ndim <= min(node.axis1, node.axis2))
 
 
-@function("Diagonal", _two_axes)
+@function("Diagonal", _two_axes, by_numpy=move)
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A diagonal of two axes, as the last axis."""
     return x.diagonal(offset, axis1, axis2)
@@ -209,7 +210,7 @@ def _counts(name: str, value: int | tuple[int, ...]) -> tuple[int, ...]:
     return counts
 
 
-@function("Tile", prepare=lambda reps: (_counts("reps", reps),))
+@function("Tile", prepare=lambda reps: (_counts("reps", reps),), by_numpy=move)
 def tile(x: Tensor, reps: tuple[int, ...]) -> Tensor:
     """The array side by side with itself, `reps` times along each axis, as `numpy.tile`."""
     return x.tile(reps)
@@ -221,7 +222,7 @@ def _repetitions(repeats: int | tuple[int, ...], axis: int | None) -> tuple[tupl
     return tuple([int(count) for count in _counts("repeats", repeats)]), axis
 
 
-@function("Repeat", prepare=_repetitions)
+@function("Repeat", prepare=_repetitions, by_numpy=move)
 def repeat(x: Tensor, repeats: tuple[int, ...], axis: int | None = None) -> Tensor:
     """Each element repeated along an axis (of the flattened array by default), as `numpy.repeat`."""
     x, along = (x.reshape(-1), axis or 0) if axis is None or x.ndim == 0 else (x, axis)
@@ -234,7 +235,11 @@ def repeat(x: Tensor, repeats: tuple[int, ...], axis: int | None = None) -> Tens
 
 
 # With a graph there is a node even where the dtype stays (Chainer 7.8.1, seen), which hooks and drawings show.
-@function("Cast", unless=lambda x, typ: x.dtype == numpy.dtype(typ) and not config.enable_backprop)
+@function(
+    "Cast",
+    unless=lambda x, typ: x.dtype == numpy.dtype(typ) and not config.enable_backprop,
+    by_numpy=lambda node, x: x.astype(node.typ),
+)
 def cast(x: Tensor, typ: Any) -> Tensor:
     """The array in another dtype; the gradient comes back in the dtype of `x`."""
     return x.to(torch_dtype(typ), copy=True)
@@ -244,7 +249,7 @@ def _device(dst: Any) -> tuple[backend.Device]:
     return (backend.CpuDevice() if isinstance(dst, cuda.DummyDeviceType) else backend.get_device(dst),)
 
 
-@function("Copy", prepare=_device)
+@function("Copy", prepare=_device, by_numpy=move)
 def copy(x: Tensor, dst: backend.Device) -> Tensor:
     """A copy of the array on the device `dst`; the gradient comes back to the device of `x`."""
     return x.to(f"cuda:{dst.device.id}" if isinstance(dst, backend.GpuDevice) else "cpu", copy=True)

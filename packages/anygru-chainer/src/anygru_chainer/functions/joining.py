@@ -24,7 +24,7 @@ from ._checks import (
     some,
 )  # fmt: skip
 from ._indexing import Key, as_slices, take
-from ._rows import Row, Tensor, function
+from ._rows import Row, Tensor, function, move
 
 __all__ = [
     "concat", "dstack", "get_item", "hstack", "pad", "pad_sequence", "permutate", "scatter_add", "select_item",
@@ -47,7 +47,7 @@ def _along_axis(node: Any, *xs: Type) -> None:
     expect_alike(xs, node.axis % type_check.eval(xs[0].ndim))
 
 
-@function("Concat", some, _along_axis, prepare=int_axis)
+@function("Concat", some, _along_axis, prepare=int_axis, by_numpy=move)
 def concat(xs: Sequence[Tensor], axis: int = 1) -> Tensor:
     """Join a list or tuple of arrays along an existing axis (the second by default)."""
     return torch.cat(tuple(xs), axis)
@@ -59,31 +59,31 @@ def _one_kind(node: Any, x: Type, *others: Type) -> None:
         expect(other.dtype == x.dtype, other.shape == x.shape)
 
 
-@function("Stack", some, _one_kind)
+@function("Stack", some, _one_kind, by_numpy=move)
 def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Join a list or tuple of arrays of one shape along a new axis."""
     return torch.stack(tuple(xs), axis)
 
 
-@function("Hstack", some, numbered, _joined(1, 2, 0))
+@function("Hstack", some, numbered, _joined(1, 2, 0), by_numpy=move)
 def hstack(xs: Sequence[Tensor]) -> Tensor:
     """Join arrays along the second axis (along the first if they have one only)."""
     return torch.hstack(tuple(xs))
 
 
-@function("Vstack", some, _joined(0, 2, None))
+@function("Vstack", some, _joined(0, 2, None), by_numpy=move)
 def vstack(xs: Sequence[Tensor]) -> Tensor:
     """Join arrays along the first axis (one-dimensional ones become rows)."""
     return torch.vstack(tuple(xs))
 
 
-@function("Dstack", some, numbered, _joined(2, 3, None))
+@function("Dstack", some, numbered, _joined(2, 3, None), by_numpy=move)
 def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Join arrays along the third axis (which is added where it is missing)."""
     return torch.dstack(tuple(xs))
 
 
-@function("Separate", has_axes)
+@function("Separate", has_axes, by_numpy=move)
 def separate(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of an array along an axis, without that axis."""
     return x.unbind(axis)
@@ -112,7 +112,7 @@ def _splits(node: Any, x: Type) -> None:
         expect(size >= type_check.make_variable(places[-1], "max_index"))
 
 
-@function("SplitAxis", _splits, prepare=lambda places, axis: (_places(places), axis), named=False)
+@function("SplitAxis", _splits, prepare=lambda places, axis: (_places(places), axis), named=False, by_numpy=move)
 def _split(x: Tensor, indices_or_sections: list[int] | int, axis: int) -> tuple[Tensor, ...]:
     size = x.shape[axis]
     if isinstance(indices_or_sections, int):
@@ -165,7 +165,7 @@ def _longest_first(node: object, *xs: Type) -> None:
         expect(x.shape[0] >= following.shape[0], x.shape[1:] == following.shape[1:])
 
 
-@function("TransposeSequence", _longest_first)
+@function("TransposeSequence", _longest_first, by_numpy=move)
 def _transpose_sequence(xs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     lengths = numpy.array([len(x) for x in xs])
     starts = numpy.concatenate(([0], numpy.cumsum(lengths)[:-1]))
@@ -181,7 +181,7 @@ def transpose_sequence(xs: Sequence[VariableLike]) -> tuple[Variable, ...]:
     return _transpose_sequence(xs) if len(xs) and len(xs[0]) else ()
 
 
-@function("GetItem", prepare=lambda slices: (as_slices(slices),))
+@function("GetItem", prepare=lambda slices: (as_slices(slices),), by_numpy=move)
 def get_item(x: Tensor, slices: tuple[Key, ...]) -> Tensor:
     """`x[slices]` with ints, slices, None, `...` and arrays of ints or booleans, as NumPy has it."""
     return take(x, slices) if slices else x[()]
@@ -211,7 +211,7 @@ def _one_index_a_row(node: object, x: Type, t: Type) -> None:
     expect(t.dtype.kind == "i", x.ndim == 2, t.ndim == 1, x.shape[0] == t.shape[0])
 
 
-@function("SelectItem", _one_index_a_row)
+@function("SelectItem", _one_index_a_row, by_numpy=lambda node, x, t: x[numpy.arange(len(t)), t])
 def select_item(x: Tensor, t: Tensor) -> Tensor:
     """`x[i, t[i]]` for each row i of x [B, N]. In debug mode t has to be in [0, N) (ValueError)."""
     if config.debug and bool(((t < 0) | (t >= x.shape[1])).any()):
@@ -220,7 +220,7 @@ def select_item(x: Tensor, t: Tensor) -> Tensor:
     return x[torch.arange(len(t), device=x.device), t.long()]
 
 
-@function("Permutate", has_axes)
+@function("Permutate", has_axes, by_numpy=move)
 def _permutate(x: Tensor, indices: Any, axis: int, inv: bool) -> Tensor:
     axis = max(axis, 0)  # A negative axis is taken for the first (Chainer 7.8.1, `Permutate._permutate`, recorded).
     order = _cpu.array_to_cpu(indices).astype(numpy.int64)
@@ -262,7 +262,7 @@ def _boolean(node: Any, x: Type, y: Type) -> None:
     type_check.expect_broadcast_shapes(condition.shape, x.shape, y.shape)
 
 
-@function("Where", _boolean, prepare=lambda condition: (force_array(as_array(condition)),))
+@function("Where", _boolean, prepare=lambda condition: (force_array(as_array(condition)),), by_numpy=move)
 def _where(x: Tensor, y: Tensor, condition: Any) -> Tensor:
     return torch.where(as_tensor(condition).to(x.device), x, y)
 
