@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -154,6 +155,8 @@ CHANGES = {
     "add_": lambda output: output.add_(1.0),
     "index": lambda output: output.__setitem__((slice(1, 3), 0), 0.0),
     "a view": lambda output: output.transpose(0, 1).mul_(2.0),
+    "data": lambda output: output.data.mul_(2.0),
+    "NumPy": lambda output: np.multiply(output.detach().numpy(), 2.0, out=output.detach().numpy()),
 }
 
 
@@ -172,18 +175,12 @@ def test_the_output_may_be_changed_in_place(lengths: tuple[int, ...] | None, bac
         close(one, other)
 
 
-def test_a_change_in_place_costs_no_memory_where_there_is_none() -> None:
-    x, h_0, weights = good()
-    output, _ = gru(x, h_0, weights)
-    assert output.grad_fn is not None
-    saved = [tensor for tensor in output.grad_fn.saved_tensors if tensor.data_ptr() == output.data_ptr()]
-    assert len(saved) == 1, "the output is saved, and shared"
-    output.relu_()
-    output.sum().backward()
-    again = [tensor.detach().requires_grad_() for tensor in (x, h_0, *weights)]
-    gru(again[0], again[1], again[2:])[0].relu().sum().backward()
-    for one, other in zip((x, h_0, *weights), again, strict=True):
-        close(one.grad, other.grad)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_backward_reads_no_memory_of_the_output(dtype: torch.dtype) -> None:
+    x, h_0, weights = good(dtype)
+    results = gru(x, h_0, weights, backend="cpu")
+    own = {tensor.untyped_storage().data_ptr() for tensor in results[0].grad_fn.saved_tensors}
+    assert not own & {result.untyped_storage().data_ptr() for result in results}
 
 
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")], ids=str)

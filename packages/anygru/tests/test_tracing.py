@@ -212,3 +212,16 @@ def test_operator_passes_torchs_own_checks() -> None:
         if not keep:
             arguments = (x.detach(), arguments[1], [w.detach() for w in weights], *arguments[3:])
         torch.library.opcheck(torch.ops.anygru.gru.default, arguments)
+
+
+@pytest.mark.parametrize("backend", mostly_long(["aot_eager", "inductor"]))
+def test_a_compiled_output_may_be_changed_out_of_sight_of_autograd(backend: str) -> None:
+    layer, x = anygru.GRU(3, 4), torch.randn(5, 2, 3)
+    found = []
+    for call in (layer, torch.compile(layer, fullgraph=True, backend=backend)):
+        output, _ = call(x)
+        if call is not layer:
+            output.data.zero_()
+        found.append(torch.autograd.grad(output.sum(), list(layer.parameters())))
+    for one, other in zip(*found, strict=True):
+        close(one, other)

@@ -1,6 +1,5 @@
 """The forward and the backward pass of a backend as one node of autograd, which can be differentiated again."""
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -22,12 +21,6 @@ def run(backend: Backend, problem: Problem, call: Call, found: tuple[Tensor, Ten
     return results
 
 
-@cache
-def _nothing(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A tensor without values."""
-    return torch.empty(0, dtype=dtype, device=device)
-
-
 class _GRU(torch.autograd.Function):
     """Profilers show the name of this class."""
 
@@ -45,30 +38,24 @@ class _GRU(torch.autograd.Function):
             found = backend.forward(problem, call, True)
         output, h_n, reserve = found
         ctx.backend, ctx.problem, ctx.batch_sizes = backend, problem, call.batch_sizes
-        # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
-        # whether it was. It shares the output's version and none of its memory.
-        ctx.changes = output.detach()
-        ctx.changes.data = _nothing(output.dtype, output.device)
-        ctx.version = output._version
-        ctx.save_for_backward(output.data, reserve, *tensors)
+        # The output is the caller's, who may change its memory out of autograd's sight: backward reads a copy of the states.
+        ctx.save_for_backward(output.clone(), reserve, *tensors)
         ctx.set_materialize_grads(False)
         return output, h_n
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        output, reserve, *tensors = ctx.saved_tensors
+        states, reserve, *tensors = ctx.saved_tensors
         problem, needs = ctx.problem, ctx.needs_input_grad[4:]
         call = Call.of(problem, tensors, ctx.batch_sizes)
         grad_output, grad_h_n = grads
         # Second derivatives and batched gradients need plain operations of torch.
         if torch.is_grad_enabled() or are_batched(grads):
-            grad_output = torch.zeros_like(output) if grad_output is None else grad_output
+            grad_output = torch.zeros_like(states) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
             found = reference.gradients(problem, call, (grad_output, grad_h_n), needs)
-            return None, None, None, None, *found
-        if ctx.changes._version != ctx.version:
-            output, _, reserve = ctx.backend.forward(problem, call, True)
-        found = ctx.backend.backward(problem, call, (output, reserve), (grad_output, grad_h_n), needs)
+        else:
+            found = ctx.backend.backward(problem, call, (states, reserve), (grad_output, grad_h_n), needs)
         return None, None, None, None, *found
 
 

@@ -79,18 +79,18 @@ def check_activation(argument: str, activation: object) -> str:
     return activation
 
 
-def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value, Value]:
-    """`anygru::gru`: output, h_n, and an unused value instead of those that backward needs."""
+def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, ...]:
+    """`anygru::gru`: output, h_n, and unused values in the place of those for the backward pass."""
     output, h_n = _call(_whole_layer, input, h_0, weights, sizes, rest)
-    return output, h_n, onnxscript_operators().Identity(h_n)
+    unused = onnxscript_operators().Identity(h_n)
+    return output, h_n, unused, unused
 
 
-def _masked_gru(
-    input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any
-) -> tuple[Value, Value, Value]:
+def _masked_gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, ...]:
     """The same without `sequence_lens`."""
     output, h_n = _call(_masked_layer, input, h_0, weights, sizes, rest)
-    return output, h_n, onnxscript_operators().Identity(h_n)
+    unused = onnxscript_operators().Identity(h_n)
+    return output, h_n, unused, unused
 
 
 def _frozen_gru(

@@ -53,11 +53,11 @@ FACTS = (
     f"{_fields(Layout)}, {_fields(Formula)}, str? backend"
 )
 _library.define(
-    f"gru(Tensor input, Tensor h_0, Tensor[] weights, {FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
+    f"gru(Tensor input, Tensor h_0, Tensor[] weights, {FACTS}, bool keep) -> (Tensor, Tensor, Tensor, Tensor)",
     tags=torch.Tag.pt2_compliant_tag,
 )
 _library.define(
-    "gru_backward(Tensor grad_output, Tensor grad_h_n, Tensor input, Tensor h_0, Tensor[] weights, Tensor output, "
+    "gru_backward(Tensor grad_output, Tensor grad_h_n, Tensor input, Tensor h_0, Tensor[] weights, Tensor states, "
     f"Tensor reserve, {FACTS}, bool[] needs) -> Tensor[]",
     tags=torch.Tag.pt2_compliant_tag,
 )
@@ -74,7 +74,7 @@ def run(call: Call, layout: Layout, formula: Formula, backend: str | None) -> tu
         problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
         return reference.run(problem, call)
     facts = (batch_sizes, *modifiers, *layout, *formula, backend)
-    output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
+    output, h_n, *_ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
 
@@ -152,48 +152,52 @@ def read_rest(rest: Sequence[Any]) -> tuple[Modifiers, list[Any]]:
 
 def _forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     modifiers, (*facts, keep) = read_rest(rest)
     return _compute(Call(input, h_0, weights, sizes, modifiers), read_facts(facts), keep)
 
 
-def _compute(call: Call, facts: Facts, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Output, h_n and, with keep, the reserve: none of a padded batch, whose size depends on the lengths."""
+def _compute(call: Call, facts: Facts, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Output, h_n and, with keep, a copy of the output (see `backends.recorded`) and the reserve for the backward pass.
+
+    The last two are empty for a padded batch, whose number of rows depends on the lengths.
+    """
     if is_padded(call):
         packed, rows = pack(call)
-        output, h_n, _ = _compute(packed, facts, False)
-        return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), output.new_empty(0)
+        output, h_n, *kept = _compute(packed, facts, False)
+        return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), kept[0], kept[1]
     problem, backend = _choose(call, facts, keep)
     if keep and backend.forward is not None:
-        return backend.forward(problem, call, True)
+        output, h_n, reserve = backend.forward(problem, call, True)
+        return output, h_n, output.clone(), reserve
     with torch.no_grad():
         output, h_n = backend.run(problem._replace(needs_grad=False), call)
-    return *own_results(output, h_n), output.new_empty(0)
+    return *own_results(output, h_n), output.new_empty(0), output.new_empty(0)
 
 
 def _fake_forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     modifiers, (*flat, keep) = read_rest(rest)
     call, facts = Call(input, h_0, weights, sizes, modifiers), read_facts(flat)
     output, h_n = fake_results(input, h_0, facts[0])
-    reserve = 0
+    states, reserve = input.new_empty(0), 0
     if keep and not is_padded(call):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
         ones = call._replace(input=input.new_empty((1,) * input.dim()), h_0=h_0.new_empty((1, 1, 1)))
         problem, backend = _choose(ones, facts, keep)
         if backend.reserve_numel is not None:
-            reserve = backend.reserve_numel(problem, call)
-    return output, h_n, input.new_empty(reserve)
+            states, reserve = torch.empty_like(output), backend.reserve_numel(problem, call)
+    return output, h_n, states, input.new_empty(reserve)
 
 
 def _backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
-    input, h_0, weights, output, reserve, sizes, *more = rest
+    input, h_0, weights, states, reserve, sizes, *more = rest
     modifiers, (*flat, needs) = read_rest(more)
     call, facts = Call(input, h_0, weights, sizes, modifiers), read_facts(flat)
     if is_padded(call):
         return _padded_backward(call, (grad_output, grad_h_n), facts, needs)
-    return _gradients(call, (output, reserve), (grad_output, grad_h_n), facts, needs)
+    return _gradients(call, (states, reserve), (grad_output, grad_h_n), facts, needs)
 
 
 def _gradients(
@@ -215,10 +219,10 @@ def _gradients(
 def _padded_backward(call: Call, grads: tuple[Tensor, Tensor], facts: Facts, needs: Sequence[bool]) -> list[Tensor]:
     """The gradients of a padded batch; the forward pass is computed again, since how much it keeps depends on the lengths."""
     packed, rows = pack(call)
-    output, _, reserve = _compute(packed, facts, True)
+    _, _, states, reserve = _compute(packed, facts, True)
     assert call.batch_sizes is not None
     grad_rows = sequences.enter(grads[0], call.batch_sizes, False).data
-    found = _gradients(packed, (output, reserve), (grad_rows, rows.sort_state(grads[1])), facts, needs)
+    found = _gradients(packed, (states, reserve), (grad_rows, rows.sort_state(grads[1])), facts, needs)
     found[0] = cast(Tensor, rows.restore(found[0])) if needs[0] else found[0]
     found[1] = rows.unsort_state(found[1]) if needs[1] else found[1]
     for place in range(2 + len(call.weights), len(found)):
@@ -243,17 +247,17 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
     ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names()
     tensors = (input, h_0, *weights, *modifiers.present())
     ctx.needs = [tensor.requires_grad for tensor in tensors]
-    ctx.save_for_backward(output[0], output[2], *tensors, *((batch_sizes,) if ctx.ragged else ()))
+    ctx.save_for_backward(*output[2:], *tensors, *((batch_sizes,) if ctx.ragged else ()))
 
 
-def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Tensor) -> tuple[Any, ...]:
-    output, reserve, *tensors = ctx.saved_tensors
+def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, *_: Tensor) -> tuple[Any, ...]:
+    states, reserve, *tensors = ctx.saved_tensors
     end = 2 + ctx.count
     input, h_0, weights = tensors[0], tensors[1], tensors[2:end]
     modifiers = Modifiers.of(ctx.modified, tensors[end : end + len(ctx.modified)])
     batch_sizes = tensors[-1] if ctx.ragged else None
     found = torch.ops.anygru.gru_backward(
-        grad_output, grad_h_n, input, h_0, weights, output, reserve, batch_sizes, *modifiers, *ctx.facts, ctx.needs
+        grad_output, grad_h_n, input, h_0, weights, states, reserve, batch_sizes, *modifiers, *ctx.facts, ctx.needs
     )
     grads = [grad if need else None for grad, need in zip(found, ctx.needs, strict=True)]
     of_modifiers = dict(zip(ctx.modified, grads[end:], strict=True))
