@@ -57,8 +57,7 @@ _HOME = {
     # processes
     "Workers": "parallel.spawn:Workers",
     "distribute": "parallel.data_parallel:distribute",
-    "local_store": "parallel.stores:local_store",
-    "peers": "parallel.peers",
+    "serve_store": "parallel.addresses:serve_store",
     # commands
     "Failure": "cli:Failure",
     "STANDARD_INPUT": "cli.terminal:STANDARD_INPUT",

@@ -29,17 +29,15 @@ from .facts import gates, torch_private
 from .facts.torch_private import backward, gradients
 from .facts.weights import Weights
 from .onnx.operators import onnxscript_operators
-from .parallel import peers
+from .parallel.addresses import serve_store
 from .parallel.data_parallel import distribute
 from .parallel.spawn import Workers
-from .parallel.stores import local_store
 
 __all__ = [
     "backward",
     "bounded",
     "Budget",
     "Bytes",
-    "local_store",
     "PickledCall",
     "Failure",
     "Global",
@@ -80,9 +78,9 @@ __all__ = [
     "open_regular",
     "paddle_files",
     "parse_json",
-    "peers",
     "refuser",
     "schedules",
+    "serve_store",
     "shown",
     "single",
     "torch_files",

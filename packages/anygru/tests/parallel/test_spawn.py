@@ -13,7 +13,6 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from anygru import parallel
 from anygru.errors import ArgumentError, ArgumentTypeError
-from anygru.parallel.folders import held_folder
 
 
 @pytest.mark.long
@@ -59,9 +58,9 @@ def test_arguments_are_checked(arguments, words):
         parallel.spawn(**{"function": programs.answer, **arguments})
 
 
-@pytest.mark.parametrize(("arguments", "got"), [(3, "int 3"), ("x.py", "str 'x.py'"), (["x.py", 3], "int 3")])
+@pytest.mark.parametrize(("arguments", "got"), [(3, "3"), ("x.py", "'x.py'"), (["x.py", 3], r"\['x.py', 3\]")])
 def test_a_command_line_is_a_list_of_words(arguments, got):
-    with pytest.raises(ArgumentTypeError, match=f"launch: arguments must be (a list of )?words, got {got}"):
+    with pytest.raises(ArgumentTypeError, match=f"launch: arguments must be a list of words, got {got}"):
         parallel.launch(arguments)
 
 
@@ -74,17 +73,3 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
     del workers
     gc.collect()
     assert os.listdir(tmp_path) == []
-
-
-def test_folders_of_killed_processes_go_and_those_in_use_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, new, elsewhere = (tmp_path / name for name in ("anygru-left", "anygru-new", "other-left"))
-    for folder in (left, new, elsewhere):
-        folder.mkdir()
-    (tmp_path / "anygru-0-29400.lock").touch()
-    with held_folder("anygru-") as held:
-        for old in (left, held, elsewhere, tmp_path / "anygru-0-29400.lock"):
-            os.utime(old, (0, 0))
-        with held_folder("anygru-") as second:
-            assert set(tmp_path.iterdir()) == {held, second, new, elsewhere, tmp_path / "anygru-0-29400.lock"}
-    assert set(tmp_path.iterdir()) == {new, elsewhere, tmp_path / "anygru-0-29400.lock"}

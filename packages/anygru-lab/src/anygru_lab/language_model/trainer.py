@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from anygru.errors import AnygruError
-from anygru.extend import Failure, UsageError, peers
+from anygru.extend import Failure, UsageError
 
 from .corpus import Corpus
 from .lanes import BOUNDARY, Batch, Lanes, Stream
@@ -78,8 +78,8 @@ class Group:
 
 
 def _lost(error: RuntimeError) -> ConnectionLost:
-    """The error for a broken connection: it names the processes that do not answer, or repeats torch's words."""
-    return ConnectionLost(f"the connection between the processes broke: {peers.explain(error) or error}")
+    """The error for a broken connection, with torch's words."""
+    return ConnectionLost(f"the connection between the processes broke: {error}")
 
 
 class Step(NamedTuple):

@@ -6,19 +6,14 @@ import argparse
 import os
 
 from .. import dialects
-from ..parallel.launch import run
+from ..parallel.launch import parser, run
 from . import existing
 from .spinning import bounded
 
 
 def parents() -> list[argparse.ArgumentParser]:
     """Return the parser whose arguments this command takes over: torchrun's."""
-    from torch.distributed.run import get_args_parser
-
-    parser = get_args_parser()
-    if "PET_MASTER_PORT" not in os.environ:
-        parser.set_defaults(master_port=None)  # torch 2.10 and before put 29500, as if it had been said
-    return [parser]
+    return [parser()]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,6 @@ from .data_parallel import DataParallel as DataParallel
 from .data_parallel import ModelMismatchError as ModelMismatchError
 from .data_parallel import average_gradients as average_gradients
 from .launch import launch as launch
-from .progress import report_step as report_step
 from .spawn import Workers as Workers
 from .spawn import spawn as spawn
 from .world import LONG_TIMEOUT as LONG_TIMEOUT
@@ -28,7 +27,6 @@ __all__ = [
     "average_gradients",
     "launch",
     "launched",
-    "report_step",
     "spawn",
     "start",
     "stop",

@@ -1,12 +1,12 @@
-"""Set up a worker of `anygru.parallel.launch` before its script runs: its traceback is kept for the launcher.
+"""Set up a worker of `anygru launch` before its script runs. An uncaught exception is kept as by torch's `@record`.
 
-This file stands alone, on the standard library: the start-up file of `anygru run` loads it by its path. The launcher
-finds the traceback in torchrun's error file and shows it with the rank; else torchrun knows an exit status only.
+This file uses the standard library alone: the start-up file of `anygru run` loads it by its path.
 """
 
-import contextlib
 import json
 import os
+import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -14,11 +14,15 @@ import traceback
 from types import TracebackType
 
 LAUNCHER = "ANYGRU_LAUNCHER"  # the launcher's process id: children of the workers inherit the variables, not the role
-BEATS = (
-    "ANYGRU_HEARTBEATS"  # a folder: each worker touches a file in it every second, so that the launcher sees it alive
-)
-STEP = ".step"  # the ending of a file beside the heartbeat, with the step that the worker has reported
 LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `workerlog.<local rank>` in it
+# torch's words for a connection that another process has broken, or that nobody answered on.
+_BROKEN = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "timed out waiting",
+    "socket timeout",
+    "broken pipe",
+)
 
 
 def install() -> None:
@@ -26,71 +30,43 @@ def install() -> None:
     launcher = os.getppid()
     if os.environ.get(LAUNCHER) != str(launcher):
         return
-    threading.Thread(target=_live_with, args=(launcher, _first_beat()), daemon=True).start()
+    threading.Thread(target=_end_with, args=(launcher,), daemon=True).start()
     if os.environ.get(LOGS):
-        _write_to(os.path.join(os.environ[LOGS], f"workerlog.{os.environ['LOCAL_RANK']}"))
+        local = os.environ["LOCAL_RANK"]
+        _write_to(os.path.join(os.environ[LOGS], f"workerlog.{local}"), is_shown=local == "0")
     if os.environ.get("TORCHELASTIC_ERROR_FILE"):
         sys.excepthook = _show_and_keep
 
 
-def _first_beat() -> str | None:
-    """Tell the launcher this process by its rank; return the file to touch."""
-    folder, local, rank = (os.environ.get(name) for name in (BEATS, "LOCAL_RANK", "RANK"))
-    if not (folder and local and rank and os.path.isdir(folder)):
-        return None
-    with contextlib.suppress(OSError):
-        os.remove(os.path.join(folder, local + STEP))  # of the attempt before
-    path = os.path.join(folder, f"{local}.beat")
-    with open(path, "w") as file:
-        json.dump([int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), int(rank), os.getpid()], file)
-    return path
-
-
-def _live_with(launcher: int, beat: str | None) -> None:
-    """Touch the heartbeat, and end this process when the launcher has, which could be killed without telling anybody."""
+def _end_with(launcher: int) -> None:
+    """End this process when the launcher has ended, which a signal may have killed."""
     while os.getppid() == launcher:
-        if beat is not None:
-            with contextlib.suppress(OSError):  # the launcher is taking its folder away
-                os.utime(beat)
         time.sleep(1)
     os._exit(1)
 
 
-def _write_to(path: str) -> None:
-    """Send standard output and standard error to the end of a file."""
-    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+def _write_to(path: str, is_shown: bool) -> None:
+    """Append standard output and standard error to a file, and write them to the launcher's output as well if `is_shown`."""
+    if is_shown and shutil.which("tee"):
+        with subprocess.Popen(["tee", "-i", "-a", path], stdin=subprocess.PIPE).stdin as pipe:  # type: ignore[union-attr]
+            log = os.dup(pipe.fileno())
+    else:
+        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
 
 
-def _silent_peers(error: BaseException) -> str:
-    """Return which processes of the job do not answer, if that may be the cause and the script uses anygru.parallel."""
-    peers = sys.modules.get("anygru.parallel.peers")
-    return peers.explain(error) if peers is not None else ""
-
-
-def _keep(text: str, path: str) -> None:
-    """Write the file whole or, where the disk is full, not at all: the launcher could not read a part of it."""
-    try:
-        with open(f"{path}.new", "w") as file:
-            file.write(text)
-        os.replace(f"{path}.new", path)
-    except OSError as error:
-        print(f"anygru: the launcher will not show this error: {error}", file=sys.stderr)
-
-
 def _show_and_keep(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an uncaught exception and write it to torchrun's error file."""
     sys.__excepthook__(kind, error, trace)
-    silent = _silent_peers(error)
-    shown = "".join(traceback.format_exception(kind, error, trace)) + silent
-    now = time.time_ns()
-    extra = {"py_callstack": shown, "timestamp": str(now // 10**9)}
-    record = {
-        "message": {"message": f"{kind.__name__}: {error}", "extraInfo": extra},
-        "time_ns": now,
-        "follows": silent,
-    }
-    _keep(json.dumps(record), os.environ["TORCHELASTIC_ERROR_FILE"])
-    if silent:
-        sys.modules["anygru.parallel.peers"].let_end()
+    if any(sign in str(error).lower() for sign in _BROKEN):
+        time.sleep(
+            5
+        )  # the launcher reports the worker that ends first, the one that broke the connection, and ends this one
+    shown = "".join(traceback.format_exception(kind, error, trace))
+    extra = {"py_callstack": shown, "timestamp": str(int(time.time()))}
+    path = os.environ["TORCHELASTIC_ERROR_FILE"]
+    with open(f"{path}.new", "w") as file:  # where the disk is full, torch finds no file instead of a part of one
+        json.dump({"message": {"message": f"{kind.__name__}: {error}", "extraInfo": extra}}, file)
+    os.replace(f"{path}.new", path)

@@ -5,6 +5,7 @@ import multiprocessing.connection
 import os
 import pickle
 import signal
+import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,9 +14,7 @@ from typing import Any
 from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, start_processes
 
 from ..errors import ArgumentError, ArgumentTypeError
-from .addresses import LOOPBACK
-from .folders import held_folder
-from .stores import local_store
+from .addresses import LOOPBACK, serve_store
 from .world import stop
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
@@ -28,11 +27,11 @@ class Workers:
         processes: the `multiprocessing.Process` of each rank.
     """
 
-    def __init__(self, context: ProcessContext, results: Path, store: object, folder: contextlib.ExitStack) -> None:
+    def __init__(self, context: ProcessContext, folder: "tempfile.TemporaryDirectory[str]", store: object) -> None:
         self.processes: list[Any] = context.processes
         self._error_files: list[str] = context.error_files
         self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
-        self._results = results
+        self._results = Path(folder.name)
         self._store = store  # keeps the rendezvous store alive as long as the workers
         self._remove = weakref.finalize(self, _remove_all, folder, tuple(context.error_files))
 
@@ -129,18 +128,17 @@ def spawn(
     if nprocs < 1:
         raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
     # The store lives here and not on rank 0: its port is bound when it is chosen, so no other job can take it.
-    store = local_store()
-    folder = contextlib.ExitStack()
-    results = folder.enter_context(held_folder("anygru-spawn-"))
+    store = serve_store()
+    folder = tempfile.TemporaryDirectory(prefix="anygru-spawn-")
     context = start_processes(
         _work,
-        (function, tuple(args), nprocs, store.port, str(results)),
+        (function, tuple(args), nprocs, store.port, folder.name),
         nprocs,
         join=False,
         daemon=daemon,
         start_method=start_method,
     )
-    workers = Workers(context, results, store, folder)
+    workers = Workers(context, folder, store)
     while join and not workers.join():
         pass
     return workers
@@ -166,9 +164,9 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
     stop()
 
 
-def _remove_all(folder: contextlib.ExitStack, error_files: tuple[str, ...]) -> None:
+def _remove_all(folder: "tempfile.TemporaryDirectory[str]", error_files: tuple[str, ...]) -> None:
     """Remove the results, and the error files that torch leaves in the temporary folder."""
-    folder.close()
+    folder.cleanup()
     for file in error_files:
         with contextlib.suppress(OSError):
             os.unlink(file)

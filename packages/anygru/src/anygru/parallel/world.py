@@ -20,10 +20,7 @@ import torch
 import torch.distributed as dist
 
 from ..errors import ArgumentError
-from . import peers
-from .addresses import LOOPBACK, interface_of, is_loopback, own_address
-from .heartbeats import state_of
-from .stores import store_of_rank_0
+from .addresses import LOOPBACK, interface_of, own_address, serve_store
 
 TIMEOUT = "ANYGRU_TIMEOUT"
 """The variable with the seconds that a collective waits, set by `anygru launch --timeout`."""
@@ -73,8 +70,7 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
         timeout: how long a collective waits for the other processes; None: `anygru launch --timeout`, or two minutes. It must
             be longer than any rank keeps the others waiting, for example in a validation of its own.
 
-    A second call changes nothing. The connection is closed when the process ends. An error that comes from a process that has
-    ended, or from a machine that does not answer, is followed by a line that names it.
+    A second call changes nothing. The connection is closed when the process ends.
     """
     place = world()
     if dist.is_initialized() or not (launched() or alone):
@@ -110,21 +106,18 @@ def timeout_said(otherwise: timedelta = DEFAULT_TIMEOUT) -> timedelta:
 
 def _join(place: World, backend: str, timeout: timedelta) -> None:
     """Make the process group, on a store of our own where torch's would listen on all addresses without need."""
-    store = None
     host = os.environ.get("MASTER_ADDR", LOOPBACK)
-    if is_loopback(host) and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        store = store_of_rank_0(host, _number("MASTER_PORT"), place.rank)
+    address = own_address(host)
     # Gloo takes the interface to which the machine's name resolves, if it does, which may be another one.
-    interface = interface_of(own_address(host))
+    interface = interface_of(address)
     if interface is not None:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-    if store is None:
+    if address not in (LOOPBACK, "::1") or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         dist.init_process_group(backend, timeout=timeout)
-    else:
-        dist.init_process_group(backend, timeout=timeout, store=store, rank=place.rank, world_size=place.size)
-    if place.size > 1:
-        peers.introduce(place.rank, place.size)
-        peers.install_hook()
+        return
+    port = _number("MASTER_PORT")
+    store = dist.TCPStore(host, port, is_master=False) if place.rank else serve_store(address, port)  # type: ignore[attr-defined]
+    dist.init_process_group(backend, timeout=timeout, store=store, rank=place.rank, world_size=place.size)
 
 
 def stop() -> None:
@@ -164,8 +157,16 @@ def _let_threads_rest() -> None:
     while time.monotonic() < latest:
         time.sleep(0.002)  # without the lock: a thread that waits for it runs now
         threads = Path("/proc/self/task").glob("[0-9]*")
-        if not any(state_of(thread) == "R" for thread in threads if int(thread.name) != threading.get_native_id()):
+        if not any(_state_of(thread) == "R" for thread in threads if int(thread.name) != threading.get_native_id()):
             return
+
+
+def _state_of(thread: Path) -> str | None:
+    """Return Linux's letter for the state of a thread in /proc, R where it runs; None where it has ended."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
 
 
 def _number(variable: str, default: int | None = None) -> int:

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from anygru.extend import local_store
+from anygru.extend import serve_store
 
 from ... import _processes, backend
 from ..._tensors import as_array, as_tensor
@@ -88,7 +88,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         self._master.cleargrads()
         context: Any = _processes.context()
         size = len(self._devices)
-        store = local_store() if size > 1 else None
+        store = serve_store() if size > 1 else None
         for rank in range(1, size):
             pipe, end = context.Pipe()
             iterator, device = self._mpu_iterators[rank], self._devices[rank]
