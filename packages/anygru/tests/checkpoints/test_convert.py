@@ -225,6 +225,26 @@ def test_style_chooses_among_the_targets_layouts(tmp_path: Path) -> None:
         convert(tmp_path / "x.pt", tmp_path / "c.params", style="x")
 
 
+@pytest.mark.parametrize(
+    ("other", "expected", "call"),
+    [
+        (None, "gru._unfused.0.i2h_weight", "Block.load_parameters reads"),
+        ("w", "gru._unfused.0.i2h_weight", "Block.load_parameters reads"),
+        ("dense.weight", "gru._unfused.0.i2h_weight", "Block.load_parameters reads"),
+        ("dense0_weight", "gru_l0_i2h_weight", "collect_params().load"),
+    ],
+)
+def test_the_names_of_a_file_for_mxnet_fit_one_of_its_calls(
+    other: str | None, expected: str, call: str, tmp_path: Path
+) -> None:
+    """MXNet 1.9.1 reads a file by the attributes' names where any name has a dot, otherwise by the parameters'."""
+    state = {f"gru.{name}": value for name, value in torch.nn.GRU(3, 4).state_dict().items()}
+    save_checkpoint({**state, **({other: torch.ones(4)} if other else {})}, tmp_path / "x.pt")
+    report = convert(tmp_path / "x.pt", tmp_path / "y.params")
+    assert expected in load_checkpoint(tmp_path / "y.params").stored
+    assert any(call in note for note in report.notes)
+
+
 def test_layers_and_cells_by_parameter_names_go_there_and_back(tmp_path: Path) -> None:
     """A file of MXNet's `ParameterDict.save`, whose names have no dots: all of them come back, the cell's included."""
     gru, cell = torch.nn.GRU(3, 4), torch.nn.GRUCell(3, 4)

@@ -10,8 +10,9 @@ of no axes is one that was never filled.
 import io
 import math
 import os
+import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, TypeAlias
 
 import numpy as np
@@ -40,6 +41,7 @@ DTYPES = [
 _SCOPE = "._:/"
 _PARTS = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
 
+_OF_PARAMETER = re.compile(r"_(?:weight|bias|gamma|beta|alpha|running_mean|running_var|parameters|const)$")
 _BY_PARAMETER = "mxnet.gluon.rnn.GRU (parameters' names)"
 """The styles of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight"."""
 _CELL_BY_PARAMETER = "mxnet.gluon.rnn.GRUCell (parameters' names)"
@@ -184,9 +186,22 @@ def problem(leaf: object) -> str | None:
 
 
 def preferred_styles(path: str, others: Sequence[str]) -> tuple[str, ...]:
-    """The styles for a GRU among other tensors: MXNet takes names without any dot for the parameters' own."""
-    dots = any("." in name for name in (path, *others))
-    return (_BY_PARAMETER, _CELL_BY_PARAMETER) if path and others and not dots else ()
+    """The styles for a GRU among other tensors: MXNet takes a file without any dot for one of the parameters' own names.
+
+    Such names end in the kind of the parameter; a tensor "w" belongs to a block, whose layers need names with dots.
+    """
+    names = bool(others) and all("." not in name and _OF_PARAMETER.search(name) for name in others)
+    return (_BY_PARAMETER, _CELL_BY_PARAMETER) if path and "." not in path and names else ()
+
+
+def note(names: Iterable[str]) -> str:
+    """Say which call of MXNet reads a file with these names."""
+    if any("." in name for name in names):
+        return "names of blocks' attributes: MXNet's Block.load_parameters reads them"
+    return (
+        "names without dots are taken for the parameters' own: MXNet's collect_params().load and mx.nd.load read them; "
+        "Block.load_parameters does where they are those of collect_params()"
+    )
 
 
 def parse(data: Bytes, where: str, budget: Budget) -> list[StoredTensor] | dict[str, StoredTensor]:

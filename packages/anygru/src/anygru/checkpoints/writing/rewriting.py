@@ -135,6 +135,8 @@ class _Writer:
             tree = self._rebuild({flat_name(path): leaf for path, leaf in walk(source)}, ())
         refuse(self._problems)
         self._names.check_used()
+        if isinstance(tree, dict) and hasattr(self._module, "note"):
+            self._report.notes.append(self._module.note(tree))
         return tree
 
     def _nested_gru_layers(self) -> bool:
