@@ -68,3 +68,17 @@ def test_drawing_for_shapes_alone_moves_nothing():
     mx.random.seed(1)
     mx.sym.random.normal(shape=(3,)).infer_shape()
     np.testing.assert_array_equal(nd.random.uniform(shape=(4,)).asnumpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "uniform(2, 1)", "normal(0, 0)", "normal(0, -1)", "exponential(-1)", "gamma(0, 1)", "gamma(1, 0)", "poisson(-1)",
+        "negative_binomial(-2, 0.5)", "generalized_negative_binomial(-1, 1)", "generalized_negative_binomial(1, -1)",
+        "randint(3, 3)", "gamma(nd.array([-1]), nd.array([1]))",
+    ],
+)  # fmt: skip
+def test_parameters_that_mxnet_refuses_are_refused(call):
+    """MXNet 1.9.1 raises an MXNetError; a `randint` of nothing ends its process, a gamma draw below 0 does not end."""
+    with pytest.raises(mx.MXNetError):
+        eval("nd.random." + call, {"nd": nd})

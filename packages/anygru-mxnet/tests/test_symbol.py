@@ -239,3 +239,14 @@ def test_symbols_of_diagonals_and_of_equal_distances():
 
 def test_the_larger_of_two_numbers_is_a_number():
     assert (sym.maximum(2, 3.5), sym.minimum(2, 3.5)) == (3.5, 2)
+
+
+@pytest.mark.parametrize("shapes", [{"data": (2, 4)}, {"foo": (2, 4)}, {"data": 4}])
+def test_simple_bind_fails_with_a_runtime_error_that_names_the_arguments(shapes):
+    """As in MXNet 1.9.1, where it is no MXNetError (recorded)."""
+    symbol = mx.sym.FullyConnected(mx.sym.var("data"), weight=mx.sym.var("w", shape=(3, 9)), num_hidden=3, name="f")
+    name = next(iter(shapes))
+    for each in (symbol, mx.sym.dot(mx.sym.var("data"), mx.sym.var("v"))):
+        with pytest.raises(RuntimeError, match=f"simple_bind error. Arguments:\n{name}: ") as caught:
+            each.simple_bind(mx.cpu(), **shapes)
+        assert not isinstance(caught.value, mx.MXNetError)

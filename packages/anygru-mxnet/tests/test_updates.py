@@ -248,3 +248,19 @@ else:
             nd.contrib.multi_adamw_update(*one, 1.0, [0.1], [0.0], [1.0], eta=0.5)
         with pytest.raises(mx.MXNetError, match="Cannot find argument 't'"):
             nd.contrib.multi_lamb_update(*one, [1], [0.1], [0.0], t=3)
+
+
+def test_adadelta_scales_the_gradient_itself_and_others_do_not():
+    """MXNet 1.9.1's numbers (recorded)."""
+    for name, expected in (("adadelta", [0.2, -1]), ("nadam", [0.4, -2]), ("adagrad", [0.4, -2]), ("sgd", [0.4, -2])):
+        rule = mx.optimizer.create(name, rescale_grad=0.5)
+        weight, gradient = nd.array([1, -2]), nd.array([0.4, -2])
+        rule.update(0, weight, gradient, rule.create_state(0, weight))
+        np.testing.assert_allclose(gradient.asnumpy(), expected, rtol=1e-6)
+
+
+def test_ftrl_without_a_rate_gives_nan_as_in_mxnet():
+    rule = mx.optimizer.create("ftrl", learning_rate=0.0)
+    weight = nd.array([1, -2])
+    rule.update(0, weight, nd.array([0.4, -2]), rule.create_state(0, weight))
+    assert np.isnan(weight.asnumpy()).all()

@@ -270,9 +270,11 @@ class Executor:
         known: dict[str, Sizes],
     ) -> "Executor":
         """What `Symbol.simple_bind` gives: arrays of zeros of the shapes that follow from those that are known."""
-        shapes, _, state_shapes = symbol.infer_shape(**known)
-        if shapes is None:
-            raise ValueError("simple_bind: some shapes do not follow from those that are given")
+        shapes, _, state_shapes = symbol.shapes((), known)
+        names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())
+        unknown = [n for n, shape in zip(names, (*shapes, *state_shapes), strict=True) if 0 in (shape or (0,))]
+        if unknown:
+            raise MXNetError(f"the shapes of {', '.join(unknown)} do not follow from the given shapes")
         types, _, state_types = symbol.infer_type_partial(**(type_dict or {}))
         args = [zeros(shape, ctx, dtype or np.float32) for shape, dtype in zip(shapes, types, strict=True)]
         pairs = zip(state_shapes, state_types, strict=True)

@@ -15,6 +15,8 @@ import numpy as np
 
 from anygru.extend import cpp_numbers
 
+from ..base import MXNetError
+
 # The constants of mt19937, named in the standard.
 _WORDS, _FAR = 624, 397
 _UPPER, _LOWER, _MATRIX = np.uint32(0x80000000), np.uint32(0x7FFFFFFF), np.uint32(0x9908B0DF)
@@ -245,7 +247,13 @@ class Lanes:
         return _normals(self._source, self._states[rows], 1, kind)[:, 0]
 
     def gamma(self, alpha: np.ndarray, beta: np.ndarray, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """A gamma number of each lane, with a shape and a scale (G. Marsaglia, W. Tsang, 2000)."""
+        """A gamma number of each lane, with a shape and a scale (G. Marsaglia, W. Tsang, 2000).
+
+        Raises:
+            MXNetError: for a shape below 0, with which MXNet itself would not end.
+        """
+        if not (alpha >= 0).all():
+            raise MXNetError(f"random.gamma: alpha must be at least 0, got {alpha[~(alpha >= 0)][0]}")
         wide = alpha.astype(np.float64)  # numbers that C computes in double precision, too
         d = np.where(alpha < 1, wide + 2.0 / 3.0, wide - 1.0 / 3.0).astype(kind)
         k = np.sqrt(9.0 * d.astype(np.float64)).astype(kind)
@@ -294,7 +302,7 @@ class Lanes:
                 continue
             events = np.floor(events)
             power = np.exp(np.float32(events * log_rate - np.float32(math.lgamma(events + 1.0)) - start))
-            if self.uniform(row)[0] <= np.float32(0.9 * (1.0 + float(y * y)) * float(power)):
+            if not self.uniform(row)[0] > np.float32(0.9 * (1.0 + float(y * y)) * float(power)):
                 return float(events)
 
 

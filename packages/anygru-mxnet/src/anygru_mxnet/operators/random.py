@@ -140,6 +140,26 @@ def _width(low: Number, high: Number) -> Number:
     return high - low if isinstance(low, Tensor) else np.float32(high) - np.float32(low)
 
 
+_POSITIVE = {"normal": ("scale",), "exponential": ("lam",), "gamma": ("alpha", "beta")}
+_NOT_NEGATIVE = {"poisson": ("lam",), "negative_binomial": ("k",), "generalized_negative_binomial": ("mu", "alpha")}
+
+
+def _check(name: str, parameters: dict[str, float]) -> None:
+    """Refuse parameters that MXNet refuses.
+
+    Raises:
+        MXNetError: naming the parameter.
+    """
+    if name == "uniform" and not parameters["low"] <= parameters["high"]:
+        raise MXNetError(f"random.uniform: low must be less or equal to high, got {parameters}")
+    for key in _POSITIVE.get(name, ()):
+        if not parameters[key] > 0:
+            raise MXNetError(f"random.{name}: {key} has to be positive, got {parameters[key]}")
+    for key in _NOT_NEGATIVE.get(name, ()):
+        if not parameters[key] >= 0:
+            raise MXNetError(f"random.{name}: {key} has to be at least 0, got {parameters[key]}")
+
+
 def _signed(compute: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
     """A function of keywords with the signature that an operator reads its inputs and attributes from."""
 
@@ -156,6 +176,7 @@ def _signed(compute: Callable[..., Tensor], **defaults: Any) -> Callable[..., Te
 
 def _register(name: str, numbers: dict[str, float], arrays: tuple[str, ...], draw: Callable[..., Tensor]) -> None:
     def of_numbers(shape: Sizes, ctx: ContextLike, dtype: DtypeLike, **parameters: float) -> Tensor:
+        _check(name, parameters)
         return draw(_blank(shape, ctx, dtype), *parameters.values())
 
     def of_arrays(shape: Sizes, dtype: DtypeLike, **parameters: Tensor) -> Tensor:
@@ -165,6 +186,7 @@ def _register(name: str, numbers: dict[str, float], arrays: tuple[str, ...], dra
         return drawn if dtype in (None, "None") else drawn.to(torch_dtype(dtype))
 
     def like(data: Tensor, **parameters: float) -> Tensor:
+        _check(name, parameters)
         return draw(torch.empty_like(data), *parameters.values())
 
     short = [name] if name in ("uniform", "normal") else []

@@ -154,7 +154,8 @@ def ftrl(
     z.add_(gradient - (torch.sqrt(squares) - torch.sqrt(n)) * weight / lr)
     n.copy_(squares)
     shrunk = torch.sign(z) * lamda1 - z
-    weight.copy_(torch.where(z.abs() > lamda1, shrunk / ((beta + torch.sqrt(n)) / lr + wd), 0.0))
+    # A product, as in MXNet, so that a rate of 0 gives NaN as it does there.
+    weight.copy_(shrunk / ((beta + torch.sqrt(n)) / lr + wd) * (z.abs() > lamda1))
 
 
 def ftml(

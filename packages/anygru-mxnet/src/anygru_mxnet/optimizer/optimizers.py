@@ -41,16 +41,20 @@ class Rule(Optimizer):
     _in_single = True
     # Whether the rate is changed further, in double precision, before an operator takes it.
     _rate_follows = False
+    # Whether the gradient itself is multiplied by `rescale_grad`, which shows with `grad_req="add"`.
+    _scales_in_place = False
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Change a weight, or each of several, in place."""
         for one, values, gradient, own in each(index, weight, grad, state):
             self._update_count(one)
+            if self._scales_in_place:
+                gradient._t.data.mul_(self.rescale_grad)
             self._step(one, values, gradient._t.detach(), own, self._get_lr(one), self._get_wd(one))
 
     def _step(self, index: Any, weight: NDArray, gradient: Tensor, state: Any, rate: float, decay: float) -> None:
         assert isinstance(weight, NDArray)
-        scale = self.rescale_grad
+        scale = 1.0 if self._scales_in_place else self.rescale_grad
         if self._in_single:
             decay, scale = single(decay), single(scale)
             rate = rate if self._rate_follows else single(rate)
@@ -258,6 +262,7 @@ class AdaDelta(TwoMoments):
     """AdaDelta (Zeiler 2012); it has no learning rate."""
 
     _in_single = False
+    _scales_in_place = True
 
     def __init__(self, rho: float = 0.9, epsilon: float = 1e-5, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -124,7 +124,7 @@ class SymbolBase:
             MXNetError: for shapes that do not fit together, and names that are no argument's.
             TypeError: for a shape that is no tuple.
         """
-        found = self._shapes(args, known)
+        found = self.shapes(args, known)
         unknown = [
             (name, shape) for name, shape in zip(self.list_arguments(), found[0], strict=True) if 0 in (shape or (0,))
         ]
@@ -134,7 +134,7 @@ class SymbolBase:
 
     def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
         """What `infer_shape` finds, with 0 for sizes and () for shapes that are not known."""
-        found = self._shapes(args, known)
+        found = self.shapes(args, known)
         if not state.numpy:
             return found
         arguments, results, states = (
@@ -142,7 +142,8 @@ class SymbolBase:
         )
         return arguments, results, states
 
-    def _shapes(self, args: tuple, known: dict[str, Any]) -> tuple[list, list, list]:
+    def shapes(self, args: tuple, known: dict[str, Any]) -> tuple[list, list, list]:
+        """Infer the shapes of arguments, outputs and states, with 0 for unknown sizes and () for unknown shapes."""
         known = self._by_name("shape", args, known)
         for name, shape in known.items():
             if not isinstance(shape, tuple):
@@ -228,8 +229,16 @@ class SymbolBase:
         shared_buffer: Any = None,
         **kwargs: Sizes,
     ) -> Executor:
-        """An executor on arrays of zeros, given the shapes of some arguments by name."""
-        return Executor.allocated(self, sizing.ready(self._entries), ctx, grad_req, type_dict, kwargs)
+        """An executor on arrays of zeros, given the shapes of some arguments by name.
+
+        Raises:
+            RuntimeError: for whatever prevents it, as in MXNet, with the arguments.
+        """
+        try:
+            return Executor.allocated(self, sizing.ready(self._entries), ctx, grad_req, type_dict, kwargs)
+        except (MXNetError, ValueError, TypeError) as error:
+            arguments = "".join(f"{name}: {shape}\n" for name, shape in kwargs.items())
+            raise RuntimeError(f"simple_bind error. Arguments:\n{arguments}{error}") from error
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """The graph in the form of MXNet's symbol files."""
