@@ -1,11 +1,11 @@
 """Find the programs, expected outputs and command lines in the Markdown pages of the repository.
 
 - The Python blocks of a page are one program, as a reader would paste them one after another.
-- A block under a line such as "**Paddle**: `anygru run before.py`" is a program of its own, with that name and runner.
-- A comment at the end of a `print(...)` is what it prints; a comment that begins with "[" at the end of an assignment is the
-  shape of the value. "..." in them stands for anything.
+- A block under a line such as "**Paddle**: `anygru run before.py`" is a separate program, with that name and runner.
+- A comment at the end of a `print(...)` is its output; a comment that begins with "[" at the end of an assignment is the
+  shape of the value. "..." in them matches any text.
 - Every line of an `sh` block is a command; a "#" begins its comment.
-- A `console` block has commands after "$ " and what they print below.
+- A `console` block has commands after "$ " and their output below.
 """
 
 import ast
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def files(folder: Path, *suffixes: str) -> list[Path]:
-    """The files below a folder (or the file itself), all or those with a suffix. Hidden folders and builds are left out."""
+    """The files below a folder (or the file itself), all or those with a suffix, without hidden folders and builds."""
     if folder.is_file():
         return [folder]
     found = []
@@ -36,7 +36,7 @@ PAGES = [page for page in files(ROOT, ".md") if "conformance" not in page.parts 
 
 
 def name_of(page: Path) -> str:
-    """What a page is called: "run.md", "anygru-mxnet" for the first page of a package."""
+    """The name of a page: "run.md", "anygru-mxnet" for the first page of a package."""
     return page.parent.name if page.parent.parent.name == "packages" else page.name
 
 
@@ -61,7 +61,7 @@ class Program(NamedTuple):
 class Command(NamedTuple):
     line: str
     output: str | None
-    """What the page says that it prints; None if it does not say."""
+    """The expected output; None if the page does not show it."""
 
 
 def contents(page: Path) -> list[Program | Command]:
@@ -86,7 +86,7 @@ def _commands(language: str, block: str) -> list[Command]:
 
 
 def checking(program: str) -> tuple[str, list[str]]:
-    """A program that marks what its comments are about in its output, and these comments, by the numbers of the marks."""
+    """A program that marks the outputs described by its comments, and these comments, indexed by the marks."""
     comments = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(program).readline)
@@ -112,7 +112,7 @@ def checking(program: str) -> tuple[str, list[str]]:
 
 
 def difference(promises: list[str], output: str) -> str | None:
-    """What differs between the promises of a program and each output of its lines; None if nothing."""
+    """The first difference between the promises of a program and the output of its lines, or None."""
     printed = re.findall(rf"{_MARK}(\d+)\n(.*?){_MARK}\n", output, re.DOTALL)
     missing = set(range(len(promises))) - {int(number) for number, _ in printed}
     if missing:
@@ -124,6 +124,6 @@ def difference(promises: list[str], output: str) -> str | None:
 
 
 def matches(promise: str, text: str) -> bool:
-    """Whether a text is what was promised, but for the number of spaces and for "...", which stands for anything."""
+    """Whether a text equals the promise, ignoring the number of spaces; "..." matches any text."""
     parts = [re.escape(" ".join(part.split())) for part in promise.split("...")]
     return re.fullmatch(r"\s*.*?\s*".join(parts), " ".join(text.split())) is not None

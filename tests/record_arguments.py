@@ -1,8 +1,8 @@
 """Write `tests/data/arguments.json`: the arguments of the originals' functions with the names of long functions of a dialect.
 
 `python -c "import test_house; test_house.print_long('mxnet')"` in `tests` prints the names. They are the standard input of
-`python record_arguments.py FILE MODULE...` under the original's Python, with the original and those of its modules that it
-does not import by itself (Chainer's `chainer.gradient_check`). Versions: Paddle 2.6.2, MXNet 1.9.1, Chainer 7.8.1,
+`python record_arguments.py FILE MODULE...` under the original's Python, with the original and its modules that are not
+imported with it (Chainer's `chainer.gradient_check`). Versions: Paddle 2.6.2, MXNet 1.9.1, Chainer 7.8.1,
 OneFlow 0.9.0.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def modules(names):
-    """The modules, and those of the original that come with them."""
+    """The modules, and the original's other loaded modules."""
     for name in names:
         importlib.import_module(name)
     return [module for name, module in sys.modules.items() if (name + ".").startswith(names[0] + ".") and module]

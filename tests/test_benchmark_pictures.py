@@ -1,4 +1,4 @@
-"""The pictures of the benchmarks are those of the committed results."""
+"""The pictures of the benchmarks show the committed results."""
 
 import runpy
 from pathlib import Path

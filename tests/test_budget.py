@@ -16,7 +16,7 @@ PARTS = {
 
 
 def counts() -> dict[str, int]:
-    """The lines of each part. Tests are those of all packages, without recorded answers."""
+    """The lines of each part. Tests of all packages count, without recorded answers."""
     found = {}
     for part, (folder, *suffixes) in PARTS.items():
         paths = files(folder, *suffixes)

@@ -1,6 +1,6 @@
-"""The conformance programs of every dialect, each against what the original framework computed.
+"""The conformance programs of every dialect, compared with the original framework's results.
 
-A program that fails is a failure, whatever the state of its dialect: nothing here is skipped or expected to fail.
+No program is skipped or expected to fail.
 """
 
 import os
@@ -23,7 +23,7 @@ def name(program):
 
 @pytest.fixture(scope="module")
 def check():
-    """The module `check.py` that stands beside the programs."""
+    """The module `check.py` in the folder of the programs."""
     sys.path.insert(0, str(CONFORMANCE))
     try:
         import check

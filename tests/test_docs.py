@@ -1,5 +1,5 @@
-"""Every example program, every program of the README and the guides, and every command line of theirs runs, and prints what
-the page says. `documents.py` says how they are found."""
+"""Every example program and every program and command line of the pages runs and prints the documented output.
+`documents.py` finds them."""
 
 import os
 import re
@@ -35,9 +35,9 @@ SHORTER = {
     "anygru try": "--rounds 1",
     "anygru train": "--steps 2 --hidden 8 --embedding 8 --batch 2 --bptt 16 --no-xz --threads 1",
 }
-# Commands that start an interpreter of their own; only the slow tests run them.
+# Commands that start a new interpreter; only the slow tests run them.
 STARTERS = ("anygru run", "anygru launch", "anygru try")
-# What a page's readers have already, as a program that writes it.
+# Programs that write the files a page assumes.
 TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
 NOTES = """
 from pathlib import Path
@@ -115,14 +115,14 @@ def forked(warm_pythons: WarmPythons) -> Run:
 
 
 def check(program: Program, folder: Path, forked: Run) -> None:
-    """Run a program and compare what it prints with its comments."""
+    """Run a program and compare its output with its comments."""
     script, promises = checking(program.text)
     found = difference(promises, forked(script, folder, program.of_a_dialect))
     assert found is None, f"{program.name}: {found}"
 
 
 def run_command(command: Command, folder: Path, forked: Run) -> None:
-    """Run a command line of anygru in a fork and compare what it prints."""
+    """Run a command line of anygru in a fork and compare its output."""
     arguments = shlex.split(f"{command.line} {shorter(command.line)}")
     assert arguments.pop(0) == "anygru", command.line
     found = [[str(path.relative_to(folder)) for path in folder.glob(word)] if "*" in word else [] for word in arguments]
@@ -154,7 +154,7 @@ def test_example(path: Path, tmp_path: Path, forked: Run) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if contents(page)], ids=name_of)
 def test_page(page: Path, tmp_path: Path, forked: Run) -> None:
-    """The programs and commands of a page, in one folder, since one reads what another wrote."""
+    """The programs and commands of a page, in one folder, since they share files."""
     prepare(page, tmp_path, forked)
     for item in contents(page):
         if isinstance(item, Program):

@@ -35,7 +35,7 @@ def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines from `def` to the end, the docstring left out."""
+    """Lines from `def` to the end, without the docstring."""
     lines = function.end_lineno - function.lineno + 1
     first = function.body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
@@ -55,7 +55,7 @@ def test_files_have_one_subject() -> None:
 
 @pytest.mark.parametrize("part", ANY)
 def test_arguments_have_types(part: str) -> None:
-    """Of the annotated arguments, the share whose type is nothing but `Any`."""
+    """The share of annotated arguments with the type `Any`."""
     bare = total = 0
     for path in FILES:
         if not re.fullmatch(part, path.relative_to(SOURCE).parts[0]):
@@ -100,7 +100,7 @@ def test_no_two_files_of_the_core_define_the_same_class() -> None:
 
 
 def frames_to(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frame of a function of the core and those that called it, until the caller is neither the core nor torch."""
+    """The frames of the core up the call stack, until a caller is neither the core nor torch."""
     folders = {str(CORE): True, str(Path(torch.__file__).parent): False}
     while frame is not None:
         found = [own for folder, own in folders.items() if frame.f_code.co_filename.startswith(folder)]
@@ -124,13 +124,14 @@ def words(call: Callable[[], object]) -> list[str]:
     """Words that a reader learns between a layer and the kernel on the CPU that its call reaches.
 
     These are the names of the functions that wait for the kernel, and of the classes of their variables. A name counts once:
-    `run` of a backend promises what `run` before it does. Functions that returned before the kernel began are not on the way.
+    `run` of a backend has the same contract as the `run` that called it. Functions that returned before the kernel
+    began are not on the way.
     """
     native, found = cpu_calls.native, set[str]()
 
     class Kernels:
         def __getattr__(self, name: str) -> object:
-            found.clear()  # the last one computes; those before it made objects for it
+            found.clear()  # the last one computes; the earlier ones created objects for it
             frames = list(frames_to(sys._getframe(1)))
             for frame in frames[:-1]:
                 code = frame.f_code
@@ -145,7 +146,7 @@ def words(call: Callable[[], object]) -> list[str]:
 
 
 def words_of_paths() -> dict[str, list[str]]:
-    """The words of a plain call, and of one with lengths and resets; both while training."""
+    """The words of a plain call and of a call with lengths and resets, both while training."""
     layer, input = anygru.GRU(4, 8), torch.randn(3, 2, 4)
     lengths, resets = torch.tensor([3, 2]), torch.zeros(3, 2, dtype=torch.bool)
     return {
@@ -168,7 +169,7 @@ def argument_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str
 
 
 def named(node: ast.AST, owner: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions with the names that users of a dialect know: `Class.method`, or the name of the operator that it registers."""
+    """Functions with their public names in a dialect: `Class.method`, or the name of the operator that it registers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             calls = [each for each in child.decorator_list if isinstance(each, ast.Call)]
@@ -189,10 +190,10 @@ def long_functions(dialect: str, most: int = 8) -> Iterator[tuple[str, list[str]
 
 
 def not_asked(dialect: str) -> list[str]:
-    """The long functions whose arguments are not those of a public function of the original, in its order.
+    """The long functions with other arguments than a public function of the original.
 
-    The record is `tests/data/arguments.json`. Functions with a private name count, whatever they take, and so do those of
-    releases that the record does not cover.
+    The record is `tests/data/arguments.json`. Functions with a private name count, and functions of releases that are not
+    in the record.
     """
     recorded = json.loads(ARGUMENTS.read_text())[dialect]
 

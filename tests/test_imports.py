@@ -1,4 +1,4 @@
-"""`import anygru` loads nothing, its layers load torch and NumPy and nothing else; imports point down only, and in no circle."""
+"""`import anygru` loads no other package, its layers load torch and NumPy only; imports keep to the contracts."""
 
 import ast
 import graphlib
@@ -34,7 +34,7 @@ def test_import_loads_nothing_until_a_name_is_used() -> None:
 def test_the_layers_load_torch_and_numpy_only() -> None:
     code = "import torch, numpy, sys; before = set(sys.modules); import anygru; anygru.GRU, anygru.accelerate, anygru.explain; "
     loaded = ast.literal_eval(run(code + "print(sorted(set(sys.modules) - before))"))
-    # Python's own module that tells whether this is a sub-interpreter.
+    # Python's module for sub-interpreters.
     assert {name.partition(".")[0] for name in loaded} - {"_interpreters", "_xxsubinterpreters"} == {"anygru"}
     assert not [
         name for name in loaded if name.split(".")[1:2] in (["cli"], ["dialects"], ["checkpoints"], ["parallel"])
@@ -42,7 +42,7 @@ def test_the_layers_load_torch_and_numpy_only() -> None:
 
 
 def stub(name: str) -> dict[str, str]:
-    """What a stub imports: name -> "module:name", or "module" for a module."""
+    """The imports of a stub: name -> "module:name", or "module" for a module."""
     found = {}
     for node in ast.parse((SOURCE / f"{name}.pyi").read_text()).body:
         if isinstance(node, ast.ImportFrom):
@@ -66,7 +66,7 @@ def test_the_stubs_have_the_lazy_names(name: str) -> None:
 
 
 def relative(path: Path) -> set[str]:
-    """The modules right beside a face that it imports from in the relative form. Editors offer their names, too."""
+    """Sibling modules that a stub imports in the relative form: editors offer their names as well."""
     froms = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom) and node.level]
     return {node.module for node in froms if node.module and "." not in node.module}
 
@@ -78,7 +78,7 @@ def test_editors_offer_public_names_only() -> None:
 
 @pytest.mark.parametrize("name", ["dialects", "functional", "onnx", "parallel"])
 def test_public_modules_complete_to_their_names_only(name: str) -> None:
-    """A shell completes by dir(): all that the face gives on, and beside that only what it defines."""
+    """A shell completes by dir(): re-exported names, and public names that the module defines."""
     module = getattr(anygru, name)
     given_on = set(re.findall(r"^from \S+ import (\w+) as \1$", Path(module.__file__).read_text(), re.MULTILINE))
     own = {one for one, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}

@@ -66,7 +66,7 @@ KINDS = {
 """Habit -> pattern. They are counted in text without code; each is rare in the documentation of PyTorch, NumPy or attrs."""
 
 NAMES = re.compile(
-    r"(?:^|_)(?:said|says|told|tells?|laid|lies?|lay|stands?|whose|settled?|knows?|anew|spoken|apart|asks|wants|made_of|beside)(?=_|$)"
+    r"(?:^|_)(?:said|says|told|tells?|laid|lies?|lay|stands?(?!_in)|whose|settled?|knows?|anew|spoken|apart|asks|wants|made_of|beside)(?=_|$)"
 )
 """Words that do not explain what a function, class or argument is."""
 
@@ -84,6 +84,7 @@ class Text(NamedTuple):
     path: Path
     line: int
     words: str
+    raw: str
 
 
 def _plain(text: str) -> str:
@@ -146,7 +147,7 @@ def texts(path: Path) -> list[Text]:
                 found.append((node.lineno, node.value.value))  # docstrings of definitions and of attributes
             elif isinstance(node, ast.Call):
                 found += [(node.lineno, text) for text in _messages(node)]
-    return [Text(path, line, _plain(text)) for line, text in found if text]
+    return [Text(path, line, _plain(text), text) for line, text in found if text]
 
 
 def names(path: Path) -> list[str]:
@@ -168,7 +169,9 @@ _COMPILED = {kind: re.compile(pattern, re.IGNORECASE | re.MULTILINE) for kind, p
 
 
 def sentences(text: Text) -> Iterator[str]:
-    for each in re.split(r"(?<=[.!?;:])\s+(?=[A-Z\"`(])|\n\s*\n|\n\s*[-*|]", text.words):
+    """The sentences of a text, with their code."""
+    raw = re.sub(r"^ *```.*?^ *```", "\n\n", text.raw, flags=re.DOTALL | re.MULTILINE)
+    for each in re.split(r"(?<=[.!?;:])\s+(?=[A-Z\"`(])|\n\s*\n|\n\s*[-*|]", raw):
         yield " ".join(each.split())
 
 
@@ -248,7 +251,7 @@ def main(folders: list[str]) -> None:
     paths = [path for folder in folders for path in files(Path(folder).resolve(), ".py", ".md")]
     found = [text for path in paths for text in texts(path)]
     worst = sorted(
-        ((marks(sentence), text, sentence) for text in found for sentence in sentences(text) if marks(sentence)),
+        ((seen, text, each) for text in found for each in sentences(text) if (seen := marks(_plain(each)))),
         key=lambda each: len(each[0]),
     )
     for seen, text, sentence in worst:

@@ -1,4 +1,4 @@
-"""The notebooks under `examples/`: whole, with outputs and pictures; the slow test runs them and compares what they print."""
+"""The notebooks in `examples/` have outputs and pictures; the slow test runs them and compares the outputs."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ def code(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def printed(notebook: dict[str, Any]) -> str:
-    """What the cells print, without numbers, which differ between machines."""
+    """The output of the cells without numbers, which differ between machines."""
     texts = [
         "".join(output["text"])
         for cell in code(notebook)

@@ -1,4 +1,4 @@
-"""What people install: links that work on a package page, floors that are tested, a recipe that agrees with pyproject.toml."""
+"""Packaging: links work on a package page, the oldest versions are tested, the recipe agrees with pyproject.toml."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def floors(text: str, pattern: str) -> dict[str, tuple[int, ...]]:
 
 
 def dependencies(package: Path) -> dict[str, tuple[int, ...]]:
-    """What a package needs beside anygru itself."""
+    """The requirements of a package other than anygru."""
     block = re.search(r"^dependencies = \[(.*?)\]$", package.read_text(), re.MULTILINE | re.DOTALL)[1]
     return floors(block, r'"([\w-]+)>=([\d.]+)"')
 

@@ -129,7 +129,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
-    """The site shows the files of the repository, so that relative links are right in both."""
+    """The site shows the files of the repository, so that relative links work in both."""
     links = re.findall(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?", without_blocks(page))
     for link, anchor in links:
         target = page.parent / link if link else page

@@ -18,7 +18,7 @@ Arrays = dict[str, Any]
 
 
 def _draw(rng: random.Random, shapes: dict[str, tuple[int, ...]]) -> tuple[str, Arrays]:
-    """Float32 arrays of `shapes`, one of which gets a wrong width, number of axes or dtype; what was changed."""
+    """Float32 arrays of `shapes`, one with a wrong width, number of axes or dtype, and a description of the change."""
     arrays: Arrays = {name: np.ones(shape, "float32") for name, shape in shapes.items()}
     name = rng.choice(sorted(shapes))
     shape = shapes[name]

@@ -61,7 +61,7 @@ def test_every_variable_is_in_the_table() -> None:
 
 
 def test_only_listed_c_sources_read_variables() -> None:
-    """What the test above takes for granted."""
+    """An assumption of the test above."""
     sources = {
         path.name
         for path in (PACKAGE.parents[1] / "csrc").iterdir()

@@ -1,4 +1,4 @@
-"""The import hook and the start-up file: what a script finds under the originals' names, and what it does not notice."""
+"""The import hook and the start-up file: imports under the originals' names, and unchanged behaviour otherwise."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ def test_a_script_notices_nothing(code, tmp_path):
 
 @pytest.mark.parametrize("methods", [["spawn"], pytest.param(["fork", "forkserver"], marks=pytest.mark.slow)], ids=str)
 def test_every_spelling_gives_one_module_in_every_process(methods, tmp_path):
-    """The four dialects share one mechanism; this takes one that is there, and every way to start a process."""
+    """The four dialects share one mechanism; this uses an installed one, and every way to start a process."""
     code = """
         import json, multiprocessing, subprocess, sys
 
@@ -111,7 +111,7 @@ def _present_dialect():
         except ModuleNotFoundError:
             continue
         return name, part
-    raise AssertionError("no dialect is there")
+    raise AssertionError("no dialect is installed")
 
 
 def test_the_dialect_wins_over_an_installed_original(tmp_path):
@@ -154,7 +154,7 @@ def test_the_environment_is_changed_once():
 
 
 def test_an_interpreter_without_anygru_keeps_its_own_packages(tmp_path):
-    """`find_spec("anygru")` is what tells; here anygru is hidden from the child."""
+    """The hook calls `find_spec("anygru")`; here anygru is hidden from the child."""
     (tmp_path / "site" / "chainer").mkdir(parents=True)
     (tmp_path / "site" / "chainer" / "__init__.py").write_text("")
     (tmp_path / "site" / "sitecustomize.py").write_text(
@@ -179,7 +179,7 @@ LISTED = """
 
 @pytest.fixture
 def small_dialect(monkeypatch):
-    """A module that has one name of its own, below a `names.txt` of its own."""
+    """A module with one name and its own `names.txt`."""
     monkeypatch.setattr("anygru.dialects.stand_ins.names", lambda dialect: names.read(LISTED))
     module = types.ModuleType("anygru_paddle_like")
     module.known = 1

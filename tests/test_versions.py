@@ -1,4 +1,4 @@
-"""The page that tells what the tests did with each torch."""
+"""The page with the test results for each version of torch."""
 
 import importlib.util
 import os
@@ -31,7 +31,7 @@ WHOLE_FILE = "import pytest; pytest.importorskip('no_such_package')"
 
 
 def report(folder: Path, torch: str, files: dict[str, str], installed: str = "anygru clone, core 0a") -> Path:
-    """What pytest reports of some files."""
+    """A report of pytest for some files."""
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
     found = folder / f"{torch}.xml"

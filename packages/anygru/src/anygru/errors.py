@@ -21,7 +21,7 @@ class ArgumentTypeError(AnygruError, TypeError):
 
 
 class BackendError(AnygruError, RuntimeError):
-    """A backend that was asked for by name cannot take the problem; the message says why."""
+    """A backend chosen by name cannot compute the problem; the message has the reason."""
 
 
 class CheckpointError(AnygruError, ValueError):

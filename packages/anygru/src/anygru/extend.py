@@ -1,8 +1,8 @@
-"""What packages that extend anygru may use beside its public names: the contract with dialects and with commands.
+"""Names of anygru for dialects and commands in other packages, in addition to the public names.
 
-A dialect (entry point group `anygru.dialects`) or a command (group `anygru.commands`) imports the public names of `anygru`
-and the names of this module, and nothing else. `docs/dialects.md` tells how to write a dialect. A name changes or goes under
-the same rules as a public one. Names are imported when they are first used, as those of `anygru` are.
+A dialect (entry point group `anygru.dialects`) or a command (group `anygru.commands`) imports only the public names of
+`anygru` and the names of this module. `docs/dialects.md` explains how to write a dialect. A name changes or goes under
+the same rules as a public one. Names are imported on first use, as in `anygru`.
 """
 
 import importlib
@@ -67,7 +67,7 @@ _HOME = {
     "existing": "cli:existing",
     "needed": "cli:needed",
 }
-"""Name -> where it is: "module" for a module, "module:name" for anything else."""
+"""Name -> where it is: "module" for a module, "module:name" for other objects."""
 
 __all__ = sorted(_HOME)
 

@@ -1,7 +1,7 @@
 """Finding the dialects: packages that each give the vocabulary of one framework, on torch and anygru.
 
 `anygru run script.py` lets a script import them under their original names; `import anygru_paddle as paddle` works without
-the command. `docs/dialects.md` tells how a dialect is built and how a name of the original finds its module.
+the command. `docs/dialects.md` explains how a dialect is built and how a name of the original is mapped to its module.
 """
 
 from typing import Any
@@ -21,17 +21,17 @@ def __dir__() -> list[str]:
 
 
 def from_dialect(layer: Any) -> Any:
-    """Give an `anygru.GRU` or `anygru.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.
+    """Convert a dialect's GRU layer or cell to an `anygru.GRU` or `anygru.GRUCell` that shares its parameters.
 
     Args:
         layer: a GRU layer or cell of any dialect: `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU`, `chainer.links.NStepGRU` ...
 
-    Training either trains both. Raises ArgumentTypeError for anything that is no dialect's GRU; a layer whose parameters cannot
-    be shared raises the error of its dialect, which says why.
+    Training either trains both. Raises ArgumentTypeError if the layer is not a dialect's GRU. If the parameters cannot be
+    shared, the dialect raises an error with the reason.
     """
     convert = getattr(layer, "__to_anygru__", None) or getattr(layer, "_anygru_layer", None)
     if convert is None:
-        # Packages inside of others, such as chainermn, have no layers of their own.
+        # Nested packages, such as chainermn, define no layers.
         dialects = [name for name, package in roots().items() if "." not in package]
         raise ArgumentTypeError(
             f"layer must be a GRU layer or cell of a dialect ({', '.join(dialects) or 'none is installed'}), got "

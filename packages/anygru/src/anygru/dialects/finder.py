@@ -4,8 +4,8 @@ A dialect is a package with an entry point in the group `anygru.dialects`: the n
 value the package that answers for it. `anygru run` reads the entry points once and hands them on in the environment, because
 reading them takes longer than the rest of the start-up.
 
-This file uses nothing but the standard library: the start-up file of every process that a script starts loads it by its
-path, and nothing of anygru is imported before a dialect is asked for.
+This file imports the standard library only: the start-up file of every process that a script starts loads it by path,
+and no other module of anygru is loaded before a dialect is imported.
 """
 
 import functools
@@ -32,7 +32,7 @@ def roots() -> dict[str, str]:
     handed_on = os.environ.get(VARIABLE)
     if handed_on is not None:
         return dict(entry.split("=") for entry in handed_on.split())
-    from importlib.metadata import entry_points  # slow to import; a process under `anygru run` does without
+    from importlib.metadata import entry_points  # slow to import; not needed under `anygru run`
 
     return {point.name: point.value for point in entry_points(group="anygru.dialects")}
 
@@ -51,7 +51,7 @@ def original_name(module: str) -> str:
 
 
 class DialectFinder(importlib.abc.MetaPathFinder):
-    """Finds `paddle`, `paddle.nn`, ... in the installed dialects, before an installed original is looked for."""
+    """Finds `paddle`, `paddle.nn`, ... in the installed dialects, before the search for an installed original."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -84,7 +84,7 @@ class _AliasLoader(importlib.abc.InspectLoader):
         self.actual = actual
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system hands over what stands in sys.modules after this call, so the module it made is forgotten.
+        # The import system returns the entry of sys.modules after this call and drops the module that it created.
         sys.modules[module.__name__] = importlib.import_module(self.actual)
         _name_loaded_modules(module.__name__, self.actual)
         if os.environ.get("ANYGRU_RUN"):
@@ -122,7 +122,7 @@ class _GivenLoader(importlib.abc.Loader):
 
 
 def _package_behind_a_script() -> ModuleSpec | None:
-    """The package, where a file `anygru.py` beside the script would be taken for it; None where the usual search finds it."""
+    """The spec of the package if a file `anygru.py` next to the script shadows it; None if the usual search finds it."""
     first = PathFinder.find_spec("anygru")
     if first is None or first.submodule_search_locations is not None:
         return None
@@ -141,13 +141,13 @@ def install() -> None:
 
 
 def missing(root: str) -> str:
-    """The words for an original whose dialect is not installed."""
+    """The error message for an original if its dialect is not installed."""
     command = importlib.import_module("anygru.errors").how_to_install(EXTRAS[root])
     return f"the {EXTRAS[root]} dialect is not installed; it comes with: {command}"
 
 
 def _is_question(frame: FrameType | None) -> bool:
-    """Whether `importlib.util.find_spec` asks if a package is there; an error would be no answer."""
+    """Whether `importlib.util.find_spec` runs the search, which must return None instead of raising an error."""
     while frame is not None and frame.f_globals.get("__name__") in (__name__, "importlib._bootstrap"):
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
@@ -164,7 +164,7 @@ def _find(actual: str) -> ModuleSpec | None:
 
 
 def _name_loaded_modules(name: str, actual: str) -> None:
-    """Give `actual` and the modules that came in with it their original names: `import paddle` brings in `paddle.nn` too."""
+    """Give `actual` and the modules that came in with it their original names: `import paddle` also loads `paddle.nn`."""
     importlib.import_module(f"{PACKAGE}.stand_ins").cover(actual)
     for loaded, module in list(sys.modules.items()):
         if (loaded + ".").startswith(actual + ".") and not getattr(module.__spec__, "_initializing", False):
@@ -174,7 +174,7 @@ def _name_loaded_modules(name: str, actual: str) -> None:
 
 
 def _name_classes(module: ModuleType, loaded: str, original: str) -> None:
-    """Let the classes of a module say that they are the original's: programs print `type(x)`, and look at `__module__`."""
+    """Set the original's name as `__module__` of the classes of a module: programs print `type(x)` and compare `__module__`."""
     for value in list(vars(module).values()):
         if isinstance(value, type) and value.__module__ == loaded:
             value.__module__ = original

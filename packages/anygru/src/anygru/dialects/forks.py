@@ -1,7 +1,7 @@
-"""Processes that a dialect's program forks compute, as they do with the originals.
+"""Keep torch usable in processes that a dialect's program forks, as the originals are.
 
-A forked child has the memory of OpenMP's team and none of its threads. What the originals compute with knows of forks; torch
-waits for the threads forever.
+A forked child inherits the memory of OpenMP's team, but not its threads. The originals' thread pools handle forks; torch waits
+for the threads forever.
 """
 
 import ctypes
@@ -9,12 +9,12 @@ import os
 from functools import cache
 
 _SOFT = 1
-"""`omp_pause_soft`: the threads end, and what the program has set stays."""
+"""`omp_pause_soft`: the threads end, and settings of the program are kept."""
 
 
 @cache
 def survive() -> None:
-    """From now on end the team before each fork: parent and child start one of their own when they next need it.
+    """End the team before each later fork: parent and child start a new team when they need it.
 
     OpenMP 5 has a function for that, in GCC's library since 9. Without it a child computes with one thread.
     """

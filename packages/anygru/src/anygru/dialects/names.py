@@ -1,20 +1,20 @@
-"""The lists of names: `names.txt` of a dialect says which names of the original it covers, and what to use instead of others.
+"""The lists of names: `names.txt` of a dialect lists the covered names of the original, and replacements for the others.
 
-The file is the one place where a name that is not covered is written down. It has a section for each module or class of the
+Names that are not covered are written in this file only. It has a section for each module or class of the
 original, and in a section these lines:
 
     title: Paddle                   the framework's name in messages
     [paddle.nn]                     several modules with the same names share a section: [mxnet.nd mxnet.ndarray]
     + GRU GRUCell Linear            covered: the dialect has them
-    - Conv3D MaxPool3D: torch.nn    not covered: what to use instead
+    - Conv3D MaxPool3D: torch.nn    not covered: the replacement
     - SpectralNorm: rarely met beside a GRU; torch.nn.utils.spectral_norm
-    - quant/: torch.ao.quantization a name that ends in "/" is a module: it can be imported, with all that is below it
-    [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error when asked for
-    = paddle.nn.layer.*             import paths of the original that give this module's names; "*" is one component; a path
-                                    without "*" may have a file here, whose own names come first
-    ! complete                      the section has every name of the original's module: another one is a typo
+    - quant/: torch.ao.quantization a name that ends in "/" is a module: it can be imported, with its submodules
+    [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error on access
+    = paddle.nn.layer.*             import paths of the original for this module's names; "*" is one component; a path
+                                    without "*" may have a file here; its names take precedence
+    ! complete                      the section lists all names of the original's module; other names are typos
 
-Text before the last "; " is the reason, text after it is what to use instead. "#" begins a comment.
+Text before the last "; " is the reason, text after it is the replacement. "#" begins a comment.
 """
 
 import re
@@ -26,7 +26,7 @@ from .finder import roots
 
 
 class Refusal(NamedTuple):
-    """Why a name is not covered ("" if that goes without saying), and what to use instead."""
+    """The reason why a name is not covered ("" if obvious), and the replacement."""
 
     why: str
     instead: str
@@ -39,9 +39,9 @@ class Names(NamedTuple):
     covered: dict[str, tuple[str, ...]]
     refused: dict[str, dict[str, Refusal]]
     paths: dict[str, str]
-    """Import paths, with "*" for one component, and the module whose names they give."""
+    """Import paths, with "*" for one component, and the module with their names."""
     complete: set[str]
-    """The modules whose names are all listed: another name is not the original's."""
+    """Modules with complete lists: other names are not in the original."""
     title: str = ""
     """The framework's name in messages."""
 
@@ -55,7 +55,7 @@ class Names(NamedTuple):
         return above if above is not None and above.is_module else None
 
     def home(self, path: str) -> str | None:
-        """The module that answers for an import path without a file of its own, or None."""
+        """The module with the names of an import path without a file, or None."""
         if path in self.paths:
             return self.paths[path]
         for pattern, module in self.paths.items():

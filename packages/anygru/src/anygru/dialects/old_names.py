@@ -1,4 +1,4 @@
-"""Functions of the standard library that are gone, as they were."""
+"""Functions that Python removed from the standard library."""
 
 import inspect
 import math
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class ArgSpec(NamedTuple):
-    """What `getargspec` gave."""
+    """The result of `getargspec`."""
 
     args: list[str]
     varargs: str | None
@@ -44,10 +44,10 @@ def join(words: Any, sep: str = " ") -> str:
 
 
 def atoi(s: str, base: int = 10) -> int:
-    """The whole number that a text says."""
+    """Convert a string to an integer."""
     return int(s, base)
 
 
 def atof(s: str) -> float:
-    """The number that a text says."""
+    """Convert a string to a float."""
     return float(s)

@@ -1,10 +1,10 @@
-"""NumPy as scripts of the originals' time know it: removed names, `int()` of arrays of one number, ragged arrays, bytes, text.
+"""Restore NumPy 1 behaviour for scripts: removed names, `int()` of arrays of one number, ragged arrays, bytes, printing.
 
-The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product`,
+The originals ended with NumPy 1.23 at the latest. A script written for them uses `np.int`, `np.product`,
 `int(loss.numpy())` for an array of shape [1], and `np.array(sentences)` for lists of different lengths; NumPy 1.24 to 2.4
-took these away. `install` brings them back for code of the
-script: code that lies neither in the standard library nor among the installed packages nor in anygru. Packages see
-NumPy as it is, so that those which ask `hasattr(numpy, "int")` are not misled.
+took these away. `install` restores them for code of the
+script: code outside of the standard library, installed packages and anygru. Packages see
+NumPy unchanged, so that checks such as `hasattr(numpy, "int")` are right.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy
 
-from .whose import asks_for_script
+from .callers import is_called_by_script
 
 NOTE = "ANYGRU_NUMPY_NOTE"
 """The environment variable that hides the note about promotion where it is "0"."""
@@ -70,7 +70,9 @@ def install() -> None:
             setattr(numpy, name, _taking_ragged(getattr(numpy, name)))
         numpy.fromstring = _taking_bytes(numpy.fromstring)
         if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0":
-            numpy.set_printoptions(legacy="1.25")  # `[0.5]` for `[np.float32(0.5)]`; the one change that packages see
+            numpy.set_printoptions(
+                legacy="1.25"
+            )  # `[0.5]` for `[np.float32(0.5)]`; the only change visible to packages
             _print_promotion_note()
         for convert, slot in ((int, 16), (float, 18)):
             if _numpy_refuses(convert):
@@ -94,7 +96,7 @@ def _print_promotion_note() -> None:
 
 def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
-        if (name in RENAMED or name in REMOVED) and asks_for_script(sys._getframe(1)):
+        if (name in RENAMED or name in REMOVED) and is_called_by_script(sys._getframe(1)):
             return getattr(numpy, RENAMED[name]) if name in RENAMED else REMOVED[name]
         return present(name)
 
@@ -102,7 +104,7 @@ def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.ndarray]:
-    """A function of NumPy which gives the script an array of objects for sequences of different lengths, as before 1.24."""
+    """Wrap a function of NumPy: for the script, sequences of different lengths become an array of objects, as before 1.24."""
     as_objects = numpy.array
 
     @functools.wraps(present)
@@ -111,7 +113,7 @@ def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy
             return present(*args, **kwargs)
         except ValueError as error:
             given = args[0] if len(args) == 1 and "dtype" not in kwargs else None
-            if given is None or "inhomogeneous" not in str(error) or not asks_for_script(sys._getframe(1)):
+            if given is None or "inhomogeneous" not in str(error) or not is_called_by_script(sys._getframe(1)):
                 raise
         return present(as_objects(given, dtype=object), **kwargs)
 
@@ -119,11 +121,11 @@ def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy
 
 
 def _taking_bytes(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.ndarray]:
-    """`numpy.fromstring` which reads numbers of the script's bytes, as before 2.3; `frombuffer` does so since."""
+    """`numpy.fromstring` that accepts bytes from the script, as before 2.3; `frombuffer` does so since."""
 
     @functools.wraps(present)
     def fromstring(string: Any, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> numpy.ndarray:
-        if sep == "" and not kwargs and asks_for_script(sys._getframe(1)):
+        if sep == "" and not kwargs and is_called_by_script(sys._getframe(1)):
             raw = string.encode("latin-1") if isinstance(string, str) else string
             return numpy.frombuffer(raw, dtype, count).copy()
         return present(string, dtype, count, sep=sep, **kwargs)
@@ -147,8 +149,8 @@ def _convert_arrays_of_one_number(name: str, slot: int) -> None:
 
     NumPy's class cannot be changed by Python's own means, and rewriting the script's source would miss `"%d" % a` and the
     main file, which plain Python runs. So the method goes into the dictionary of the class, and the class gets the C
-    function by which CPython calls methods that Python code defines. It stays for the life of the process. Where two
-    classes made for this show that the places in memory are not where they are looked for, nothing is changed.
+    function by which CPython calls methods that Python code defines. It stays for the life of the process. Two test
+    classes verify the memory layout first; if it differs, nothing is changed.
 
     Args:
         name: the method's name.
@@ -159,7 +161,7 @@ def _convert_arrays_of_one_number(name: str, slot: int) -> None:
     present = getattr(numpy.ndarray, name)
 
     def convert(array: numpy.ndarray) -> Any:
-        if array.ndim and array.size == 1 and asks_for_script(sys._getframe(1)):
+        if array.ndim and array.size == 1 and is_called_by_script(sys._getframe(1)):
             array = array.reshape(())
         return present(array)
 

@@ -35,7 +35,7 @@ NAMES: dict[str, dict[str, str]] = {
     # removed in 3.9
     "base64": {"decodestring": "base64:decodebytes", "encodestring": "base64:encodebytes"},
     "fractions": {"gcd": "old_names:gcd"},
-    # removed in 3.8, and what it counted on Unix
+    # removed in 3.8; on Unix it measured processor time
     "time": {"clock": "time:process_time"},
     # removed in 3.7
     "os": {"errno": "errno:"},
@@ -57,14 +57,14 @@ NAMES: dict[str, dict[str, str]] = {
 # Modules that Python removed: the version, and the package that installs the module. torch requires setuptools.
 MODULES = {"distutils": ("3.12", "setuptools"), "imp": ("3.12", "zombie-imp"), "pipes": ("3.13", "standard-pipes")}
 _OLD_NAMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "old_names.py")
-_asks_for_script: Callable[[FrameType | None], bool]
+_is_called_by_script: Callable[[FrameType | None], bool]
 _importer: Callable[[FrameType | None], FrameType | None]
 
 
-def install(whose: Any) -> None:
-    """Bring the old Python back for the script, in this process; `whose` is the module `whose.py`."""
-    global _asks_for_script, _importer
-    _asks_for_script, _importer = whose.asks_for_script, whose.importer
+def install(callers: Any) -> None:
+    """Restore the removed names for the script, in this process; `callers` is the module `callers.py`."""
+    global _is_called_by_script, _importer
+    _is_called_by_script, _importer = callers.is_called_by_script, callers.importer
     for name in NAMES:
         if name in sys.modules:
             _complete(sys.modules[name])
@@ -78,7 +78,7 @@ def _complete(module: ModuleType) -> None:
     present = vars(module).get("__getattr__")
 
     def __getattr__(name: str) -> Any:
-        if name in old and _asks_for_script(sys._getframe(1)):
+        if name in old and _is_called_by_script(sys._getframe(1)):
             return _value(old[name])
         if present is not None:
             return present(name)
@@ -126,12 +126,12 @@ class _Completing(importlib.abc.MetaPathFinder):
 
 
 class _Removed(importlib.abc.MetaPathFinder):
-    """Explains to the script how to install a removed module; it is asked after all other finders."""
+    """Explains to the script how to install a removed module; it is the last finder."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname in MODULES and _asks_for_script(_importer(sys._getframe(1))):
+        if fullname in MODULES and _is_called_by_script(_importer(sys._getframe(1))):
             version, package = MODULES[fullname]
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: Python {version} removed it; pip install {package}", name=fullname

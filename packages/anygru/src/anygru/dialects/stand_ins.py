@@ -1,8 +1,8 @@
 """Stand-ins for the names that a dialect does not cover.
 
 A name that `names.txt` lists as refused exists in the original, and programs import, store and compare such names without ever
-using them. It becomes a stand-in: a class (or a module) of that name which raises `NotCoveredError` when it is called. A name
-that is not listed is not in the original as far as is known; asking for it is an AttributeError, so `hasattr` is honest.
+using them. It becomes a stand-in: a class (or a module) of that name which raises `NotCoveredError` when it is called. Access
+to a name that is not listed raises an AttributeError, so that `hasattr` is right.
 """
 
 import dis
@@ -18,7 +18,7 @@ from . import forks
 from .finder import actual_name, original_name, roots
 from .names import names
 
-# Where PyTorch keeps what the original keeps in a module with this last name.
+# PyTorch's modules for an original's module, by the last part of its name.
 _TORCH_HOMES = {
     "tensor": ("torch",),
     "nd": ("torch", "torch.nn.functional"),
@@ -57,7 +57,7 @@ def not_covered(name: str, instead: str | None = None) -> NotCoveredError:
     Args:
         name: the full name as the user knows it, such as "paddle.nn.Conv3D", or a phrase that begins with the framework's
             name, such as "mxnet.gluon.Trainer(compression_params=...)".
-        instead: what to use; None to take it from `names.txt`, or from PyTorch's name of the same spelling.
+        instead: the replacement; None to take it from `names.txt`, or from PyTorch's name of the same spelling.
     """
     why, dialect = "", dialect_of(name)
     if instead is None:
@@ -80,12 +80,12 @@ def refuser(module: str) -> Callable[[str], Any]:
     """A `__getattr__` for a module of a dialect, given by the original's name of it, such as "mxnet.gluon".
 
     It returns a stand-in for a name that `names.txt` lists as refused. For any other name it raises `NotCoveredError` (an
-    AttributeError), or in `from module import name` a `NotCoveredImportError` (an ImportError): Python would replace an
-    AttributeError by a message of its own there. In a module whose list is complete it is Python's own AttributeError.
+    AttributeError), or in `from module import name` a `NotCoveredImportError` (an ImportError): There Python would
+    replace the message of an AttributeError. In a module with a complete list it raises Python's standard AttributeError.
     """
 
     def __getattr__(name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):  # what inspect, copy and doctest probe for
+        if name.startswith("__") and name.endswith("__"):  # inspect, copy and doctest look these up
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         full = f"{module}.{name}"
         listed = names(dialect_of(module))
@@ -96,7 +96,7 @@ def refuser(module: str) -> Callable[[str], Any]:
         package = listed.paths.get(module)
         if package is not None and package != module and hasattr(_module(package), name):
             return getattr(_module(package), name)
-        if module in listed.complete:  # a typo; in `from ... import` Python says `cannot import name` itself
+        if module in listed.complete:  # a typo; in `from ... import` Python raises `cannot import name`
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         error = not_covered(full)
         if actual_name(full) not in sys.modules and _is_from_import(sys._getframe(1)):
@@ -107,11 +107,11 @@ def refuser(module: str) -> Callable[[str], Any]:
 
 
 def cover(package: str) -> None:
-    """Give every loaded module below `package` that has no `__getattr__` of its own a `refuser`, and let the classes that
-    have a section in `names.txt` refuse the members listed there. From now on the program's forks compute, too.
+    """Set a `refuser` on every loaded module below `package` without a `__getattr__`, and let the classes with a section
+    in `names.txt` refuse the listed members. Forked processes of the program can use torch afterwards.
 
     Args:
-        package: the full name of a dialect's package, as its `__init__.py` knows it in `__name__`.
+        package: the full name of a dialect's package: `__name__` in its `__init__.py`.
     """
     forks.survive()
     dialect = dialect_of(original_name(package))
@@ -133,7 +133,7 @@ def cover(package: str) -> None:
 
 
 def _keep_functions_over_modules(dialect: str) -> None:
-    """Load the import paths that are names of functions or classes too, such as `paddle.amp.auto_cast`: Python binds a
+    """Load the import paths that are also names of functions or classes, such as `paddle.amp.auto_cast`: Python binds a
     module in its parent only when it loads it, and would hide the function."""
     for path in names(dialect).paths:
         parent, _, last = path.rpartition(".")
@@ -155,7 +155,7 @@ def _refuse_members(owner: type, section: str) -> None:
     def __getattr__(self: Any, name: str) -> Any:
         if name in refused:
             raise not_covered(f"{section}.{name}")
-        # Of a class without a hook of its own this raises the AttributeError that led here once more.
+        # If the class defined no `__getattr__`, this raises the original AttributeError again.
         return before(self, name)
 
     __getattr__._refuses = section  # type: ignore[attr-defined]
@@ -169,7 +169,7 @@ def _module(name: str) -> ModuleType:
 
 @cache
 def other_path(path: str) -> ModuleType:
-    """A module for an import path of the original that has no file here; its names are those of the module that has them.
+    """A module for an import path of the original without a file here, with the names of another module.
 
     A name that is an import path itself is that module: `chainer.functions.array.concat` has a function `concat`.
     """
@@ -194,11 +194,11 @@ def other_path(path: str) -> ModuleType:
 
 
 class _OtherPath(ModuleType):
-    """A function that a program puts in the place of another one here is also what the functions of the module itself call."""
+    """A function that a program replaces here is also replaced for the functions of the module itself."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         target = vars(self)["_target"]
-        # Python puts a module that it has loaded into the one above, where a function of the same name may be.
+        # Python sets a loaded module as an attribute of its parent, which may have a function of that name.
         if callable(vars(target).get(name)) and not isinstance(value, ModuleType):
             setattr(target, name, value)
         else:
@@ -207,10 +207,10 @@ class _OtherPath(ModuleType):
 
 @cache
 def stand_in(name: str) -> Any:
-    """The stand-in of a refused name: a module if `names.txt` says that it is one, otherwise a class.
+    """The stand-in of a refused name: a module if `names.txt` lists it as a module, otherwise a class.
 
-    The class can be stored, compared, subclassed and used in `isinstance`, where nothing is an instance of it. Where the
-    original's name is that of an exception or a warning, an `except` clause may name it.
+    The class can be stored, compared, subclassed and used in `isinstance`; it has no instances. If the
+    original is an exception or a warning, an `except` clause may use it.
     """
     refusal = names(dialect_of(name)).refusal(name)
     parent, _, last = name.rpartition(".")
@@ -236,7 +236,7 @@ def stand_in_module(name: str) -> ModuleType:
 
 
 class _StandIn(type):
-    """The class of stand-ins: whoever uses one is told that its name is not covered."""
+    """The class of stand-ins: using one raises `NotCoveredError`."""
 
     _anygru_name: str
 
@@ -258,7 +258,7 @@ def _is_from_import(frame: Any) -> bool:
 
 
 def _namesake(full: str) -> str | None:
-    """PyTorch's public function or class of the same name, whatever its capitals and underscores."""
+    """PyTorch's public function or class of the same name, ignoring case and underscores."""
     module, _, name = full.rpartition(".")
     plain = name.replace("_", "").lower()
     homes = ("torch",) if module in roots() else _TORCH_HOMES.get(module.rpartition(".")[2], ())

@@ -1,5 +1,5 @@
-"""Tests that every dialect runs on itself, one from outside too: its list of names is true, its files keep their floors and
-import no more of anygru than the contract allows.
+"""Tests for every dialect, also of other projects: its list of names is right, and its imports keep to the floors and to the
+names that anygru offers for extensions.
 
     # tests/test_suite.py of a dialect
     from pathlib import Path
@@ -9,7 +9,7 @@ import no more of anygru than the contract allows.
         dialect = "mxnet"
         floors = Path(__file__).with_name("floors.txt")
 
-The tests are plain assertions, so that any runner that knows pytest's names for tests can run them.
+The tests are plain assertions, so that any runner that supports pytest's naming can run them.
 """
 
 import ast
@@ -29,10 +29,10 @@ from .names import Names, names
 from .stand_ins import NotCoveredError
 
 FLOORS = ("words", "operators", "arrays", "training", "layers", "files", "face")
-"""The floors of a dialect, lowest first; `docs/dialects.md` says what each holds."""
+"""The floors of a dialect, lowest first; `docs/dialects.md` describes their contents."""
 
 PUBLIC_MODULES = ("checkpoints", "dialects", "errors", "functional", "layers", "onnx", "parallel")
-"""Modules of anygru whose public names a dialect may import, beside those of `anygru` and `anygru.extend`."""
+"""Modules of anygru with public names that a dialect may import, besides `anygru` and `anygru.extend`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SizeArgument:
 
     Attributes:
         function: called with the sizes; returns a tensor or an array with a `shape`.
-        sizes: what it is called with.
+        sizes: its arguments.
         shape: the shape that the original returns.
         separate: whether the original takes the sizes as separate arguments, `f(2, 3)`.
         keyword: the name under which the original takes them, `f(shape=(2, 3))`.
@@ -73,7 +73,7 @@ class DialectSuite:
         dialect: the import name of the original, as in the entry point.
         floors: the file that puts each file of the dialect on a floor: lines "floor: pattern pattern ..." in the order of
             `FLOORS`; None if the dialect has no floors.
-        sizes: the names that take sizes, and what they return.
+        sizes: the names that take sizes, and their results.
     """
 
     dialect: ClassVar[str]
@@ -173,7 +173,8 @@ def is_stand_in(value: Any) -> bool:
 
 
 def error_of(offered: Any, name: str, *, is_module: bool) -> BaseException | None:
-    """The error of using a refused name: of a class, asking an instance for it; else calling it, or a name in it."""
+    """The error of using a refused name: access on an instance for a member of a class, otherwise a call of it or of a
+    name in it."""
     try:
         if isinstance(offered, type):
             getattr(offered.__new__(offered), name)  # type: ignore[call-overload]
@@ -188,7 +189,7 @@ def error_of(offered: Any, name: str, *, is_module: bool) -> BaseException | Non
 
 
 def floor_of(file: str, plan: dict[str, list[str]]) -> int:
-    """The floor of a file of a dialect: that of the most specific pattern that matches it."""
+    """The floor of a file of a dialect, by the most specific matching pattern."""
     fitting = [
         (pattern == file, len(pattern), floor)
         for floor, patterns in plan.items()
@@ -210,7 +211,7 @@ def nodes_of(path: Path) -> Iterator[ast.AST]:
 
 
 def imports(path: Path, root: Path) -> set[str]:
-    """The modules below the package `root` that a file imports, inside functions too, as dotted names below it.
+    """The modules below the package `root` that a file imports (also inside functions), as dotted names below it.
 
     A package is its `__init__.py`, and only where it is named itself: `from . import x` names x if x is a module.
     """

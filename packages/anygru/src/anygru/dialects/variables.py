@@ -1,4 +1,4 @@
-"""The environment in which a Python process, and every process it starts, speaks the dialects."""
+"""The environment variables that enable the dialects in a Python process and in the processes that it starts."""
 
 import os
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ STARTUP = Path(__file__).resolve().parent / "startup"
 
 
 def environment(base: Mapping[str, str], *, accelerate: bool = False) -> dict[str, str]:
-    """Give `base` plus what makes Python processes import the dialects by their original names.
+    """Return `base` with the variables that let Python processes import the dialects by their original names.
 
-    Python imports `sitecustomize` from PYTHONPATH when it starts; the folder put first there holds one that installs the
-    import hook and then runs the next `sitecustomize` on the path. `accelerate` also lets each process call
+    Python imports `sitecustomize` from PYTHONPATH when it starts; the folder prepended there has a `sitecustomize` that
+    installs the import hook and then runs the next one on the path. `accelerate` also lets each process call
     `anygru.accelerate()` when it has imported torch.
     """
     changed = dict(base)

@@ -1,4 +1,4 @@
-"""Fans: how many values a weight's unit reads (fan in) and feeds (fan out)."""
+"""Fans: the number of inputs of a weight's unit (fan in) and of the units that read it (fan out)."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Graphs of torch's autograd: the error of a released one, and how a tensor leaves one."""
+"""Recognize the error of a released autograd graph, and detach tensors from a graph."""
 
 from functools import cache
 
@@ -6,10 +6,10 @@ import torch
 
 
 def is_release(error: Exception) -> bool:
-    """Whether torch says by this error that backward ran before through a graph which serves once.
+    """Whether this error of torch means a second backward pass through a freed graph.
 
-    torch has no class for it. After a failed backward the graph cannot be asked either: the steps that ran before the failure
-    are released, too. So the error is held against one that is provoked.
+    torch has no class for it. The graph cannot be inspected after a failed backward either: the steps that ran before the
+    failure are also released. So the error is compared with a provoked one.
     """
     return str(error) == _words()
 

@@ -1,7 +1,7 @@
 """Run by every Python process that `anygru run` starts, because `anygru run` puts this folder in front of PYTHONPATH.
 
-It installs the import hook and the Python of the originals' time, takes the folder out of `sys.path` again, and then runs
-the `sitecustomize` that would have run without it, if there is one.
+It installs the import hook and the names that Python removed, removes this folder from `sys.path`, and then runs the next
+`sitecustomize` on the path, if any.
 """
 
 import importlib
@@ -15,7 +15,7 @@ _ANYGRU = os.path.dirname(os.path.dirname(_HERE))
 
 
 def _load(*path: str) -> Any:
-    """A file of anygru as a module of its own: a process that never asks for anygru does not have it in `sys.modules`."""
+    """Load a file of anygru as a separate module, so that `anygru` is not in `sys.modules` of processes that do not use it."""
     name = "_anygru_" + path[-1].removesuffix(".py")
     spec = importlib.util.spec_from_file_location(name, os.path.join(_ANYGRU, *path))
     assert spec is not None
@@ -27,7 +27,7 @@ def _load(*path: str) -> Any:
 
 def _start() -> None:
     if os.environ.get("ANYGRU_RUN"):
-        _load("dialects", "old_python.py").install(_load("dialects", "whose.py"))
+        _load("dialects", "old_python.py").install(_load("dialects", "callers.py"))
         _load("dialects", "finder.py").install()
     if os.environ.get("ANYGRU_ACCELERATE"):
         _load("patching", "hook.py").install()

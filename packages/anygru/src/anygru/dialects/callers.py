@@ -1,8 +1,8 @@
-"""Whose code asks: what old NumPy and old Python give to programs of the originals' time and to nobody else.
+"""Decide which code sees removed names of NumPy and Python: programs written for an original framework.
 
-Such are the script and installed packages that say that they require an original framework.
+These are the script and the installed packages that require an original framework.
 
-This file uses nothing but the standard library: the start-up file loads it by its path.
+This file imports the standard library only: the start-up file loads it by path.
 """
 
 import functools
@@ -58,13 +58,13 @@ def _text(*path: str) -> str:
     try:
         with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
             return file.read()
-    except OSError:  # left out by who packed the distribution
+    except OSError:  # missing in some distributions
         return ""
 
 
 @functools.cache
 def _packages() -> tuple[str, ...]:
-    """The folders of the standard library, of installed packages, of anygru and of its dialects, which may lie elsewhere."""
+    """The folders of the standard library, of installed packages, of anygru and of its dialects (possibly elsewhere)."""
     folders = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders.append(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
     for entry in os.environ.get(VARIABLE, "").split():
@@ -74,13 +74,13 @@ def _packages() -> tuple[str, ...]:
     return tuple(folders)
 
 
-def asks_for_script(frame: FrameType | None) -> bool:
+def is_called_by_script(frame: FrameType | None) -> bool:
     """Whether a frame runs code of the script."""
     return frame is not None and is_of_script(frame.f_globals.get("__file__") or frame.f_code.co_filename)
 
 
 def importer(frame: FrameType | None) -> FrameType | None:
-    """The frame that imports something, behind those of the import system."""
+    """The frame that runs an import statement, without the frames of the import system."""
     while frame is not None and frame.f_globals.get("__name__") in _IMPORT_SYSTEM:
         frame = frame.f_back
     return frame
