@@ -49,7 +49,11 @@ def toynet(tmp_path: Path) -> Path:
 def run(folder: Path, *command: str) -> str:
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, *command],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path, "ANYGRU_NUMPY_NOTE": "0"},
+        capture_output=True,
+        text=True,
     )
     return done.stdout + done.stderr
 
