@@ -83,6 +83,7 @@ TITLES = {
     "oneflow": "OneFlow (a folder)",
     "onnx": "ONNX (`.onnx`)",
     "paddle": "Paddle (`.pdparams`, `.pdopt`) and other plain pickles",
+    "paddle_binary": "Paddle's programs (`.pdiparams`)",
     "safetensors": "safetensors (`.safetensors`)",
     "torch": "torch (`.pt`, `.pth`, `.bin`, `.ckpt`)",
     "unknown": "What is no checkpoint",
@@ -100,6 +101,7 @@ OPTIONS = {
     "onnx": "An attribute, an activation, a clip or a set of operators that is not known is refused by its name; stored"
     " lengths and initial states of a GRU are told in a note.",
     "paddle": "A file has tensors and no options. A parameter that pruning or weight norm computes is not taken for missing.",
+    "paddle_binary": "A file has tensors and no options.",
     "safetensors": "A formula in the metadata that is not known is refused by its name where the GRU is asked for.",
     "torch": "A formula in the metadata that is not known is refused by its name where the GRU is asked for; so is a"
     " function as activation. A parameter that pruning or a parametrization computes is not taken for missing.",

@@ -14,10 +14,11 @@ from ..reading.budget import Budget
 from ..reading.content import Content, Progress
 from ..reading.source import open_regular
 
-NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle")
+NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle_binary", "paddle")
 """Every format, the most telling content first: a pickle that no other format claims counts as Paddle's."""
 
 READ_ONLY = {
+    "paddle_binary": "the weights of a Paddle program are of use only beside the program: write a .pdparams file",
     "keras": "a Keras file holds a model beside its weights: write the weights into a copy of one with --like FILE",
     "onnx": "a checkpoint has no graph, so no ONNX model can be made of it: export the module with anygru.onnx.export",
 }

@@ -18,6 +18,7 @@ from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, OF_SHAPES, Node, stacks
+from ..reading.protobuf import varint
 from ..reading.source import array_from, count_elements, empty_array, open_bytes, shown
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
@@ -130,12 +131,12 @@ def _count_messages(data: memoryview, kind: Any, where: str, budget: Budget) -> 
     while waiting:
         position, end, kind = waiting.pop()
         while position < end:
-            tag, position = _varint(data, position, end, where)
+            tag, position = varint(data, position, end, where)
             size = {0: 0, 1: 8, 5: 4}.get(tag & 7, -1)
             if tag & 7 == 0:
-                _, position = _varint(data, position, end, where)
+                _, position = varint(data, position, end, where)
             elif tag & 7 == 2:
-                size, position = _varint(data, position, end, where)
+                size, position = varint(data, position, end, where)
                 field = kind.fields_by_number.get(tag >> 3)
                 budget.take(_PER_MESSAGE if field is None or field.message_type else 0)
                 if field is not None and field.message_type:
@@ -143,19 +144,6 @@ def _count_messages(data: memoryview, kind: Any, where: str, budget: Budget) -> 
             if size < 0 or position + size > end:
                 raise CheckpointError(f"{where}: byte {position}: no ONNX model: a field reaches past its end")
             position += size
-
-
-def _varint(data: memoryview, position: int, end: int, where: str) -> tuple[int, int]:
-    """A number of protobuf's, seven bits a byte, the lowest first, and the position after it."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= end:
-            break
-        byte = data[position]
-        value, position = value | (byte & 0x7F) << shift, position + 1
-        if byte < 0x80:
-            return value, position
-    raise CheckpointError(f"{where}: byte {position}: no ONNX model: a number has no end")
 
 
 class _Constants:

@@ -114,3 +114,33 @@ paddle.save(
     path("static.pdparams"),
 )
 np.savez(path("expected.npz"), **expected)
+
+
+class Inference(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(7, 3)
+        self.gru = nn.GRU(3, 4, 2, direction="bidirect")
+        self.fc = nn.Linear(8, 2)
+        self.cell = nn.GRUCell(2, 3)  # not in the program
+        self.bn = nn.BatchNorm1D(8)
+
+    def forward(self, x):
+        return self.fc(self.bn(self.gru(self.emb(x))[0][:, -1]))
+
+
+paddle.disable_static()
+paddle.seed(3)
+net = Inference()
+net.eval()
+# The operators of both .pdmodel files (field 4 of a block) were taken out afterwards: they hold the paths of this script.
+paddle.jit.save(net, path("inference"), input_spec=[paddle.static.InputSpec([None, 5], "int64")])
+paddle.save(net.state_dict(), path("inference.pdparams"))
+paddle.save(net.fc.weight, path("binary.pdtensor"), use_binary_format=True)
+paddle.enable_static()
+with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+    x = paddle.static.data("x", [None, 4, 3], "float32")
+    out = paddle.static.nn.fc(nn.GRU(3, 4)(x)[0][:, -1], 2)
+    executor.run(paddle.static.default_startup_program())
+    paddle.static.save_inference_model(path("static_inference"), [x], [out], executor)
+    paddle.distributed.io.save_persistables(executor, path("persistables"), paddle.static.default_main_program())
