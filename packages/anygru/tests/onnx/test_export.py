@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 import torch
 from helpers import mostly_long
 from onnx.reference import ReferenceEvaluator
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import anygru
 import anygru.onnx
@@ -398,3 +400,46 @@ def test_an_export_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         anygru.onnx.export(torch.nn.Linear(2, 3).eval(), (torch.zeros(1, 2),), path)
     assert path.read_bytes() == old
     assert [each.name for each in tmp_path.iterdir()] == ["m.onnx"]
+
+
+def test_other_threads_notice_nothing_of_an_export() -> None:
+    """Another thread packs sequences and runs layers of torch and of anygru all the while."""
+    model, others = nn.Sequential(nn.GRU(3, 4)).eval(), [nn.LSTM(3, 4), nn.GRU(3, 4), anygru.GRU(3, 4)]
+    x, lengths = torch.randn(3, 2, 3), torch.tensor([3, 2])
+    done, errors, calls = threading.Event(), [], []
+    code = pack_padded_sequence.__code__
+
+    def use() -> None:
+        while not done.is_set():
+            try:
+                with torch.no_grad():
+                    packed = pack_padded_sequence(x, lengths)
+                    assert type(packed) is PackedSequence
+                    assert {type(other(packed)[0]) for other in others} == {PackedSequence}
+                    calls.append(pad_packed_sequence(packed)[1])
+            except Exception as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    try:
+        anygru.onnx.export(model, (torch.randn(5, 1, 3),))
+    finally:
+        done.set()
+        thread.join()
+    assert not errors
+    assert calls
+    assert pack_padded_sequence.__code__ is code
+    assert "forward" not in vars(model[0])
+
+
+class First(nn.GRU):
+    """A subclass that calls torch's method."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return super().forward(input)[0]
+
+
+def test_a_subclass_of_torchs_layer_is_one_node() -> None:
+    program = anygru.onnx.export(First(3, 4).eval(), (torch.randn(5, 1, 3),))
+    assert [node.op_type for node in program.model.graph].count("GRU") == 1

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +22,7 @@ from ..functional import gru, gru_cell
 from ..layers import gru as layers
 from ..layers.frozen import Frozen
 from ..operator.frozen_weights import FrozenWeights
+from ..patching import rerouting
 from .operators import OPSET, check_activation, onnxscript_operators, translations
 from .packing import PaddedBatch, padded
 
@@ -72,7 +72,7 @@ def export(
     table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}
     _check_layers(model)
-    with _torch_layers_through_anygru(), _without_torchvision(), warnings.catch_warnings():
+    with _layers_as_nodes(model), _without_torchvision(), warnings.catch_warnings():
         # Of inputs that share a dimension torch says that they do; and it uses a name of its own that it has deprecated.
         warnings.filterwarnings("ignore", "# The axis name")
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
@@ -226,19 +226,23 @@ def _without_torchvision() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _torch_layers_through_anygru() -> Iterator[None]:
-    """While this lasts, torch.nn.GRU and GRUCell compute through anygru's operator, which the exporter keeps as one node.
+def _layers_as_nodes(model: nn.Module) -> Iterator[None]:
+    """While this lasts, the GRUs of the model compute through anygru's operator, which the exporter keeps as one node.
 
-    Packed sequences are padded batches, for anygru's layers, too.
+    Packed sequences are padded batches, for anygru's layers, too. Other models and other threads compute as ever.
     """
-    with (
-        mock.patch.object(nn.GRU, "forward", _forward),
-        mock.patch.object(nn.GRUCell, "forward", _cell_forward),
-        mock.patch.object(layers.GRU, "forward", _unpacking(layers.GRU.forward)),
-        mock.patch.object(layers.FrozenGRU, "forward", _unpacking(layers.FrozenGRU.forward)),
-        padded(),
-    ):
-        yield
+    own = [each for each in model.modules() if type(each).forward in (layers.GRU.forward, layers.FrozenGRU.forward)]
+    of_torch: dict[nn.Module, Callable[..., Any]] = {}
+    for kind, forward in ((nn.GRU, _forward), (nn.GRUCell, _cell_forward)):
+        of_torch |= dict.fromkeys((each for each in model.modules() if isinstance(each, kind)), forward)
+    for layer in own:
+        layer.__dict__["forward"] = _unpacking(type(layer).forward).__get__(layer)
+    try:
+        with rerouting.computing_as(of_torch), padded():
+            yield
+    finally:
+        for layer in own:
+            del layer.__dict__["forward"]
 
 
 def _unpacking(forward: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:

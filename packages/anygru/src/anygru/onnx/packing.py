@@ -5,7 +5,9 @@ lasts, a packed sequence is therefore the padded batch with its lengths, in the 
 """
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, NoReturn, cast
 
 import torch
@@ -83,26 +85,53 @@ def pad(
 
 
 def _pack_in_place(input, lengths, batch_first=False, enforce_sorted=True):
-    from anygru.onnx.packing import pack
+    from anygru.onnx.packing import chosen
 
-    return pack(input, lengths, batch_first, enforce_sorted)
+    return chosen("pack_padded_sequence")(input, lengths, batch_first, enforce_sorted)
 
 
 def _pad_in_place(sequence, batch_first=False, padding_value=0.0, total_length=None):
-    from anygru.onnx.packing import pad
+    from anygru.onnx.packing import chosen
 
-    return pad(sequence, batch_first, padding_value, total_length)
+    return chosen("pad_packed_sequence")(sequence, batch_first, padding_value, total_length)
+
+
+_REPLACED: dict[str, tuple[Callable[..., Any], Any]] = {
+    "pack_padded_sequence": (pack, _pack_in_place),
+    "pad_packed_sequence": (pad, _pad_in_place),
+}
+_lock = threading.Lock()
+_exporting: list[int] = []
+"""The threads that export, each as often as its exports are nested."""
+_originals: dict[str, FunctionType] = {}
+"""torch's functions under names of their own, while any thread exports."""
+
+
+def chosen(name: str) -> Callable[..., Any]:
+    """The function that torch's name means in this thread."""
+    function: Callable[..., Any] = _REPLACED[name][0] if threading.get_ident() in _exporting else _originals[name]
+    return function
 
 
 @contextlib.contextmanager
 def padded() -> Iterator[None]:
-    """While this lasts, torch's functions compute as `pack` and `pad`, under every name by which a program imported them."""
-    own = (rnn.pack_padded_sequence.__code__, rnn.pad_packed_sequence.__code__)
-    rnn.pack_padded_sequence.__code__, rnn.pad_packed_sequence.__code__ = (
-        _pack_in_place.__code__,
-        _pad_in_place.__code__,
-    )
+    """While this lasts, torch's functions compute as `pack` and `pad` in this thread.
+
+    A program may have imported them under other names, so their code is exchanged; the new code asks which thread runs it.
+    """
+    with _lock:
+        if not _exporting:
+            for name, (_, in_place) in _REPLACED.items():
+                own = getattr(rnn, name)
+                copy = FunctionType(own.__code__, own.__globals__, name, own.__defaults__, own.__closure__)
+                _originals[name] = copy
+                own.__code__ = in_place.__code__
+        _exporting.append(threading.get_ident())
     try:
         yield
     finally:
-        rnn.pack_padded_sequence.__code__, rnn.pad_packed_sequence.__code__ = own
+        with _lock:
+            _exporting.remove(threading.get_ident())
+            if not _exporting:
+                for name, original in _originals.items():
+                    getattr(rnn, name).__code__ = original.__code__

@@ -7,10 +7,11 @@ that it calls in the end (`_VF.gru`) is exchanged, by running the same code with
 and every odd case stays exactly torch's, in each version of torch.
 """
 
+import contextlib
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
@@ -28,6 +29,8 @@ from ..operator.casting import autocast_products, faster_products
 from . import compiling
 
 _MARK = "_anygru_accelerated"
+_EXPORTED = "_anygru_exported"
+"""Of an instance that is exported: the thread that exports it, and the function that it computes by there."""
 _lock = threading.RLock()
 _everywhere: set[object] = set()
 """The owners that have accelerated the whole process and not ended it."""
@@ -51,6 +54,21 @@ def unmark(module: nn.Module) -> bool:
 
 def is_marked(module: nn.Module) -> bool:
     return _MARK in module.__dict__
+
+
+@contextlib.contextmanager
+def computing_as(forwards: Mapping[nn.Module, Callable[..., Any]]) -> Iterator[None]:
+    """While this lasts, these instances of torch.nn.GRU and GRUCell compute by other functions, in this thread alone."""
+    own = Mark()
+    for module, forward in forwards.items():
+        module.__dict__[_EXPORTED] = threading.get_ident(), forward
+    try:
+        yield
+    finally:
+        for module in forwards:
+            module.__dict__.pop(_EXPORTED, None)
+        Mark.alive.discard(own)
+        _uninstall_if_unused()
 
 
 def start_everywhere(owner: object) -> None:
@@ -106,6 +124,9 @@ class _Route:
     def __get__(self, module: nn.Module | None, owner: type | None = None) -> Callable[..., Any]:
         if module is None:
             return self.from_class
+        thread, exported = module.__dict__.get(_EXPORTED, (None, None))
+        if thread is not None and thread == threading.get_ident():
+            return cast(Callable[..., Any], exported.__get__(module, owner))
         chosen = self.accelerated if _is_accelerated(module) else self.original
         return chosen.__get__(module, owner)
 
