@@ -426,6 +426,27 @@ def test_an_optimizer_of_paddle_becomes_torchs(tmp_path: Path) -> None:
     assert adam.param_groups[0]["betas"] == (0.8, 0.999)
 
 
+def test_frozen_parameters_and_buffers_have_no_moments(tmp_path: Path) -> None:
+    from anygru.checkpoints.formats import paddle
+    from anygru.checkpoints.writing.optimizer import adam_state
+
+    state, weights = paddle.load(DATA / "paddle/others.pdopt"), paddle.load(DATA / "paddle/others.pdparams")
+    table = weights[paddle.NAME_TABLE]
+    weights["count"], table["count"] = np.zeros(1, "float32"), "generated_tensor_3"
+    whole = adam_state(DATA / "paddle/others.pdopt", DATA / "paddle/others.pdparams", betas=(0.8, 0.999), lr=0.1)
+    paddle.save(
+        {key: value for key, value in state.items() if not key.startswith(table["fc.weight"])}, tmp_path / "x.pdopt"
+    )
+    paddle.save(weights, tmp_path / "x.pdparams")
+    found = adam_state(tmp_path / "x.pdopt", tmp_path / "x.pdparams", betas=(0.8, 0.999), lr=0.1)
+    assert found["param_groups"] == whole["param_groups"]
+    assert len(found["state"]) == len(whole["state"]) - 1
+    assert all(torch.equal(entry["exp_avg"], whole["state"][key]["exp_avg"]) for key, entry in found["state"].items())
+    paddle.save({"LR_Scheduler": {"last_lr": 0.1}}, tmp_path / "sgd.pdopt")
+    with pytest.raises(CheckpointError, match="only the state of Adam and AdamW"):
+        adam_state(tmp_path / "sgd.pdopt", tmp_path / "x.pdparams")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -185,6 +185,9 @@ def _convert_optimizer(args: argparse.Namespace) -> int:
     save_checkpoint(state, args.target, "torch")
     group, steps = state["param_groups"][0], max(int(entry["step"]) for entry in state["state"].values())
     print(f"Adam of {count(len(group['params']), 'parameter')} after {count(steps, 'step')}, lr {group['lr']:g}")
+    without = len(group["params"]) - len(state["state"])
+    if without:
+        print(f"note: {count(without, 'parameter')} without moments (frozen or unused) keep their numbers")
     print("note: parameters are numbered in the order of the model's file; eps and weight decay are torch's defaults")
     print(printable(f"wrote {args.target}"))
     return 0

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _MOMENTS = {"exp_avg": "_moment1_0", "exp_avg_sq": "_moment2_0"}
 _POWERS = ("_beta1_pow_acc_0", "_beta2_pow_acc_0")
 _BUFFERS = ("_mean", "_variance")
+_TENSORS = "generated_tensor_"
+"""Paddle's names of tensors other than parameters, such as registered buffers."""
 
 
 def adam_state(
@@ -42,10 +44,11 @@ def adam_state(
         lr: the learning rate; None: that of the scheduler in the file.
 
     Returns:
-        A state_dict with one group of parameters; the moments of linear layers' weights are transposed as the weights are.
+        A state_dict with one group of parameters; the moments of linear layers' weights are transposed as the weights are. A
+        parameter that the optimizer never updated (frozen or unused) keeps its number and has no entry in "state".
 
     Raises:
-        CheckpointError: a file is none of these, a parameter has no moments, or the betas are others.
+        CheckpointError: a file is of another kind, the optimizer is not Adam or AdamW, or the betas differ.
     """
     state, weights = load_checkpoint(optimizer, "paddle"), load_checkpoint(model, "paddle")
     table = weights.content.parameter_names
@@ -56,14 +59,23 @@ def adam_state(
     again = set(plan_layers(weights.stored, "paddle", "torch").again)
     turned = set(plan_layers(weights.stored, "paddle", "torch").transposed)
     if order is None:
-        order = [name for name in weights.stored if name not in again and not name.endswith(_BUFFERS)]
+        order = [
+            name
+            for name in weights.stored
+            if name not in again and not name.endswith(_BUFFERS) and not table.get(name, "").startswith(_TENSORS)
+        ]
     elif not isinstance(order, Sequence):
         order = [name for name, _ in order.named_parameters()]
     entries = {}
     for number, name in enumerate(order):
         if name not in table:
             raise CheckpointError(f"{weights.path}: no parameter {name!r}; it has {', '.join(list(table)[:8])} ...")
-        entries[number] = _entry(state, table[name], name in turned, betas)
+        if any(key.startswith(f"{table[name]}_") for key in state.stored):
+            entries[number] = _entry(state, table[name], name in turned, betas)
+    if not entries:
+        raise CheckpointError(
+            f"{state.path}: no moments of the model's parameters: only the state of Adam and AdamW can be converted"
+        )
     rate = lr if lr is not None else _rate(state)
     group = {"lr": rate, "betas": tuple(betas), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False}
     return {"state": entries, "param_groups": [{**group, "params": list(range(len(order)))}]}
