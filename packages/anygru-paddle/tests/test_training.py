@@ -212,6 +212,19 @@ def test_data_loader():
     assert len(TensorDataset([paddle.ones([3, 2])])) == 3
 
 
+def test_metrics_give_numbers_of_numpy():
+    """As in Paddle 2.6.2 (recorded); before the first batch they give 0.0."""
+    accuracy = paddle.metric.Accuracy(topk=(1, 2))
+    assert [type(each) for each in accuracy.accumulate()] == [float, float]
+    correct = accuracy.compute(paddle.to_tensor([[0.1, 0.9, 0.3], [0.4, 0.2, 0.1]]), paddle.to_tensor([[1], [1]]))
+    for found in (accuracy.update(correct), accuracy.accumulate()):
+        assert [type(each) for each in found] == [np.float64, np.float64]
+        assert found == [0.5, 1.0]
+    area = paddle.metric.Auc()
+    area.update(np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]]), np.array([[1], [0], [0]]))
+    assert type(area.accumulate()) is np.float64
+
+
 def test_accuracy():
     accuracy = paddle.metric.Accuracy(topk=(1, 2))
     scores = paddle.to_tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])

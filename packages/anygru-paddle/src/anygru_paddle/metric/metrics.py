@@ -81,7 +81,7 @@ class Accuracy(Metric):
         accuracies = []
         for place, k in enumerate(self.topk):
             right = correct[..., :k].sum()
-            accuracies.append(float(right) / samples)
+            accuracies.append(np.float64(right) / samples)
             self.total[place] += right
             self.count[place] += samples
         return accuracies[0] if len(self.topk) == 1 else accuracies
@@ -94,7 +94,7 @@ class Accuracy(Metric):
     def accumulate(self) -> Any:
         """The accuracy over all batches, a list for several k."""
         shares = [
-            float(total) / count if count > 0 else 0.0 for total, count in zip(self.total, self.count, strict=True)
+            np.float64(total) / count if count > 0 else 0.0 for total, count in zip(self.total, self.count, strict=True)
         ]
         return shares[0] if len(self.topk) == 1 else shares
 
@@ -191,7 +191,7 @@ class Auc(Metric):
         if positive[-1] == 0 or negative[-1] == 0:  # of one class alone 0.0 (recorded, 2.6.2)
             return 0.0
         area = float((np.diff(negative) * (positive[1:] + positive[:-1])).sum()) / 2
-        return area / float(positive[-1]) / float(negative[-1])  # in this order: the last digit is printed
+        return np.float64(area) / float(positive[-1]) / float(negative[-1])  # in this order: the last digit is printed
 
     def name(self) -> str:
         """The metric's name."""
