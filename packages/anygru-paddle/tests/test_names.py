@@ -1,4 +1,4 @@
-"""What a refused name says."""
+"""The errors of refused names."""
 
 import importlib
 import sys
@@ -7,6 +7,7 @@ import pytest
 
 import anygru_paddle as paddle
 from anygru.dialects.finder import DialectFinder
+from anygru_paddle import fluid
 
 
 def test_a_refusal_names_the_torch_way():
@@ -99,3 +100,20 @@ def test_a_path_that_is_a_refused_name_too_can_be_imported(monkeypatch):
     finally:
         for each in [each for each in set(sys.modules) - known if each.partition(".")[0] == "paddle"]:
             del sys.modules[each]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "paddle.enable_static()",
+        "paddle.static.data('x', [None, 4], 'float32')",
+        "paddle.static.Executor(paddle.CPUPlace())",
+        "fluid.data('x', [None, 4])",
+        "fluid.layers.data('x', [4])",
+        "fluid.Executor(fluid.CPUPlace())",
+        "fluid.program_guard(None)",
+    ],
+)
+def test_the_first_error_of_a_static_graph_names_the_way(statement: str) -> None:
+    with pytest.raises(NotImplementedError, match=r"static graphs do not run here.*paddle\.nn\.Layer.*anygru convert"):
+        exec(statement, {"paddle": paddle, "fluid": fluid})

@@ -200,7 +200,9 @@ def enable_static() -> None:
         NotImplementedError: always.
     """
     raise NotImplementedError(
-        "paddle.enable_static is not covered: the dialect computes at once; torch.compile is the torch way"
+        "paddle.enable_static: static graphs do not run here: no Program is built, and Executor, static.data and the functions "
+        "of fluid.layers that make parameters are refused. Dynamic graphs run: write the network as a paddle.nn.Layer and call "
+        "it on tensors. `anygru convert` reads the weights that a static program saved (.pdiparams, parameter folders)"
     )
 
 
