@@ -63,7 +63,7 @@ amp_black_identity = amp_white_identity = identity
 
 
 def gather(x: Tensor, indices: Tensor, axis: int = 0) -> Any:
-    """The entries of a dimension at the indices, whose shape takes that dimension's place."""
+    """The entries of a dimension at the indices. The shape of the indices replaces that dimension."""
     chosen = x.index_select(axis, indices.flatten())
     return chosen.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
 
@@ -91,7 +91,7 @@ def layer_norm_affine(
 
 
 def rms_norm(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Any:
-    """The tensor over the root of its mean square over the last dimensions, times a weight."""
+    """The tensor divided by the root of its mean square over the last dimensions, times a weight."""
     return _torch.rms_norm(x, list(normalized_shape), weight, epsilon)
 
 

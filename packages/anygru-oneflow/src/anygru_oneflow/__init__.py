@@ -53,7 +53,7 @@ globals().update({**_torch_names("oneflow", torch, torch.nn.functional), **globa
 globals().update(_with_oneflows_names(globals()))
 _teach_methods(Tensor)
 
-# The names that are Python's own, too.
+# Names that Python has as well.
 bool, int, long, float, double, half = _bool, int32, int64, float32, float64, float16
 
 __version__ = "0.9.0"

@@ -1,4 +1,4 @@
-"""Norms and inverses, which are torch's but for the norms of whole numbers."""
+"""Norms and inverses: torch's, except for norms of whole numbers."""
 
 import torch as _torch
 

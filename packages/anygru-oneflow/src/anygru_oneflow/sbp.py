@@ -74,7 +74,7 @@ def placements(layout: Layout, dimensions: int, tensor_dim: int) -> list[Placeme
         tensor_dim: how many dimensions the tensor has.
 
     Raises:
-        TypeError: it is no sbp.
+        TypeError: it is not an sbp.
         RuntimeError: it is not one for each dimension of the placement, or splits a dimension that is not there.
     """
     layouts = [layout] if isinstance(layout, sbp) else list(layout)

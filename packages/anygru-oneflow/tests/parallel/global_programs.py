@@ -337,7 +337,7 @@ def _promised(place: Any) -> dict[str, Any]:
     piece.requires_grad_()
     found = {}
     for checks in (True, False):
-        with mock.patch.object(Lines, "tell", autospec=True, side_effect=Lines.tell) as told:
+        with mock.patch.object(Lines, "exchange", autospec=True, side_effect=Lines.exchange) as told:
             whole = piece.to_global(place, flow.sbp.split(1), check_meta=checks)
         piece.grad = None
         (whole * whole).sum().backward()

@@ -6,19 +6,19 @@ from anygru import parallel
 from anygru_oneflow.processes import lines
 
 
-def tell(rank_that_ends: int | None = None, machine: str | None = None) -> list[object]:
-    """What three processes tell each other by their lines, or the error of those whose peer has ended or is silent."""
+def exchange(rank_that_ends: int | None = None, machine: str | None = None) -> list[object]:
+    """The numbers that three processes exchange, or the error of a process with a peer that has ended or is silent."""
     rank = parallel.start().rank
     if machine is not None:
         lines._machine = lambda: machine.format(rank)
     found = lines.lines_of(dist.group.WORLD)
     if found is None:
         return [None]
-    told = [found.tell([rank] * rank), found.tell(range(rank, 70 + rank))[2][:2]]
+    told = [found.exchange([rank] * rank), found.exchange(range(rank, 70 + rank))[2][:2]]
     if rank == rank_that_ends:
         return told
     try:
-        found.tell([0])
+        found.exchange([0])
     except RuntimeError as error:
         told.append(str(error))
     return told

@@ -58,7 +58,7 @@ def test_pieces_make_a_whole(on_two: list[dict[str, Any]]) -> None:
                 np.testing.assert_array_equal(tensor[f"{before} {after}"], whole, err_msg=f"{before} {after}")
         np.testing.assert_array_equal(tensor["untouched"], [first, second][rank])
         assert tensor["uneven"] == ((3, 1), (2 - rank, 1))
-        assert "3 rows over 2 processes must lie as [2, 1], got [1, 2]" in tensor["refused"]
+        assert "3 rows over 2 processes must be divided as [2, 1], got [1, 2]" in tensor["refused"]
 
 
 @pytest.mark.parametrize("rows", [False, True], ids=["batch", "rows"])

@@ -11,7 +11,7 @@ from anygru_oneflow.processes.lines import Lines
 
 
 def test_all_hear_all_until_one_has_ended():
-    workers = parallel.spawn(programs.tell, (1,), nprocs=3)
+    workers = parallel.spawn(programs.exchange, (1,), nprocs=3)
     for rank in range(3):
         everyone, numbers, *error = workers.result(rank)
         assert everyone == [[], [1], [2, 2]]
@@ -21,7 +21,7 @@ def test_all_hear_all_until_one_has_ended():
 
 @pytest.mark.long
 def test_processes_of_several_machines_have_no_lines():
-    workers = parallel.spawn(programs.tell, (None, "machine {}"), nprocs=2)
+    workers = parallel.spawn(programs.exchange, (None, "machine {}"), nprocs=2)
     assert [workers.result(rank) for rank in range(2)] == [[None], [None]]
 
 
@@ -35,4 +35,4 @@ def test_a_silent_process_is_named():
     with line, other:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 10_000))
         with pytest.raises(RuntimeError, match="timed out: rank 1 of the process group does not answer"):
-            Lines([None, line]).tell([5])
+            Lines([None, line]).exchange([5])

@@ -15,9 +15,9 @@ __all__ = [
 
 
 class autocast(torch.autocast):
-    """Compute in a smaller type where that is safe, float16 if none is given.
+    """Compute in a smaller type where that is safe, by default float16.
 
-    Only on a GPU: on the CPU it has no effect in OneFlow 0.9.0 (recorded), whatever the type.
+    Only on a GPU: on the CPU it has no effect in OneFlow 0.9.0 (recorded) for any type.
 
     Raises:
         RuntimeError: for another type of device.

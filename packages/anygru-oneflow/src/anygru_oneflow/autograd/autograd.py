@@ -35,7 +35,7 @@ class Function(torch.autograd.Function):
     @classmethod
     def apply(cls, *arguments: Any, **keywords: Any) -> Any:
         context: Any = cls._backward_cls
-        # torch makes the context's class, and hands back what was saved in its own types.
+        # torch makes the context's class, and returns saved tensors in its types.
         context.saved_tensors = property(lambda self: dress(super(context, self).saved_tensors))
         return dress(super().apply(*arguments, **keywords))
 
@@ -100,4 +100,4 @@ def _piece(tensor: Tensor) -> torch.Tensor | None:
     if not isinstance(tensor, DTensor) or tensor.is_leaf:
         return None
     with torch._C.DisableTorchFunctionSubclass():
-        return global_tensor.made_of(tensor)
+        return global_tensor.source_piece(tensor)

@@ -42,7 +42,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor) -> None:
 
 
 def broadcast(tensor: Tensor, src: int) -> None:
-    """Put the tensor of process `src` into everybody's."""
+    """Put the tensor of process `src` into the tensor of each process."""
     dist.broadcast(_local(tensor), src)
 
 
@@ -56,7 +56,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
 def reduce(tensor: Tensor, dst: int) -> None:
     """Put the sum into the tensor of process `dst`; the others keep theirs."""
     local = _local(tensor)
-    # torch's `reduce` may leave sums of some processes in the tensors of the others.
+    # torch's `reduce` may leave sums of some processes in the tensors of other processes.
     total = local.clone()
     dist.all_reduce(total)
     if dist.get_rank() == dst:
@@ -64,12 +64,12 @@ def reduce(tensor: Tensor, dst: int) -> None:
 
 
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int = 0) -> None:
-    """Put each process's tensor into the list; OneFlow does it on every process that gives one."""
+    """Put each process's tensor into the list; OneFlow does it on every process that passes one."""
     all_gather(gather_list if gather_list is not None else [], tensor)
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor]) -> None:
-    """Put the sum of everybody's entry number `rank` into this process's output."""
+    """Put the sum of the processes' entries number `rank` into this process's output."""
     local = _local(output)
     for rank, piece in enumerate(input_list):
         total = _local(piece).clone()

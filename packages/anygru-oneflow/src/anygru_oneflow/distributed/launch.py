@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no_python", action="store_true", help="the script is a program")
     parser.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write output to files in --logdir")
     parser.add_argument("--logdir", default="log", help="the folder for output")
-    parser.add_argument("training_script", help="what each process runs")
+    parser.add_argument("training_script", help="the program of each process")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     options = parser.parse_args(arguments)
     flags = ["--module"] if options.module else ["--no-python"] if options.no_python else []

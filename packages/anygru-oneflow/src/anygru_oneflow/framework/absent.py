@@ -1,6 +1,6 @@
 """The methods of torch's tensors that OneFlow's do not have: asking for one is an AttributeError in a program.
 
-Programs and libraries find out by `hasattr` what a tensor can do. Torch's own code, which runs where its functions are not
+Programs and libraries ask by `hasattr` for the methods of a tensor. Torch's own code, which runs where its functions are not
 overridden, still sees all methods.
 """
 
@@ -13,7 +13,7 @@ from anygru.extend import names
 
 from .tensor import Tensor
 
-# What torch's loaders, samplers, optimizers and files call on tensors of a program.
+# Methods that torch's loaders, samplers, optimizers and files call on tensors of a program.
 _OF_TORCH = {
     "as_subclass", "data_ptr", "detach_", "new", "random_", "record_stream", "register_post_accumulate_grad_hook", "resize_",
     "resolve_conj", "resolve_neg", "set_", "share_memory_", "storage", "untyped_storage",
@@ -21,7 +21,7 @@ _OF_TORCH = {
 
 
 class _Absent:
-    """A name that is there for torch alone."""
+    """A method that only torch's own code sees."""
 
     def __init__(self, name: str, value: Any) -> None:
         self._name, self._value = name, value

@@ -1,8 +1,8 @@
-"""What OneFlow calls the arguments of functions, where torch or the dialect's own functions have other names for them.
+"""OneFlow's names of arguments, where torch or the dialect's functions have other names.
 
-A row says the first names of OneFlow 0.9.0 (its `functional_api.yaml`), up to the last one that differs, and the functions that
-have them. Programs may use them; by its place an argument reaches the function under whatever name that has. Behind a bar stand
-arguments that programs may give without their names, and torch's functions take by their names alone. A star marks sizes, which
+A row has the first argument names of OneFlow 0.9.0 (its `functional_api.yaml`), up to the last that differs, and the functions
+with these names. Positional arguments keep their places. Arguments behind a bar are keyword-only in torch, and may be
+positional in OneFlow. A star marks sizes, which
 may be one sequence or single numbers.
 """
 
@@ -55,12 +55,12 @@ input n_fft hop_length win_length window | center pad_mode normalized onesided r
 obj: is_tensor
 """
 
-# What overwrites its tensor where `inplace` says so, which torch's functions cannot.
+# Functions that overwrite their tensor if `inplace` is true, which torch's functions cannot.
 _IN_PLACE = "add floor_divide fmod hardshrink mul pow softshrink sub"
 
 
 def _rows() -> Iterator[tuple[str, list[str], list[str]]]:
-    """A function's name, and those of its arguments: by place or name, and by name in torch."""
+    """A function's name, its positional arguments, and the arguments that are keyword-only in torch."""
     for row in _NAMES.strip().splitlines():
         arguments, _, taking = row.partition(": ")
         given, _, named = arguments.partition(" | ")
@@ -69,7 +69,7 @@ def _rows() -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def with_oneflows_names(functions: dict[str, Any]) -> dict[str, Any]:
-    """Those of the functions that the tables name, taking OneFlow's arguments, too."""
+    """The functions of the tables, which then take OneFlow's names of arguments as well."""
     found: dict[str, Any] = {name: _in_place_too(functions[name]) for name in _IN_PLACE.split() if name in functions}
     for name, given, named in _rows():
         if name in functions:
@@ -78,7 +78,7 @@ def with_oneflows_names(functions: dict[str, Any]) -> dict[str, Any]:
 
 
 def teach_methods(kind: type) -> None:
-    """Let the methods of tensors take OneFlow's names for what follows the tensor."""
+    """Let the methods of tensors take OneFlow's names of arguments."""
     covered = names("oneflow").covered["oneflow.Tensor"]
     for name, given, named in _rows():
         if name in covered and len(given + named) > 1:
@@ -107,7 +107,7 @@ def _by_place(function: Callable[..., Any], given: list[str], named: list[str]) 
 
 
 def _in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a tensor that overwrites it where `inplace` says so."""
+    """A function of a tensor that overwrites it if `inplace` is true."""
 
     @wraps(function)
     def call(input: Any, *arguments: Any, inplace: bool = False, **keywords: Any) -> Any:

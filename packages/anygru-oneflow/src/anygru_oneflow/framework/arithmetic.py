@@ -1,6 +1,6 @@
 """Arithmetic, comparisons and logic between tensors and numbers, where OneFlow's types or values differ from torch's.
 
-Each is a function of `oneflow`, and most are methods and operators of its tensors too.
+Each is a function of `oneflow`, and most are also methods and operators of its tensors.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _is_bool(value: object) -> bool:
 
 
 def _in_one_type(input: Any, other: Any) -> tuple[Any, Any]:
-    """The operands, of which a tensor of no dimensions is cast to the type of a tensor that has some.
+    """The operands. A tensor without dimensions is cast to the type of an operand with dimensions.
 
     `flow.tensor([1, 2]) + flow.tensor(1.5)` is [2, 3] in OneFlow 0.9.0 (recorded), where torch gives [2.5, 3.5].
     """
@@ -47,7 +47,7 @@ def _in_one_type(input: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _in_floats_of_one_type(input: Any, other: Any) -> tuple[Any, Any]:
-    """The operands of a quotient or power: a float64 without dimensions counts as float32 beside whole numbers (recorded)."""
+    """The operands of a quotient or power: next to whole numbers, a float64 without dimensions counts as float32 (recorded)."""
     if isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
         types = torch_dtype(input), torch_dtype(other)
         if types[1] is torch.float64 and not types[0].is_floating_point and input.dim() and not other.dim():
@@ -68,7 +68,7 @@ def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def add(input: Any, other: Any = None, *more: Any, alpha: Any = 1) -> Any:
-    """`input + alpha * other`, or the sum of several; a bool of Python beside a tensor of bools counts as 0 or 1."""
+    """`input + alpha * other`, or the sum of several; next to a tensor of bools, a Python bool counts as 0 or 1."""
     if more or (other is None and isinstance(input, (tuple, list))):
         return reduce(add, (input, other, *more) if more else input)
     # In 0.9.0 True + True of a tensor and Python is 2, an int64; of two tensors it is true (recorded).
@@ -145,7 +145,8 @@ def fmod(input: Any, other: Any) -> Any:
 class _Power(torch.autograd.Function):
     """A power of floating point, with the gradients of OneFlow 0.9.0, which differ from torch's at 0 and below (recorded).
 
-    That of the exponent is 0 there if base and exponent have one shape, and NaN or infinite otherwise; that of the base is
+    The exponent's gradient is 0 there if base and exponent have one shape, and NaN or infinite otherwise; the base's gradient
+    is
     `exponent * base ** (exponent - 1)` at any exponent.
     """
 
@@ -179,15 +180,17 @@ def _power(input: Any, exponent: torch.Tensor) -> Any:
         return dress(_Power.apply(torch.as_tensor(input, dtype=known), exponent.to(known)))
 
 
-def _as_bool_beside(other: Any, value: Any) -> Any:
-    """The operand of a power: one of no dimensions and floating point is a bool beside bools that have some (recorded)."""
+def _as_bool_for(other: Any, value: Any) -> Any:
+    """The operand of a power: a floating-point operand without dimensions is a bool if the other operand is bools with
+    dimensions (recorded).
+    """
     beside_bools = _is_bool(other) and other.dim() and isinstance(value, torch.Tensor) and not value.dim()
     return value.bool() if beside_bools and _is_floating(value) else value
 
 
 def pow(input: Any, exponent: Any) -> Any:
     """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
-    input, exponent = _as_bool_beside(exponent, input), _as_bool_beside(input, exponent)
+    input, exponent = _as_bool_for(exponent, input), _as_bool_for(input, exponent)
     input, exponent = _in_floats_of_one_type(input, exponent)
     tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
     if _is_bool(input) and _is_bool(exponent):  # 0 ** 0 is true
@@ -203,7 +206,7 @@ def pow(input: Any, exponent: Any) -> Any:
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
-    """`x` where it is positive, 0 elsewhere; bools as they are."""
+    """`x` where it is positive, 0 elsewhere; bools do not change."""
     if torch_dtype(input) is _BOOL:
         return input
     return torch.relu_(input) if inplace else torch.relu(input)
@@ -234,7 +237,7 @@ def addcdiv_(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> An
 
 
 def _in_floats(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Tensor], Any]:
-    """A function of torch whose result OneFlow gives as float32 for whole numbers."""
+    """A function of torch. For whole numbers OneFlow returns its result as float32."""
 
     @wraps(function)
     def call(input: Tensor) -> Any:
@@ -315,7 +318,7 @@ logical_xor = _logical(torch.logical_xor)
 def _changing(function: Callable[..., Any], inplace: Callable[..., Any]) -> Callable[..., Any]:
     """An operation that changes its tensor, which keeps its type.
 
-    What torch can compute in place it does. The rest are operands that OneFlow 0.9.0 casts: `n += t` of whole numbers and
+    Compute in place if torch can. The rest are operands that OneFlow 0.9.0 casts: `n += t` of whole numbers and
     floating point, a tensor of no dimensions, and bools.
     """
 

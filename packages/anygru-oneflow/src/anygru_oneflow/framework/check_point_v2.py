@@ -25,7 +25,7 @@ __all__ = ["load", "save"]
 
 HERE = "anygru_oneflow"
 _HEAD = 512  # bytes by which a file is recognised
-# What torch's modules keep beside what OneFlow's do.
+# Attributes of torch's modules that OneFlow's do not have.
 _TORCH_ONLY = (
     *(name for name in vars(torch.nn.Module()) if name.endswith("_hooks") or "_hooks_" in name),
     "_flat_weight_refs",
@@ -36,7 +36,7 @@ def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = N
     """Save tensors, modules and plain values, nested at will, as a folder that OneFlow reads.
 
     Args:
-        global_dst_rank: the one process that writes; needed where a tensor is global.
+        global_dst_rank: the rank of the process that writes; needed if a tensor is global.
 
     Raises:
         AssertionError: a global tensor without global_dst_rank.
@@ -75,16 +75,16 @@ def load(
     *,
     support_pytorch_format: bool = True,
 ) -> Any:
-    """Load what `save`, OneFlow or torch.save wrote. Never runs code from the files.
+    """Load a file of `save`, OneFlow or torch.save. Never runs code from the files.
 
     Args:
-        global_src_rank: give global tensors, held by the process of this rank alone.
+        global_src_rank: return global tensors that only the process of this rank holds.
         map_location: a device for the tensors, "cpu" by default.
-        support_pytorch_format: read files of torch.save, too.
+        support_pytorch_format: also read files of torch.save.
 
     Raises:
-        NotImplementedError: nothing is there (OneFlow's class for it).
-        CheckpointError: it is damaged, or names a class that is no module of OneFlow or of this program.
+        NotImplementedError: the path does not exist (OneFlow's class of exception).
+        CheckpointError: it is damaged, or names a class that is not a module of OneFlow or of this program.
     """
     if not os.path.exists(path):
         raise NotImplementedError(f"No valid load method found for {os.fspath(path)}: there is no file or folder")
@@ -123,7 +123,7 @@ class _Copies:
 
 
 def _put(values: torch.Tensor, global_src_rank: int | None, map_location: DeviceLike | placement | None) -> Tensor:
-    """A loaded tensor, where the caller of `load` wants it."""
+    """A loaded tensor on the device or placement that the caller of `load` asks for."""
     tensor: Any = dress(values)
     if global_src_rank is not None:
         tensor = tensor.to_global(placement("cpu", [global_src_rank]), sbp_module.broadcast)
@@ -141,7 +141,7 @@ def _is_torchs(path: str | os.PathLike[str]) -> bool:
 
 
 def _of_torch(path: str | os.PathLike[str], put: Callable[[torch.Tensor], Tensor]) -> Any:
-    """The content of a file of torch.save, with OneFlow's tensors in memory of their own."""
+    """The content of a file of torch.save, as OneFlow's tensors, copied."""
     budget = Budget(path)
     copies = _Copies(budget)
     try:
@@ -232,7 +232,7 @@ _DTYPE_NUMBERS = {
 
 
 class _PendingDtype(Pending):
-    """A data type, whose state is its number."""
+    """A data type. Its state is its number."""
 
     def build(self, state: Any) -> dtype:
         for name, number in _DTYPE_NUMBERS.items():
@@ -242,7 +242,7 @@ class _PendingDtype(Pending):
 
 
 class _PendingModule(Pending):
-    """A module whose attributes are still to come. Nothing of its class is called."""
+    """A module before its attributes are set. Nothing of its class is called."""
 
     def __init__(self, kind: type[Module]) -> None:
         super().__init__()
@@ -259,9 +259,11 @@ class _PendingModule(Pending):
 
 
 def _complete(module: Any) -> None:
-    """Add what torch's layers look up in themselves and OneFlow's do not have."""
+    """Add the attributes that torch's layers need and OneFlow's do not have."""
     if isinstance(module, torch.nn.RNNBase):
-        vars(module)["_flat_weight_refs"] = [_nowhere] * len(module._flat_weights_names)  # so that torch looks anew
+        vars(module)["_flat_weight_refs"] = [_nowhere] * len(
+            module._flat_weights_names
+        )  # so that torch looks them up again
     if isinstance(module, torch.nn.modules.conv._ConvNd):
         twice = [size for size in reversed(module.padding) for _ in range(2)]
         vars(module).update(
@@ -270,7 +272,7 @@ def _complete(module: Any) -> None:
 
 
 def _nowhere() -> None:
-    """The result of a weak reference whose object is gone."""
+    """The result of a weak reference to an object that was freed."""
 
 
 class _PendingGenerator(Pending):
@@ -283,7 +285,7 @@ class _PendingGenerator(Pending):
         return Generator(str(device)).set_state(torch.from_numpy(np.array(values.array)))
 
 
-# What OneFlow's layers look up when they are called and torch's do not have.
+# Attributes that OneFlow's layers need when they are called and torch's do not have.
 _POOLING: dict[str, Callable[[Any], Any]] = {"channel_pos": lambda layer: "channels_first"}
 _CONVOLUTION: dict[str, Callable[[Any], Any]] = {
     **_POOLING,

@@ -1,6 +1,6 @@
 """Functions that OneFlow computes otherwise than torch: other defaults, other types of the result, other norms.
 
-Each is a function of `oneflow`, and most are methods of its tensors too.
+Each is a function of `oneflow`, and most are also methods of its tensors.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     assert len(pad) <= 2 * input.dim(), f"pad: {len(pad)} numbers for a tensor of {input.dim()} dimensions"
     if mode == "constant" and min(pad, default=0) < 0 < max(pad):
-        # Torch cuts off before it adds, and fails where more is cut off than is there.
+        # Torch cuts before it adds, and fails if it would cut more than the size.
         added = torch.nn.functional.pad(input, [max(count, 0) for count in pad], mode, value)
         return torch.nn.functional.pad(added, [min(count, 0) for count in pad], mode, value)
     return torch.nn.functional.pad(input, pad, mode, value)
@@ -90,7 +90,7 @@ def roll(
     """The tensor with its values moved along dimensions, or without `dims` along all of them in one row.
 
     A negative dimension is not counted from the last one in OneFlow 0.9.0: -1 as the first one moves the values in one row,
-    and any other, as one that is too large or small, moves nothing. Of a dimension named twice the first shift counts. (All
+    and any other one, or one out of range, moves nothing. Of a dimension named twice the first shift counts. (All
     recorded.)
     """
     axes = [dims] if isinstance(dims, int) else dims
@@ -106,7 +106,7 @@ def roll(
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int | None = None) -> Any:
-    """How often each number occurs, from 0 to the greatest, in all dimensions together; of no numbers that of 0."""
+    """How often each number occurs, from 0 to the greatest, in all dimensions together; for no numbers, the count of 0."""
     # Of nothing 0.9.0 gives [0] where torch gives [] (recorded).
     numbers = (input.to(torch.uint8) if torch_dtype(input) is torch.bool else input).flatten()
     known = None if weights is None else weights.flatten()
@@ -136,7 +136,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
 
 
 def argwhere(input: Tensor, dtype: dtype | None = None) -> Any:
-    """The places of elements that are not zero, a row for each, as int32 or the type asked for."""
+    """The places of elements that are not zero, a row for each, as int32 or `dtype`."""
     return torch.argwhere(input).to(torch.int32 if dtype is None else plain(dtype))
 
 
@@ -147,7 +147,7 @@ def unique(
     return_counts: bool = False,
     dtype: dtype | None = None,
 ) -> Any:
-    """The different values, in ascending order or in that of their coming; places and counts as int32."""
+    """The different values, in ascending order or in the order of their first occurrence; places and counts as int32."""
     if isinstance(input, DTensor):
         return dress(parts.compute(unique, "", (input, sorted, return_inverse, return_counts, dtype), {}))
     counted = torch.int32 if dtype is None else plain(dtype)
@@ -168,7 +168,9 @@ def unique(
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
-    """x where the condition (bool or integers) holds, y elsewhere; with one Python float beside a tensor, as float64."""
+    """x where the condition (bool or integers) holds, y elsewhere; float64 if one of them is a Python float and the other a
+    tensor.
+    """
     if x is None and y is None:
         return torch.where(condition)
     result = torch.where(condition.bool(), x, y)
@@ -236,12 +238,12 @@ def copy_(self: Tensor, other: Any) -> None:
 
 
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None) -> Any:
-    """The tensor without dimensions of size 1: all of them, or those named."""
+    """The tensor without dimensions of size 1: all of them, or the ones in `dim`."""
     return torch.squeeze(input) if dim is None else torch.squeeze(input, dim)
 
 
 def transpose(input: Tensor, dim0: int | tuple[int, ...] | list[int], dim1: int | None = None) -> Any:
-    """The tensor with two dimensions exchanged, or with all in the order that a list says."""
+    """The tensor with two dimensions exchanged, or with all dimensions in the order of a list."""
     return torch.permute(input, dim0) if dim1 is None else torch.transpose(input, dim0, dim1)  # type: ignore[arg-type]
 
 
@@ -257,7 +259,7 @@ def stft(
     """The Fourier transform of each window, real and imaginary parts in the last dimension, without a gradient (as in 0.9.0).
 
     Raises:
-        RuntimeError: complex numbers are asked for, which OneFlow has not.
+        RuntimeError: `return_complex` is true; OneFlow has no complex numbers.
     """
     if return_complex:
         raise RuntimeError("stft(): OneFlow has no complex numbers; leave return_complex out")
@@ -292,7 +294,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
-    """Pieces of a dimension, in a new last one. Raises RuntimeError for one that is not there, as OneFlow does."""
+    """Pieces of a dimension, in a new last one. Raises RuntimeError for a dimension that does not exist, as OneFlow does."""
     try:
         return torch.Tensor.unfold(self, dimension, size, step)
     except IndexError as error:

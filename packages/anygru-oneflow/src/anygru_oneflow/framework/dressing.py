@@ -1,7 +1,7 @@
 """How torch's values become OneFlow's, in place, and back.
 
-`framework/tensor.py` fills `DRESSED` with its classes: they are subclasses of torch's without state of their own, so a tensor
-changes sides by having its class assigned, and stays the same object with the same place in the autograd graph.
+`framework/tensor.py` fills `DRESSED` with its classes: they are subclasses of torch's without further state, so a tensor is
+converted by assigning its class, and stays the same object with the same place in the autograd graph.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ PAIRS: dict[type, Any] = {
 
 
 def dress(value: Any) -> Any:
-    """A result of torch in OneFlow's types: tensors (in place, in tuples and lists too), shapes, types, devices."""
+    """A result of torch in OneFlow's types: tensors (in place, also inside tuples and lists), shapes, types, devices."""
     kind = type(value)
-    # torch leaves some results open as averages or extremes; OneFlow knows open sums alone.
+    # torch leaves some results open as averages or extremes; OneFlow has only open sums.
     if kind is DTensor and any(
         isinstance(layout, Partial) and layout.reduce_op != "sum" for layout in value.placements
     ):
@@ -101,7 +101,7 @@ def copied(values: Any) -> Any:
 
 
 def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
-    """torch's type of any tensor. Raises TypeError, as OneFlow does, for what is none."""
+    """torch's type of any tensor. Raises TypeError, as OneFlow does, for any other object."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"a tensor is needed, got {type(tensor).__name__}")
     with torch._C.DisableTorchFunctionSubclass():

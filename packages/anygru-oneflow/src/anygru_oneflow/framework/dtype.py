@@ -42,7 +42,7 @@ class dtype:
         return f"oneflow.{self.name}"
 
     def __reduce__(self) -> str:
-        # A name of this module, by which pickle finds the one object again.
+        # A name of this module, under which pickle finds the object.
         return "bool_" if self.name == "bool" else self.name
 
 
@@ -163,8 +163,8 @@ _WRAPPED = {torch.uint8: 8, torch.int8: 8, torch.int32: 32, torch.int64: 64}
 def stored(value: Any, known: torch.dtype) -> Any:
     """A number as a tensor of this type stores it: whole numbers wrap around, as C++ converts them on x86.
 
-    Torch refuses a number that the type cannot hold. OneFlow 0.9.0 goes through int64, in which what does not fit, and what
-    is no number, is the least one (recorded).
+    Torch refuses a number that the type cannot hold. OneFlow 0.9.0 goes through int64, where NaN and values out of range become
+    the least int64 (recorded).
     """
     if type(value) not in (int, float):
         return value
@@ -202,7 +202,7 @@ class iinfo:
 
 
 class finfo(iinfo):
-    """The limits of a type of floating point, the default one's if none is given."""
+    """The limits of a floating-point type, by default of the default type."""
 
     _SHOWN = ("resolution", "min", "max", "eps", "tiny")
 

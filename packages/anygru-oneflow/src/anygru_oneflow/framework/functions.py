@@ -43,7 +43,7 @@ Maker = Callable[..., Tensor]
 
 
 def making(function: Callable[..., torch.Tensor]) -> Maker:
-    """A torch function that makes a tensor, with the arguments `placement` and `sbp` beside its own.
+    """A torch function that makes a tensor, with the additional arguments `placement` and `sbp`.
 
     With them, every process computes the whole, rank 0's counts, and each keeps its piece.
     """
@@ -67,7 +67,7 @@ def making(function: Callable[..., torch.Tensor]) -> Maker:
 
 
 def _is_open(tensor: Tensor) -> bool:
-    """Whether it is an open sum, whose layout torch does not give to a tensor made after its model."""
+    """Whether it is an open sum. torch does not copy this layout to a tensor with the same shape."""
     return tensor.is_global and sbp_module.partial_sum in tensor.sbp
 
 
@@ -77,7 +77,7 @@ def _whole(value: Any) -> Any:
 
 
 def _filling(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """A function (size or model, value) of torch whose value wraps around where the type cannot hold it."""
+    """A function (size or model, value) of torch. A value that the type cannot hold wraps around."""
 
     @wraps(function)
     def fill(like: Any, fill_value: Any, *, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
@@ -96,14 +96,14 @@ def _eye(n: float, m: float | None = None, *, dtype: torch.dtype = torch.float32
 def _arange(
     start: Any = 0, end: Any = None, step: Any = 1, dtype: torch.dtype | None = None, **keywords: Any
 ) -> torch.Tensor:
-    """torch.arange, whose limits and step OneFlow 0.9.0 rounds toward zero where a type of whole numbers is asked for."""
+    """torch.arange. For a dtype of whole numbers OneFlow 0.9.0 rounds its limits and step toward zero."""
     limits = [0, start, step] if end is None else [start, end, step]
     limits = [limit.item() if isinstance(limit, torch.Tensor) else limit for limit in limits]
     if dtype is not None and not dtype.is_floating_point:
         limits = [int(limit) for limit in limits]
     begin, end, step = limits
     if all(isinstance(limit, int) for limit in limits) and 0 < (begin - end) * (step > 0 or -1) < abs(step):
-        # Of whole numbers 0.9.0 rounds the count toward zero, and refuses only what is a step or more away (recorded).
+        # Of whole numbers 0.9.0 rounds the count toward zero, and refuses only a distance of a step or more (recorded).
         limits = [begin, begin, step]
     return torch.arange(*limits, dtype=dtype, **keywords)
 
@@ -112,8 +112,8 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None
     """Numbers at equal distances, which OneFlow 0.9.0 makes by `arange`: of whole numbers there may be more than `steps`."""
     start, end, steps = (value.item() if isinstance(value, torch.Tensor) else value for value in (start, end, steps))
     if start == end:
-        # A step of 0, which `arange` refuses, is a case of its own in 0.9.0.
-        return torch.full((steps,), float(start), dtype=torch.float32, **keywords)  # whatever dtype says (recorded)
+        # A step of 0, which `arange` refuses, is a special case in 0.9.0.
+        return torch.full((steps,), float(start), dtype=torch.float32, **keywords)  # for any dtype (recorded)
     step = 1.0 if steps < 2 else (end - start) / (steps - 1)
     # Half a step more lets `arange`, which leaves its end out, include it in spite of rounding.
     end = {0: start, 1: start + 1.0}.get(steps, end + step / 2)
@@ -121,7 +121,7 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None
 
 
 def _logspace(start: Any, end: Any, steps: Any, base: float = 10.0, **keywords: Any) -> torch.Tensor:
-    """Powers of numbers at equal distances, which OneFlow 0.9.0 makes by `linspace`: `dtype` is that of the exponents."""
+    """Powers of numbers at equal distances, which OneFlow 0.9.0 makes by `linspace`: `dtype` is the dtype of the exponents."""
     return torch.pow(float(base), _linspace(start, end, steps, **keywords))
 
 
@@ -146,7 +146,7 @@ zeros = making(torch.zeros)
 ones = making(torch.ones)
 full = making(_filling(torch.full))
 empty = making(torch.empty)
-# These have float32 whatever the default type is (recorded in 0.9.0).
+# These are float32 for any default type (recorded in 0.9.0).
 eye = making(_eye)
 arange = making(_arange)
 linspace = making(_linspace)
@@ -172,7 +172,7 @@ def tensor(
     known: Any = plain(dtype)
     values = _numbers(copied(data), known)
     if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
-        # NumPy's numbers in a list are float32 whatever their own type and the default one (recorded in 0.9.0).
+        # NumPy's numbers in a list are float32 for any NumPy type and any default type (recorded in 0.9.0).
         known = torch.get_default_dtype() if np.asarray(values).dtype == np.float64 else torch.float32
     made = torch.as_tensor(values, dtype=known, device=plain(device))
     if not made.numel():
@@ -181,10 +181,11 @@ def tensor(
 
 
 def _numbers(values: Any, known: torch.dtype | None) -> Any:
-    """The data without what only NumPy makes a number of: in a known type None is no number, and a complex one its real part.
+    """The data without values that only NumPy converts: if a type is known, None becomes NaN, and a complex number its real
+    part.
 
     Raises:
-        RuntimeError: text, complex numbers and other values of which OneFlow has no tensors.
+        RuntimeError: text, complex numbers and other values that OneFlow's tensors cannot hold.
     """
     if type(values) in (int, float, bool) or isinstance(values, torch.Tensor):
         return values
@@ -227,7 +228,7 @@ def typed(name: str, known: dtype) -> Maker:
             return Tensor(*map(int, values)).to(known)
         return tensor(values[0], dtype=known)
 
-    # A class, of which no tensor is an instance (recorded in 0.9.0).
+    # A class. No tensor is an instance of it (recorded in 0.9.0).
     return type(name, (), {"__new__": make, "__module__": "oneflow"})
 
 
@@ -268,7 +269,7 @@ def is_tensor(input: Any) -> bool:
 
 
 def atan2(input: Any, other: Any) -> Any:
-    """The angle of (other, input), in the type of both: one without dimensions counts here (recorded in 0.9.0)."""
+    """The angle of (other, input), in the common type of both; here an operand without dimensions counts (recorded in 0.9.0)."""
     if isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
         common = torch.promote_types(torch_dtype(input), torch_dtype(other))
         input, other = input.to(common), other.to(common)
@@ -277,7 +278,7 @@ def atan2(input: Any, other: Any) -> Any:
 
 broadcast_shapes = inside_torch(torch.broadcast_shapes)
 
-# What torch has as methods only.
+# Methods of torch's tensors that are functions in OneFlow.
 contiguous = Tensor.contiguous
 erfinv_ = Tensor.erfinv_
 expand = Tensor.expand
@@ -317,7 +318,7 @@ BoolTensor = typed("BoolTensor", bool_)
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Set the type of tensors made from Python's floats. Raises RuntimeError for a type that is no floating point."""
+    """Set the type of tensors made from Python's floats. Raises RuntimeError for a type that is not floating point."""
     if not d.is_floating_point:
         raise RuntimeError(f"only floating-point types are supported as the default type, got {d}")
     torch.set_default_dtype(d.torch)

@@ -1,10 +1,11 @@
 """Random numbers as OneFlow 0.9.0 draws them on a CPU, so that one seed gives the same numbers in both.
 
-A generator there has two engines with one seed, each an mt19937: `exponential_` and `multinomial` draw from PyTorch's, and
-everything else from the C++ library's, by the distributions of libstdc++ (GCC before 11). All of it is recorded from 0.9.0, where
-it depends neither on the number of threads nor on the run. NumPy has the same engine.
+A generator there has two engines with one seed, each an mt19937: `exponential_` and `multinomial` draw from PyTorch's engine.
+All other functions draw from the C++ library's, by the distributions of libstdc++ (GCC before 11). Recorded from 0.9.0, where
+the numbers do not depend on the number of threads or on the run. NumPy has the same engine.
 
-Sources: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998); G. Marsaglia, T. Bray, "A convenient method for generating normal
+Sources: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998); G. Marsaglia, T. Bray, "A convenient method for generating
+    normal
 variables" (1964); ISO C++ [rand.dist].
 """
 
@@ -62,7 +63,7 @@ class Generator(torch.Generator):
         self.manual_seed(_UNSEEDED)
 
     def manual_seed(self, seed: int) -> "Generator":
-        """Restart from a seed, of which the lower 32 bits count on a CPU. Raises RuntimeError above 2^63 - 1."""
+        """Restart from a seed. On a CPU only its lower 32 bits count. Raises RuntimeError above 2^63 - 1."""
         number = int(seed)
         if not -(1 << 63) <= number < 1 << 63:
             raise RuntimeError(f"manual_seed: the seed must have 64 bits, got {number}")
@@ -93,12 +94,12 @@ class Generator(torch.Generator):
         """Continue behind the block of a state, as OneFlow 0.9.0 does.
 
         Raises:
-            RuntimeError: the state is none of `get_state`.
+            RuntimeError: the state is not from `get_state`.
         """
         state = new_state.detach().cpu().numpy().tobytes()
         size, header = 8 * (_WORDS + 1), 8 * 4 if self._is_auto else 0
         if len(state) not in (size, header, header + 8 + 5 + size) or not state:
-            raise RuntimeError(f"set_state: {len(state)} bytes are no state of a generator of {self.device}")
+            raise RuntimeError(f"set_state: {len(state)} bytes are not a state of a generator of {self.device}")
         if len(state) == header:
             self.manual_seed(int(np.frombuffer(state, np.int64, 1)[0]))
             return self

@@ -96,7 +96,7 @@ _LOSSES = {
     "NllLoss2D": ("view::reshape", "broadcast_div", "reduce_sum"),
     "SmoothL1Loss": ("smooth_l1_loss", "scalar_mul", "reduce_sum"),
 }
-# What torch computes on matrices, and shows as another shape of their product.
+# Products that torch computes on matrices and then reshapes.
 _PRODUCTS = {"Addmm": "broadcast_add", "Mm": "broadcast_matmul", "Bmm": "batch_matmul"}
 _POWERS = {"PowBackward0": "scalar_pow", "PowBackward1": "pow", "PowBackward2": "scalar_reverse_pow"}
 
@@ -139,7 +139,7 @@ def _kind(node: Any) -> str:
 
 
 def _shape(node: Any, number: int) -> tuple[int, ...] | None:
-    """That of one of a step's results; None where an old torch does not tell it."""
+    """The shape of one of a step's results; None if an old torch does not have it."""
     known = getattr(node, "_input_metadata", None)
     return None if known is None else tuple(known[number].shape)
 

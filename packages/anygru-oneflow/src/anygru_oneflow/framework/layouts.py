@@ -1,7 +1,7 @@
 """How operators take global tensors, where OneFlow brings them into another layout than torch.
 
-An operator that needs a dimension whole, such as a softmax along it, cannot take a split over it; one that is not linear
-cannot take an open sum. torch then gives every process a copy of all. OneFlow splits another dimension, which moves less.
+An operator that needs a dimension whole, such as a softmax along it, cannot take a split over it; a nonlinear operator cannot
+take an open sum. torch then copies the whole tensor to every process. OneFlow splits another dimension, which moves less.
 """
 
 import math
@@ -13,9 +13,9 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 
 from ..processes import global_tensor
 from . import split
-from .parts import LOSSES_OF_PAIRS, compute, is_weighted_mean, laid, loss_of_labels, loss_of_pairs, moved, takes
+from .parts import LOSSES_OF_PAIRS, compute, is_weighted_mean, loss_of_labels, loss_of_pairs, moved, takes
 
-# Where the arguments of functions name the dimensions that they need whole, and which they are if none is named.
+# Place of the argument with the dimensions that a function needs whole, and their default.
 _WHOLE: dict[str, tuple[int, Any]] = {
     "softmax": (1, None), "log_softmax": (1, None), "argmax": (1, None), "argmin": (1, None), "max": (1, None),
     "min": (1, None), "amax": (1, None), "amin": (1, None), "sort": (1, -1), "topk": (2, -1), "unbind": (1, 0),
@@ -23,7 +23,7 @@ _WHOLE: dict[str, tuple[int, Any]] = {
     "flip": (1, None), "normalize": (2, 1), "linalg_norm": (2, None),
     "linalg_vector_norm": (2, None),
 }  # fmt: skip
-# The same for functions that take an open sum as it is.
+# The same for functions that accept an open sum.
 _WHOLE_LINEAR: dict[str, tuple[int, Any]] = {
     "cat": (1, 0), "chunk": (2, 0), "split": (2, 0), "roll": (2, None), "pixel_shuffle": (2, -3),
 }  # fmt: skip
@@ -38,9 +38,9 @@ _POINTWISE = {
     "__rtruediv__", "__rdiv__", "rsub", "__rsub__", "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__",
     "__le__", "__gt__", "__ge__", "squeeze", "norm", "linalg_matrix_norm",
 }  # fmt: skip
-# What asks a tensor about itself: no layout bears on it.
+# Queries, for which the layout does not matter.
 _ASKING = {"__get__", "dim", "size", "is_floating_point", "numel", "stride", "detach"}
-# Linear in one operand: an open sum beside a split tensor is closed.
+# Linear in one operand: an open sum is closed if the other operand is split.
 _PRODUCTS = {"mul", "__mul__", "__rmul__", "multiply", "div", "__truediv__", "true_divide"}
 # Linear of two open sums, but not of an open sum and a number.
 _WITH_NUMBER = {"add", "__add__", "__radd__", "sub", "__sub__"}
@@ -172,7 +172,9 @@ def _view_of_pieces(
 
 
 def _viewed(tensor: DTensor, shape: Sequence[int]) -> DTensor:
-    """The tensor with splits that its view has too: over dimensions that begin one there, in pieces of one size."""
+    """The tensor with only the splits that its view can keep: over dimensions that start a dimension of the view, in pieces of
+    one size.
+    """
     size = {math.prod(shape[:dim]): length for dim, length in reversed(list(enumerate(shape)))}
     layout: list[Placement] = list(tensor.placements)
     pieces = dict.fromkeys(range(tensor.dim()), 1)  # in which the axes of the mesh before this one split each dimension
@@ -189,7 +191,7 @@ def _viewed(tensor: DTensor, shape: Sequence[int]) -> DTensor:
                 layout[axis] = Shard(kept[0]) if kept else Replicate()
             if kept:
                 pieces[kind.dim if kind.dim in kept else kept[0]] *= processes
-    return tensor if layout == list(tensor.placements) else laid(tensor, layout)
+    return tensor if layout == list(tensor.placements) else global_tensor.redistribute(tensor, layout)
 
 
 def _cut(tensor: DTensor, index: Any) -> set[int]:
@@ -215,6 +217,6 @@ def _cut(tensor: DTensor, index: Any) -> set[int]:
 
 
 def _opened(tensor: DTensor, cut: set[int]) -> DTensor:
-    """The tensor with open sums in place of splits over these dimensions: a process without a part adds zeros."""
+    """The tensor with open sums in place of splits over these dimensions: a process that holds no part adds zeros."""
     layout = [Partial() if isinstance(kind, Shard) and kind.dim in cut else kind for kind in tensor.placements]
-    return tensor if layout == list(tensor.placements) else laid(tensor, layout)
+    return tensor if layout == list(tensor.placements) else global_tensor.redistribute(tensor, layout)

@@ -1,4 +1,4 @@
-"""The methods of tensors that tell and change their layout over processes."""
+"""Methods of tensors that return or change their layout over processes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -83,7 +83,7 @@ class OverProcesses(torch.Tensor):
         values = self.as_subclass(torch.Tensor)
         place = mesh.get_coordinate() or [1] * mesh.ndim  # a process outside of the mesh is not the first
         if values.requires_grad and any(at and kind.is_replicate() for at, kind in zip(place, layout, strict=True)):
-            # The hook is on a view: on the program's own tensor it would change every other gradient, too.
+            # The hook is on a view: on the program's tensor it would change all other gradients as well.
             values = values.view_as(values)
             values.register_hook(torch.zeros_like)
         return values
@@ -115,7 +115,7 @@ class OverProcesses(torch.Tensor):
 
 
 def placed(whole: torch.Tensor, place: placements.placement | None, sbp: sbp_module.Layout | None) -> Any:
-    """A local tensor as it is, or laid out over the processes of a placement."""
+    """A local tensor, or its global tensor on a placement."""
     if place is None and sbp is None:
         return dress(whole)
     assert place is not None, "a global tensor needs a placement beside its sbp"

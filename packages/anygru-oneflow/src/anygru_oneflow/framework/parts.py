@@ -1,6 +1,6 @@
-"""Operators on global tensors of which each process computes its part alone.
+"""Operators on global tensors that each process computes on its part alone.
 
-These are operators for which torch has no rule over processes, or one that is wrong in a layout or in a derivative. The first
+These are operators for which torch has no rule over processes, or a rule that is wrong for a layout or a derivative. The first
 global tensor stays split where the operator allows it; the others are whole on every process, or split as the first one.
 """
 
@@ -99,7 +99,7 @@ LOSSES_OF_PAIRS = {
     "mse_loss", "l1_loss", "smooth_l1_loss", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits",
 }  # fmt: skip
 NEEDS |= dict.fromkeys(LOSSES_OF_PAIRS, _none)
-# Arguments whose batch is that of the first one.
+# Arguments with the batch of the first argument.
 _WITH_THE_BATCH = {"grid_sample": (1,)}
 
 
@@ -152,14 +152,14 @@ def compute(function: Callable[..., Any], name: str, arguments: Sequence[Any], k
             place = over - (len(sizes) < first.dim() and min(dim % first.dim() for dim in whole or [0]) < over)
             sizes[place] = first.shape[over]
             own = [Shard(place) if isinstance(kind, Shard) else kind for kind in layout]
-        # Unlike a tensor made of parts, its copy may be changed in place.
+        # Its copy may be changed in place; a tensor assembled from parts may not.
         return global_tensor.assembled(value.as_subclass(torch.Tensor), first.device_mesh, own, tuple(sizes)).clone()
 
     return pytree.tree_map(assembled, function(*given, **named))
 
 
 def _local(value: DTensor, layout: Sequence[Placement], gradients: Sequence[Placement]) -> torch.Tensor:
-    return global_tensor.piece_of(global_tensor.laid(value, layout), gradients)
+    return global_tensor.piece_of(global_tensor.redistribute(value, layout), gradients)
 
 
 def _split_over(tensor: DTensor) -> int | None:
@@ -188,12 +188,7 @@ def moved(value: Any, whole: Iterable[int], closes: bool = False, exchanged: boo
             processes = value.device_mesh.size(axis)
             free = [dim for dim in order if dim not in needed and value.shape[dim] >= processes]
             layout[axis] = Shard(free[0]) if free else Replicate()
-    return value if layout == list(value.placements) else laid(value, layout)
-
-
-def laid(tensor: DTensor, layout: Sequence[Placement]) -> DTensor:
-    """The tensor in a layout over its own processes."""
-    return global_tensor.relayout(tensor, tensor.device_mesh, layout)
+    return value if layout == list(value.placements) else global_tensor.redistribute(value, layout)
 
 
 def loss_of_labels(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:

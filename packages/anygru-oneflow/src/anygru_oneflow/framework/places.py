@@ -26,7 +26,7 @@ def _index(index: Any) -> Any:
 
 
 def _of_nothing(self: Tensor, index: Any) -> Any:
-    """What an index gives of a tensor without elements, if that has none, either; None otherwise.
+    """The result of an index of a tensor without elements, if the result has no elements; None otherwise.
 
     OneFlow 0.9.0 does not look at places in a dimension of size 0 if the result has no elements (recorded); torch refuses them.
     """
@@ -78,7 +78,7 @@ def _get(self: Tensor, index: Any) -> Any:
 
 
 def _set(self: Tensor, index: Any, value: Any) -> None:
-    """Overwrite a part. Values are cast to the tensor's type, whatever the index."""
+    """Overwrite a part. Values are cast to the tensor's type for any index."""
     if isinstance(index, float):  # to read there is an IndexError (recorded in 0.9.0)
         raise TypeError(f"an index must be a whole number, a slice or the like, got {index}")
     known = torch_dtype(self)
@@ -113,11 +113,11 @@ def _set_on_all(self: DTensor, index: Any, value: Any) -> None:
     if mesh.get_coordinate() is not None:  # a process outside of the mesh holds nothing
         values[tuple(map(whole, index)) if isinstance(index, tuple) else whole(index)] = whole(value)
     changed = global_tensor.assembled(values, mesh, replicas, tuple(self.shape))
-    torch.Tensor.copy_(self, global_tensor.laid(changed, self.placements))  # OneFlow's own has no gradient
+    torch.Tensor.copy_(self, global_tensor.redistribute(changed, self.placements))  # OneFlow's own has no gradient
 
 
 def _size(self: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the size of a dimension. Raises RuntimeError for one that is not there, as OneFlow does."""
+    """The shape, or the size of a dimension. Raises RuntimeError for a dimension that does not exist, as OneFlow does."""
     try:
         return torch.Tensor.size(self) if dim is None else torch.Tensor.size(self, dim)
     except IndexError as error:

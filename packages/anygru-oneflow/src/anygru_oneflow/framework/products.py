@@ -17,10 +17,10 @@ __all__ = ["addmm", "baddbmm", "bmm", "einsum", "matmul", "mm", "norm"]
 
 
 def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """A product of matrices, of which either may be transposed, times alpha.
+    """A product of two matrices, each optionally transposed, times alpha.
 
-    Beside a matrix of whole numbers the other one may be of any type, and the product is of whole numbers (recorded in
-    0.9.0); torch takes one type.
+    If one matrix has whole numbers, the other may have any type, and the product has whole numbers (recorded in 0.9.0); torch
+    takes one type.
     """
 
     @wraps(function)
@@ -31,7 +31,7 @@ def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
         transpose_b: bool = False,
         alpha: float = 1.0,
     ) -> Any:
-        # Beside a vector OneFlow 0.9.0 takes the matrix as it is, and once, whatever it is asked for (recorded).
+        # For a vector OneFlow 0.9.0 ignores the transposition of the matrix and alpha (recorded).
         vectors = 1 in (input.dim(), other.dim())
         first = input.transpose(-2, -1) if transpose_a and not vectors else input
         second = other.transpose(-2, -1) if transpose_b and not vectors else other
@@ -93,7 +93,7 @@ def norm(
     if p is not None and dim is None and axes > 2:
         raise RuntimeError("linalg.norm(): input must be 1-D or 2-D when dim is None and ord is not None")
     values = input if input.is_floating_point() else input.to(torch.float32)
-    # torch.linalg.norm would take the norm of the singular values; 0.9.0 takes that of the values (recorded).
+    # torch.linalg.norm would take the norm of the singular values; 0.9.0 takes the norm of the values (recorded).
     of_values = axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf)
     p = 2 if p == "fro" and axes == 1 else p  # a row's too (recorded), where torch asks for two axes
     result = (torch.linalg.vector_norm if of_values else torch.linalg.norm)(values, p, dim, keepdim)

@@ -34,7 +34,7 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
         if input.dim() == 0:
             dim = takes.bind(input, *arguments, **keywords).arguments.get("dim")
             if dim is not None:
-                return torch.sum(input, dim, dtype=torch_dtype(input))  # raises what it should for another dimension
+                return torch.sum(input, dim, dtype=torch_dtype(input))  # raises the error for another dimension
         return function(input, *arguments, **keywords)
 
     return call
@@ -54,7 +54,7 @@ def _named(input: Tensor, dim: Dims, keepdim: object) -> Dims:
 
 
 def _zeros(input: Tensor, dim: Dims, keepdim: bool) -> Any:
-    """What a reduction of no elements gives, in the type of the input."""
+    """The result of a reduction of no elements, in the type of the input."""
     return _over(torch.sum, input, dim, keepdim, dtype=torch_dtype(input))
 
 
@@ -158,7 +158,7 @@ def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: 
 
 
 def _deviation(values: torch.Tensor, dim: Dims, unbiased: bool, keepdim: bool) -> torch.Tensor:
-    """The root of the mean square less the squared mean, with whose rounding errors 0.9.0 makes 0 of the 1 of [2, 3, 4]."""
+    """The root of the mean square less the squared mean. By its rounding errors 0.9.0 gives 0 instead of 1 for [2, 3, 4]."""
     square = torch.mean(values * values, dim, keepdim) - torch.mean(values, dim, keepdim).square()
     count = values.numel() / builtins.max(square.numel(), 1)
     return torch.sqrt(square * (count / (count - 1) if count > 1 else math.nan) if unbiased else square)
@@ -197,7 +197,7 @@ def median(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
     """The value in the middle, or over a dimension the values and their places; of no elements NaN without a gradient."""
     whole = not arguments and not keywords
     if not arguments and keywords:
-        keywords.setdefault("dim", -1)  # as soon as something is said (recorded in 0.9.0)
+        keywords.setdefault("dim", -1)  # as soon as an argument is given (recorded in 0.9.0)
     arguments = (*arguments[:1], *map(bool, arguments[1:]))
     if "keepdim" in keywords:
         keywords["keepdim"] = bool(keywords["keepdim"])
@@ -215,9 +215,9 @@ def _reduced(input: Tensor, dim: int, keepdim: bool) -> list[int]:
 
 
 def _places_of_nothing(input: Tensor, dim: int | None, keepdim: bool) -> Any:
-    """The places of a reduction whose result has no elements; None for others.
+    """The places of a reduction with a result without elements; None for others.
 
-    Over a dimension of no elements OneFlow's places are memory that nobody wrote, so torch's error remains.
+    Over a dimension of no elements OneFlow's places are unwritten memory, so torch's error remains.
     """
     if dim is None or input.numel() or not -input.dim() <= dim < input.dim():
         return None
@@ -228,7 +228,7 @@ def _places_of_nothing(input: Tensor, dim: int | None, keepdim: bool) -> Any:
 def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callable[..., Any]:
     """The least or greatest value; over a dimension the values and their places; of two tensors the values of both.
 
-    Equal values share the gradient (recorded in 0.9.0), as they do in `values`; torch gives it to one of them.
+    Equal values share the gradient (recorded in 0.9.0), as in `values`; torch assigns it to one of them.
     """
 
     with_places = PAIRS[getattr(torch.return_types, function.__name__)]
@@ -246,7 +246,7 @@ def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callab
         if places is not None:
             return with_places(dress(input.flatten()[:0].reshape(places.shape)), places)
         found = function(input, *arguments[2:], **given)
-        # Values by amax share the gradient; without gradient the one pass of `max` will do.
+        # Values by amax share the gradient; without a gradient a single pass of `max` will do.
         return with_places(values(input, dim, keepdim), found[1]) if input.requires_grad else found
 
     return call
@@ -257,7 +257,7 @@ min = _extreme(torch.min, torch.amin)
 
 
 def _place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The place of an extreme value, of bools too."""
+    """The place of an extreme value, also of bools."""
 
     @wraps(function)
     def call(input: Tensor, dim: int | None = None, keepdim: bool | None = None, dtype: dtype | None = None) -> Any:
@@ -266,7 +266,7 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
         places = _places_of_nothing(input, dim, bool(keepdim))
         if places is None:
             places = _over(function, input, dim, bool(keepdim))
-        # Over all dimensions 0.9.0 gives int64 whatever it is asked for (recorded).
+        # Over all dimensions 0.9.0 returns int64 for any dtype (recorded).
         return places if dtype is None or dim is None else places.to(dtype)
 
     return call
@@ -275,7 +275,7 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
 def quantile(
     input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
 ) -> Any:
-    """The value below which a share `q` of a dimension's values lies, as float64; `keepdim` has no effect (recorded)."""
+    """The value below which a share `q` of of a dimension's values falls, as float64; `keepdim` has no effect (recorded)."""
     return torch.quantile(input.double(), q, dim, interpolation=interpolation)
 
 

@@ -1,4 +1,4 @@
-"""Operators on tensors that are split over the processes, where no process needs anything of the others.
+"""Operators on split tensors that need no communication.
 
 This is data parallelism: a batch that is split, and weights that are broadcast. Each process computes its piece as a local
 tensor; torch's rules give the same layouts, at several times the cost of a small operator.
@@ -51,7 +51,7 @@ def _weights(values: Sequence[Any], like: DTensor) -> list[Any] | None:
     weights = [value for value in values if isinstance(value, DTensor)]
     if any(weight.device_mesh != like.device_mesh or not weight.placements[0].is_replicate() for weight in weights):
         return None
-    # The gradient of a weight that all have is an open sum: each process knows the part of its own rows.
+    # The gradient of a broadcast weight is an open sum: each process has the part of its rows.
     pieces = iter(global_tensor.pieces_of(weights, _SUM))
     return [next(pieces) if isinstance(value, DTensor) else value for value in values]
 
@@ -117,7 +117,7 @@ def _along(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any], k
 
 
 def _viewed(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """A view whose rows are still whole on each process, of a split over the first dimension."""
+    """A view of a split over the first dimension that keeps each row whole on its process."""
     sizes = arguments[1:]
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
@@ -141,7 +141,7 @@ def _reduced(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any],
 
 
 def _labelled(function: Callable[..., Any], x: DTensor, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """The cross entropy of labels, whose mean is over the labels that count, of all processes."""
+    """The cross entropy of labels. Its mean is over the labels that count on all processes."""
     labels = arguments[1] if len(arguments) > 1 else None
     if x is not arguments[0] or not isinstance(labels, DTensor) or labels.device_mesh != x.device_mesh:
         return None

@@ -1,6 +1,6 @@
 """`oneflow.Tensor`: torch's tensor under OneFlow's names for types, sizes and layouts.
 
-The classes are subclasses of torch.Tensor without state of their own, so `dress` may turn a result of torch into one by
+The classes are subclasses of torch.Tensor without further state, so `dress` may turn a result of torch into one by
 assigning its class: the tensor, its gradient and its place in the autograd graph stay the same object. Every operator of
 torch called on them gives them again. A global tensor is torch's DTensor in the same way.
 """
@@ -93,14 +93,14 @@ class Tensor(OverProcesses):
         if len(values) == 1 and isinstance(values[0], Size):
             values = values[0]
         if values and all(isinstance(value, (int, np.integer)) for value in values):
-            # torch leaves the memory as it is; zeros make a program's mistake repeatable.
+            # torch leaves the memory unwritten; zeros make a program's mistake repeatable.
             return dress(torch.zeros(tuple(map(int, values))))
         if len(values) > 1:
             raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
         if values and isinstance(values[0], torch.Tensor):
             return dress(copied(values[0]))
         given = copied(values[0]) if values else []
-        if isinstance(given, complex):  # of which 0.9.0 takes the real part (recorded)
+        if isinstance(given, complex):  # 0.9.0 takes the real part (recorded)
             given = given.real
         return dress(torch.as_tensor(math.nan if given is None else given, dtype=torch.get_default_dtype()))
 
@@ -130,7 +130,7 @@ class Tensor(OverProcesses):
         if isinstance(target, str):
             names = {f"oneflow.{name}Tensor": known for known, name in _TYPE_NAMES.items()}
             if target not in names:
-                raise ValueError(f"type: {target!r} is no tensor type of OneFlow, such as {', '.join(names)}")
+                raise ValueError(f"type: {target!r} is not a tensor type of OneFlow, such as {', '.join(names)}")
             return self.to(of_torch(names[target]))
         if isinstance(target, type):
             return self.type(f"oneflow.{target.__name__}")
@@ -215,7 +215,7 @@ class Tensor(OverProcesses):
         if step is not None and _SPENT in step.metadata:
             raise _released()
         if gradient is None and isinstance(self, DTensor) and self.dim() == 0:
-            # Torch would make it by a dispatch of its own.
+            # Torch would make it by a further dispatch.
             gradient = global_tensor.gradient_of(self, self._local_tensor.new_ones(()))
         try:
             super().backward(gradient, retain_graph or create_graph, create_graph)
@@ -266,7 +266,7 @@ class Tensor(OverProcesses):
             self.grad = None if set_to_none else self.grad.detach().zero_()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
-        """The values in memory of their own, without gradient; only a parameter goes on to require one."""
+        """A copy of the values, without a gradient; only a parameter still requires one."""
         twin: Any = self.detach().clone()
         twin.__class__ = type(self)
         twin.requires_grad_(isinstance(self, Parameter) and self.requires_grad)
@@ -304,12 +304,12 @@ def _changeable(result: Any, function: Any, args: Sequence[Any], kwargs: dict[st
     return result.detach() if result._base.requires_grad else result  # type: ignore[union-attr]
 
 
-# Functions of which the results are parts of a tensor, and the place of the argument `dim`.
+# Functions that return parts of a tensor, and the place of the argument `dim`.
 _PARTS = {"split": 2, "chunk": 2, "unbind": 1}
 
 
 def _serves_once(last: Any) -> bool:
-    """Whether backward() from this step meets one that 0.9.0 releases, behind steps that serve again."""
+    """Whether backward() from this step reaches a step that 0.9.0 releases, behind steps that can run again."""
     seen: set[Any] = set()
     open_steps = [last]
     while open_steps:
@@ -328,7 +328,7 @@ def _released() -> RuntimeError:
     return RuntimeError("a step of the graph has been released; give retain_graph=True to the first backward()")
 
 
-# What torch has as functions only.
+# Functions of torch that are methods in OneFlow.
 for _method in (F.gelu, F.mish, F.selu, F.silu, F.softsign):
     setattr(Tensor, _method.__name__, partialmethod(_method))
 
@@ -336,13 +336,13 @@ for _method in (F.gelu, F.mish, F.selu, F.silu, F.softsign):
 class Parameter(Tensor):
     """A tensor that a Module lists among its parameters."""
 
-    # By this torch.nn.Module knows a parameter.
+    # By this torch.nn.Module recognises a parameter.
     _is_param = True
 
     def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> "Parameter":
         if not isinstance(data, torch.Tensor):
             raise TypeError(f"Parameter needs a tensor, got {type(data).__name__}")
-        # Of whole numbers torch refuses a parameter that requires a gradient; 0.9.0 makes one without (recorded).
+        # torch refuses a parameter of whole numbers that requires a gradient; 0.9.0 makes it without (recorded).
         differentiable = torch_dtype(data).is_floating_point
         return as_parameter(torch.nn.Parameter(dress_as_torch(data.detach()), requires_grad and differentiable))
 

@@ -52,22 +52,22 @@ def _digits(values: torch.Tensor) -> str:
 class _Formatter(_tensor_str._Formatter):
     """torch's formatter with OneFlow's choices, for which infinities and NaN count like other values.
 
-    So an infinite value makes all go over to powers of ten, and NaN is no whole number.
+    So an infinite value makes all values powers of ten, and NaN is not a whole number.
     """
 
     def __init__(self, values: torch.Tensor) -> None:
         super().__init__(values)
         sizes = [abs(value) for value in values.flatten().tolist() if value != 0]
         self.int_mode = all(math.isinf(size) or size == size // 1 for size in sizes)
-        self.sci_mode = self._wants_powers(sizes)
+        self.sci_mode = self._uses_powers(sizes)
         self.max_width = 1
         self.max_width = max(len(self.format(value)) for value in values.flatten().tolist() if value != 0)
-        # The width stays that of the notation which would have been chosen.
+        # The width follows torch's choice of notation.
         if _tensor_str.PRINT_OPTS.sci_mode is not None:
             self.sci_mode = _tensor_str.PRINT_OPTS.sci_mode
 
-    def _wants_powers(self, sizes: list[float]) -> bool:
-        """Whether the values are written with powers of ten, unless an option says otherwise."""
+    def _uses_powers(self, sizes: list[float]) -> bool:
+        """Whether the values are written with powers of ten, unless an option sets it."""
         largest, smallest = -math.inf, math.inf
         for size in sizes:  # NaN takes part until the next value comes
             largest = largest if largest > size else size

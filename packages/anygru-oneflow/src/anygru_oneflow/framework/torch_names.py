@@ -1,4 +1,4 @@
-"""The names that OneFlow and torch share: `names.txt` lists them, and what no file here defines is torch's own."""
+"""The names that OneFlow and torch share: `names.txt` lists them; a name that no file here defines is torch's."""
 
 from types import ModuleType
 from typing import Any

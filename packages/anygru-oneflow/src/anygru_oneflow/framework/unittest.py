@@ -40,13 +40,13 @@ def device_num() -> int:
 
 
 def skip_unless(n: int, d: int) -> Callable[[Any], Any]:
-    """A decorator of tests, skipped unless the environment tells of n machines with d devices each."""
+    """A decorator of tests, skipped unless the environment has n machines with d devices each."""
     fits = (node_size(), device_num()) == (n, d)
     return unittest.skipUnless(fits, f"only runs when node_size is {n} and device_num is {d}")
 
 
 def num_nodes_required(num_nodes: int) -> Callable[[Any], Any]:
-    """A decorator that leaves a test as it is; the number is for a runner of OneFlow's own."""
+    """A decorator that returns the test; only OneFlow's own test runner uses the number."""
     return lambda test: test
 
 

@@ -1,4 +1,4 @@
-"""Layers: torch's as `oneflow.nn.Module`, and those in which OneFlow differs."""
+"""Layers: torch's as `oneflow.nn.Module`, and the layers in which OneFlow differs."""
 
 from ..framework.tensor import Parameter
 from . import common_types, functional, init, parallel, utils

@@ -14,7 +14,7 @@ globals().update(_torch_names("oneflow.nn.init", _torch.nn.init))
 
 
 def _by_fans(function: _Callable[..., _Any]) -> _Callable[..., _Any]:
-    """A function that counts the inputs and outputs of a weight, whose channels come last for `data_format="NHWC"`."""
+    """A function that counts the inputs and outputs of a weight. Its channels are last for `data_format="NHWC"`."""
 
     @_wraps(function)
     def fill(tensor: _Tensor, *arguments: _Any, data_format: str = "NCHW", **keywords: _Any) -> _Tensor:
@@ -31,7 +31,7 @@ xavier_uniform_ = _by_fans(_torch.nn.init.xavier_uniform_)
 
 
 def orthogonal_(tensor: _Tensor, gain: float = 1.0) -> _Tensor:
-    """Fill with a matrix of which the rows or the columns are orthogonal, drawn by `numpy.random` as in OneFlow 0.9.0.
+    """Fill with a matrix with orthogonal rows or columns, drawn by `numpy.random` as in OneFlow 0.9.0.
 
     Raises:
         ValueError: the tensor has fewer than two dimensions.
@@ -52,7 +52,7 @@ def orthogonal_(tensor: _Tensor, gain: float = 1.0) -> _Tensor:
 def trunc_normal_(tensor: _Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> _Tensor:
     """Draw from a normal distribution; values outside of [a, b] become a or b.
 
-    That is what OneFlow 0.9.0 does (recorded: 16 % of the values are a for a = -1), where torch draws within the limits.
+    As OneFlow 0.9.0 does (recorded: 16 % of the values are a for a = -1); torch draws within the limits.
     """
     with _torch.no_grad():
         return tensor.normal_(mean, std).clamp_(a, b)  # type: ignore[return-value]

@@ -19,10 +19,10 @@ __all__ = [
     "dispatch_lamb_update", "dispatch_momentum_update", "dispatch_rmsprop_update", "dispatch_sgd_update",
 ]  # fmt: skip
 
-# What the optimizers call the options.
+# The optimizers' names of the options.
 _NAMES = {"learning_rate": "lr", "l2": "weight_decay", "epsilon": "eps", "beta": "momentum", "decay_rate": "alpha"}
 _COMMON = {"learning_rate": 0.0, "scale": 1.0, "l1": 0.0, "l2": 0.0, "weight_decay": 0.0}
-_BEFORE = ("weight_decay", "scale", "l1")  # what the rules do not know
+_BEFORE = ("weight_decay", "scale", "l1")  # options that the rules do not have
 
 
 class _Ftrl(Optimizer):
@@ -59,8 +59,8 @@ def _dispatched(
 
     Args:
         fixed: options of the rule that a call cannot name.
-        decays: the part of the parameter that a step takes away, by the rule, its options and `weight_decay`, as AdamW does.
-        usual: the rule's options with what they are if a call does not name them (recorded in 0.9.0); None: it has to.
+        decays: the part of the parameter that a step subtracts, by the rule, its options and `weight_decay`, as AdamW does.
+        usual: the rule's options with their defaults (recorded in 0.9.0); None: it has to.
     """
     usual = _COMMON | usual
 
@@ -68,7 +68,7 @@ def _dispatched(
         """Change a parameter in place.
 
         Args:
-            op: the kernel that an optimizer keeps, such as `_sgd`; the function's name says as much.
+            op: the kernel that an optimizer keeps, such as `_sgd`; unused, since the function's name implies it.
             inputs: the parameter, its gradient, and its tensors in the order of the optimizer's states.
         """
         given = usual | options

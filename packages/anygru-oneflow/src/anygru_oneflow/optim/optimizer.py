@@ -18,7 +18,7 @@ Parameters = Iterable[torch.Tensor] | Iterable[dict[str, Any]]
 
 _CLIP = ("clip_grad_max_norm", "clip_grad_norm_type")
 
-# What an error calls the options that must not be negative.
+# Names in error messages of the options that must not be negative.
 _NOT_NEGATIVE = {
     "lr": "learning rate",
     "momentum": "momentum",
@@ -32,7 +32,7 @@ _NOT_NEGATIVE = {
 
 
 class _Options(dict[str, Any]):
-    """The options of a group; one that a program sets here changes the group."""
+    """The options of a group; setting an option here changes the group."""
 
     def __init__(self, options: dict[str, Any], group: dict[str, Any]) -> None:
         super().__init__(options)
@@ -62,7 +62,7 @@ class ParamGroup(dict[str, Any]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options in OneFlow's order, then what the user or a scheduler added."""
+        """The options in OneFlow's order, then options that the user or a scheduler added."""
         known = {name: self[name] for name in self.order}
         return _Options(known | {name: self[name] for name in self if name not in (*known, "params")}, self)
 
@@ -104,7 +104,7 @@ class Optimizer(torch.optim.Optimizer):
 
     Class attributes:
         STATE: the names of the tensors that belong to a parameter.
-        BY_NUMBER: whether a step changes each number of a parameter without the others.
+        BY_NUMBER: whether a step changes each element of a parameter independently.
         AT_ONCE: whether every parameter has them from the beginning, not only from its first gradient on.
     """
 
@@ -151,10 +151,10 @@ class Optimizer(torch.optim.Optimizer):
         return _States(self)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters with options of its own.
+        """Add a group of parameters with its options.
 
         Raises:
-            ValueError: something else than tensors among the parameters, such as names; a parameter that another group has.
+            ValueError: parameters that are not tensors, such as names; a parameter of another group.
             AssertionError: a tensor that was computed from others; a group without parameters.
         """
         assert isinstance(param_group, dict), "param group must be a dict"
@@ -191,7 +191,7 @@ class Optimizer(torch.optim.Optimizer):
     def _pieces(
         self, parameter: torch.Tensor, state: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """A global parameter and its tensors as this process's pieces, in their memory; local ones as they are.
+        """The pieces of a global parameter and of its tensors on this process, in the same memory; local tensors do not change.
 
         A rule changes each number by itself, so each process may change its own; `BY_NUMBER` is false where that does not hold.
         """
@@ -201,7 +201,7 @@ class Optimizer(torch.optim.Optimizer):
         if not all(isinstance(tensor, DTensor) and tensor.placements == parameter.placements for tensor in tensors):
             return parameter, state
         own = parameter._local_tensor.detach()
-        # The rules find the gradient at the tensor, so the piece needs one of its own.
+        # The rules read the gradient of a tensor, so the piece needs a gradient.
         own.grad = parameter.grad._local_tensor
         return own, {name: tensor._local_tensor for name, tensor in state.items() if isinstance(tensor, DTensor)}
 
@@ -287,8 +287,8 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state that `state_dict` gave, here or in OneFlow.
 
-        As in OneFlow the tensors of the state are taken as they are: two optimizers in one process that have loaded
-        the same state share their momenta. Copy the state deeply where each is to go on alone.
+        As in OneFlow the tensors of the state are not copied: two optimizers that load one state share their momenta. Use
+        `copy.deepcopy(state_dict)` to separate them.
 
         Raises:
             ValueError: another number of groups, or of parameters in a group.
@@ -323,7 +323,7 @@ class Optimizer(torch.optim.Optimizer):
         self.state[parameter] = own
 
     def _with_states(self) -> Iterable[Parameter]:
-        """The parameters with a state, if only an empty one: all of OneFlow's optimizers; those that a program gave one."""
+        """The parameters with a state, which may be empty: all of OneFlow's optimizers; only some of a program's optimizer."""
         return (parameter for parameter in self._all_parameters() if self._update_is_own() or parameter in self.state)
 
     def _update_is_own(self) -> bool:

@@ -1,6 +1,6 @@
 """The update rules of OneFlow 0.9's CPU kernels, in their order of operations.
 
-The kernels take every option as float32, whatever the parameters' type (recorded: float64 parameters differ from torch's
+The kernels take every option as float32 for any type of the parameters (recorded: float64 parameters differ from torch's
 after one step); `Optimizer.step` hands the rules options that are rounded so.
 """
 
@@ -151,7 +151,7 @@ class LAMB(Adam):
         self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any], decay: float
     ) -> None:
         """A step with `decay` apart from the gradient's decay, which is the group's."""
-        if not group["do_bias_correction"]:  # which `oneflow._C` may give beside corrections; Adam takes them then
+        if not group["do_bias_correction"]:  # which `oneflow._C` may have as well as corrections; Adam takes them then
             group = group | _corrections(False)
         change = self._change(parameter, state, group) / group["bias_correction1"]
         sizes = parameter.norm(), change.norm()

@@ -28,11 +28,11 @@ from .lines import lines_of
 from .pieces import assembled as assembled
 from .pieces import forget_piece as forget_piece
 from .pieces import gradient_of as gradient_of
-from .pieces import laid as laid
-from .pieces import made_of as made_of
 from .pieces import piece as piece
 from .pieces import piece_of as piece_of
 from .pieces import pieces_of as pieces_of
+from .pieces import redistribute as redistribute
+from .pieces import source_piece as source_piece
 from .pieces import strides
 
 Layout = Sequence[Placement]
@@ -50,10 +50,10 @@ def _mesh(device_type: str, shape: tuple[int, ...], ranks: tuple[int, ...]) -> D
 
 
 def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = False) -> DTensor:
-    """The global tensor of which `local` is this process's piece; gradients flow back to `local`.
+    """The global tensor with `local` as this process's piece; gradients flow back to `local`.
 
     Args:
-        alike: the caller knows that all pieces have one shape, so the processes need not tell each other.
+        alike: all pieces have one shape, so the processes need not exchange their shapes.
 
     Raises:
         ArgumentError: pieces of different shapes, other than the last ones of a split being shorter.
@@ -61,7 +61,7 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = Fa
     if mesh.get_coordinate() is None:
         return _from_outside(local, mesh, layout)
     shape, stride = list(local.shape), None
-    # The last dimension of the mesh splits what those before it have left to it.
+    # The last dimension of the mesh splits the pieces of the dimensions before it.
     for axis, kind in reversed(list(enumerate(layout))):
         if isinstance(kind, Shard) and mesh.size(axis) > 1:
             sizes = [list(shape)] * mesh.size(axis) if alike else _sizes(shape, local.device, mesh, axis)
@@ -73,7 +73,7 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = Fa
             expected = [min(most, max(whole - place * most, 0)) for place in range(len(sizes))]
             if [size[dim] for size in sizes] != expected:
                 raise ArgumentError(
-                    f"to_global: {whole} rows over {len(sizes)} processes must lie as {expected}, "
+                    f"to_global: {whole} rows over {len(sizes)} processes must be divided as {expected}, "
                     f"got {[size[dim] for size in sizes]}"
                 )
             shape[dim] = whole
@@ -91,7 +91,7 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout, alike: bool = Fa
 
 
 def _from_outside(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """The same for a process that is to hold nothing: its tensor only tells the shape of the pieces, all of one size."""
+    """The same for a process outside of the mesh: its tensor only has the shape of the pieces, all of one size."""
     shape = list(local.shape)
     for axis, kind in enumerate(layout):
         if isinstance(kind, Shard):
@@ -108,7 +108,7 @@ def _sizes(shape: list[int], device: torch.device, mesh: DeviceMesh, axis: int) 
     group = mesh.get_group(axis)
     lines = lines_of(group)
     if lines is not None:
-        return lines.tell(shape)
+        return lines.exchange(shape)
     row = [len(shape), *shape, *[0] * (_MOST_DIMS - len(shape))]
     own = torch.tensor(row, dtype=torch.int64, device=device)
     gathered = own.new_empty((mesh.size(axis), len(row)))
@@ -123,13 +123,13 @@ def total(count: Tensor, mesh: DeviceMesh) -> Tensor | int:
     group = mesh.get_group(0)
     lines = None if count.is_cuda else lines_of(group)  # to read a number of a GPU would wait for it
     if lines is not None:
-        return sum(number for (number,) in lines.tell([int(count)]))
+        return sum(number for (number,) in lines.exchange([int(count)]))
     dist.all_reduce(count, group=group)
     return count
 
 
 def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """Make a global tensor of values that every process has; those of the first process are used."""
+    """Make a global tensor of values that every process has; the values of the first process count."""
     return relayout(from_local(whole, mesh, [Replicate()] * mesh.ndim), mesh, layout)
 
 
@@ -137,7 +137,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     """Bring a global tensor into another layout, also on other processes; differentiable."""
     if mesh != tensor.device_mesh:
         return _moved(tensor, mesh, layout)
-    return laid(tensor, layout)
+    return redistribute(tensor, layout)
 
 
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
@@ -152,7 +152,7 @@ def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 
 class _Carried(torch.autograd.Function):
-    """A replicated tensor, carried from the processes that hold it to those of another mesh; its gradient is carried back.
+    """Send a replicated tensor to the processes of another mesh; its gradient is sent back.
 
     Processes that are to hold nothing get an empty tensor, as torch's DTensor has it there.
     """
@@ -170,7 +170,7 @@ class _Carried(torch.autograd.Function):
 
 
 def _carried(held: Tensor, source_mesh: DeviceMesh, target_mesh: DeviceMesh, shape: torch.Size) -> Tensor:
-    """The tensor on the processes of the target; the first one of the source sends it to those that do not hold it."""
+    """The tensor on the processes of the target; the first process of the source sends it to the processes without it."""
     source, target = (mesh.mesh.reshape(-1).tolist() for mesh in (source_mesh, target_mesh))
     rank, without = dist.get_rank(), [rank for rank in target if rank not in source]
     if rank == source[0]:
@@ -190,7 +190,7 @@ def to_local(tensor: DTensor) -> Tensor:
 
 
 def with_sums(tensor: DTensor) -> DTensor:
-    """The tensor with sums over processes in place of torch's other partial results.
+    """The tensor with torch's other partial results as sums over processes.
 
     Torch leaves a mean open as an average; operators that follow it, and their gradients, are right for sums. An open
     maximum or minimum is closed.
@@ -204,7 +204,7 @@ def with_sums(tensor: DTensor) -> DTensor:
 
 
 class _Summed(torch.autograd.Function):
-    """A tensor with sums in place of averages over processes, which is the same tensor to its gradient."""
+    """A tensor with averages over processes as sums; the gradient does not change."""
 
     @staticmethod
     def forward(ctx: Any, tensor: DTensor) -> DTensor:
@@ -238,11 +238,11 @@ def gru(
         options: as for `functional.gru`.
 
     Returns:
-        output and h_n, global tensors: split over the batch where input is not replicated, nor h_0; else replicated.
+        output and h_n, global tensors: split over the batch if neither input nor h_0 is replicated; otherwise replicated.
 
     Raises:
         ArgumentTypeError: local tensors among global ones, or other processes.
-        ArgumentError: a weight in another layout; the message tells which can be computed.
+        ArgumentError: a weight in another layout; the message names the possible layouts.
     """
     if options.get("batch_first_states"):
         raise ArgumentError("batch_first_states is for local tensors: the states of global ones are [L*D, B, H]")
@@ -253,7 +253,7 @@ def gru(
                 f"{name} is a local tensor among global ones; to_global(placement, sbp) makes it one"
             )
         if tensor is not None and tensor.device_mesh != input.device_mesh:
-            raise ArgumentTypeError(f"{name} lies on {tensor.device_mesh}, and input on {input.device_mesh}")
+            raise ArgumentTypeError(f"{name} is on {tensor.device_mesh}, and input on {input.device_mesh}")
     rows = _over_rows(weights)
     batch_dim = (0 if batch_first else 1) if input.dim() == 3 else None
     split = [batch_dim is not None and not kind.is_replicate() for kind in input.placements]
@@ -265,22 +265,24 @@ def gru(
             return functional.gru(piece, states[0], own, batch_first=batch_first, **options)
 
         output, h_n = over_batch(compute, input, [h_0], weights, batch_dim)
-        return _laid_out(output, h_n, shown, batch_dim)
+        return _redistribute_results(output, h_n, shown, batch_dim)
     # Where the rows are split, every process needs the whole batch; torch's own operators combine the rows of the gates.
     whole = [over_batch and not over_rows for over_batch, over_rows in zip(split, rows, strict=True)]
     h_0 = None if h_0 is None else h_0.redistribute(placements=_over_batch(whole, 1))
     input = input.redistribute(placements=_over_batch(whole, batch_dim))
     results = functional.gru(input, h_0, weights, batch_first=batch_first, **options)
-    return _laid_out(*cast(tuple[DTensor, DTensor], results), shown, batch_dim)
+    return _redistribute_results(*cast(tuple[DTensor, DTensor], results), shown, batch_dim)
 
 
-def _laid_out(output: DTensor, h_n: DTensor, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:
+def _redistribute_results(
+    output: DTensor, h_n: DTensor, split: Sequence[bool], batch_dim: int | None
+) -> tuple[DTensor, DTensor]:
     """Redistribute the results so that their batch is split over these dimensions of the mesh."""
-    return laid(output, _over_batch(split, batch_dim)), laid(h_n, _over_batch(split, 1))
+    return redistribute(output, _over_batch(split, batch_dim)), redistribute(h_n, _over_batch(split, 1))
 
 
 def _over_batch(split: Sequence[bool], batch_dim: int | None) -> list[Placement]:
-    """The layout of a tensor whose batch is split over these dimensions of the mesh."""
+    """The layout of a tensor with its batch split over these dimensions of the mesh."""
     return [Shard(batch_dim) if over_batch and batch_dim is not None else Replicate() for over_batch in split]
 
 
@@ -295,7 +297,8 @@ def over_batch(
     """Compute a layer with each process on its part of the batch, with all weights.
 
     Args:
-        compute: takes this process's input, states and the whole weights; its first result lies as input, the others as states.
+        compute: takes this process's input, states and the whole weights; its first result has the layout of the input, the
+            other results have the layout of the states.
         batch_dim, state_dim: the batch's dimension in input and in the states; None: there is no batch.
     """
     split = [batch_dim is not None and not kind.is_replicate() for kind in input.placements]
@@ -303,7 +306,7 @@ def over_batch(
     # Each process that has another part of the batch adds to the gradient of the weights.
     gradients = [Partial() if over_batch else Replicate() for over_batch in split]
     replicas = [Replicate()] * len(split)
-    whole = [laid(weight, replicas) for weight in weights]
+    whole = [redistribute(weight, replicas) for weight in weights]
     own = pieces_of(whole, gradients)
     held = [None if state is None else piece(state, of_state) for state in states]
     results = compute(piece(input, of_input), held, own)
@@ -330,6 +333,6 @@ def _over_rows(weights: Sequence[DTensor]) -> list[bool]:
                 rows[axis] = True
             elif not kind.is_replicate() and weight.device_mesh.size(axis) > 1:
                 raise ArgumentError(
-                    f"weights[{index}] lies as {kind}; a GRU's weights can be broadcast, or split over their rows (dimension 0)"
+                    f"weights[{index}] has layout {kind}; a GRU's weights can be broadcast, or split over rows (dimension 0)"
                 )
     return rows

@@ -10,13 +10,13 @@ from torch.distributed.tensor import DTensor, Placement
 
 from anygru.extend import torch_private
 
-from .pieces import TAKES, described, laid
+from .pieces import TAKES, described, redistribute
 
 _engine = torch.autograd.Variable._execution_engine
 
 
 class _Waiting:
-    """The parameters whose gradients of this backward pass are still open, and the gradients that they had before.
+    """The parameters with open gradients of this backward pass, and their gradients from before it.
 
     Attributes:
         taken: the sum of the pieces' gradients that came without a global tensor around them, by the parameter's id.
@@ -28,7 +28,7 @@ class _Waiting:
         self.passing = -1  # the backward pass
 
     def set_aside(self, parameter: Tensor) -> None:
-        """Put an earlier gradient aside, so that what this pass adds can be summed over the processes by itself."""
+        """Set an earlier gradient aside, so that only the gradient of this pass is summed over the processes."""
         task = torch_private.graph_task
         passing = 0 if task is None else task()
         if passing != self.passing:
@@ -40,7 +40,7 @@ class _Waiting:
             parameter.grad = None
 
     def take(self, parameter: Tensor, gradient: Tensor) -> None:
-        """Add to what the parameter's pieces have brought."""
+        """Add to the gradient of the parameter's pieces."""
         self.set_aside(parameter)
         known = self.taken.get(id(parameter))
         self.taken[id(parameter)] = gradient if known is None else known + gradient
@@ -62,7 +62,7 @@ class _Waiting:
             for group in _alike([(parameter, share) for parameter, share in shares if share is not None]):
                 whole.update(_closed(group))
             for parameter, earlier in pairs:
-                _settle(parameter, earlier, whole.get(id(parameter)))
+                _finish_gradient(parameter, earlier, whole.get(id(parameter)))
 
 
 _waiting = _Waiting()
@@ -74,14 +74,14 @@ def keep_gradient_layout(parameter: Tensor) -> None:
         return
 
     def begin(gradient: Tensor | None) -> None:
-        # A gradient that will be differentiated itself is left as it comes.
+        # A gradient that will be differentiated again is not changed.
         if isinstance(gradient, DTensor) and not torch.is_grad_enabled() and _fits(parameter):
             _waiting.set_aside(parameter)
 
     def relay(leaf: Tensor) -> None:
         gradient = leaf.grad
         if id(leaf) not in _waiting.earlier and isinstance(gradient, DTensor):
-            leaf.grad = laid(gradient, parameter.placements)
+            leaf.grad = redistribute(gradient, parameter.placements)
 
     # By torch's own method: a dialect's may call the hook otherwise.
     torch.Tensor.register_hook(parameter, begin)
@@ -90,7 +90,7 @@ def keep_gradient_layout(parameter: Tensor) -> None:
 
 
 def _take(node: Any, gradient: Tensor, layout: Sequence[Placement]) -> bool:
-    """Take a share of the gradient of a parameter's piece, if nothing but the sum of all shares will be seen.
+    """Take a share of the gradient of a parameter's piece, if only the sum of all shares will be read.
 
     Args:
         node: the end of the graph that adds to the parameter's gradient.
@@ -134,7 +134,7 @@ def _share(parameter: Tensor, taken: Tensor | None) -> Tensor | None:
     return gradient._local_tensor if taken is None else gradient._local_tensor + taken
 
 
-def _settle(parameter: Tensor, earlier: Tensor | None, whole: Tensor | None) -> None:
+def _finish_gradient(parameter: Tensor, earlier: Tensor | None, whole: Tensor | None) -> None:
     """Give the parameter its gradient of this pass and the earlier ones, in its own layout.
 
     Args:
@@ -143,7 +143,7 @@ def _settle(parameter: Tensor, earlier: Tensor | None, whole: Tensor | None) -> 
     gradient = parameter.grad
     assert isinstance(parameter, DTensor)
     if isinstance(gradient, DTensor) and (whole is None or not _is_open(parameter)):
-        gradient = laid(gradient, parameter.placements)
+        gradient = redistribute(gradient, parameter.placements)
         if whole is not None:
             gradient._local_tensor.add_(whole)
         whole = gradient._local_tensor

@@ -1,4 +1,4 @@
-"""Short messages among the processes of one machine, by sockets of their own.
+"""Short messages among the processes of one machine, over Unix sockets.
 
 A collective of Gloo takes 0.2 to 0.4 ms of a process's CPU time, however short the message, because three threads hand it on.
 Here a process writes to the others and reads from them itself, which takes a tenth of that.
@@ -17,9 +17,9 @@ import torch.distributed as dist
 
 from anygru.extend import torch_private
 
-MOST = 8  # processes; among more, a collective takes fewer messages than one for every pair
-_ROOM = 4096  # bytes, more than a message has
-_PEER = struct.Struct("3i")  # process, user, group, as Linux tells them of a socket's other end
+MOST = 8  # processes; with more, a collective needs fewer messages than all pairs
+_ROOM = 4096  # bytes, more than any message
+_PEER = struct.Struct("3i")  # process, user, group of a socket's peer, as Linux returns them
 
 
 class Lines:
@@ -28,11 +28,11 @@ class Lines:
     def __init__(self, sockets: list[socket.socket | None]) -> None:
         self._sockets = sockets
 
-    def tell(self, own: Sequence[int]) -> list[list[int]]:
-        """What each process tells here, a few hundred numbers at most, by rank; all processes must call it.
+    def exchange(self, own: Sequence[int]) -> list[list[int]]:
+        """Exchange up to a few hundred numbers; return the numbers of each process by rank. All processes must call it.
 
         Raises:
-            RuntimeError: another process has ended, or tells nothing within the group's timeout.
+            RuntimeError: another process has ended, or sends nothing within the group's timeout.
         """
         message = array("q", [len(own), *own]).tobytes()  # never empty, as the end of a connection is
         for rank, line in enumerate(self._sockets):
@@ -66,19 +66,19 @@ _known: "weakref.WeakKeyDictionary[dist.ProcessGroup, Lines | None]" = weakref.W
 def lines_of(group: dist.ProcessGroup) -> Lines | None:
     """The lines of a group; None where its processes are many, or on several machines. The first call is a collective."""
     if group not in _known:
-        _known[group] = _laid(group)
+        _known[group] = _connect(group)
     return _known[group]
 
 
 def _machine() -> str | None:
-    """What the processes have in common that reach each other's sockets; None where the system has no such sockets."""
+    """An identifier of the processes that can connect over Unix sockets; None where the system has no such sockets."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/net")
     except OSError:
         return None
 
 
-def _laid(group: dist.ProcessGroup) -> Lines | None:
+def _connect(group: dist.ProcessGroup) -> Lines | None:
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     machine, name = _machine(), b"\0anygru-" + secrets.token_bytes(16)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
@@ -111,6 +111,6 @@ def _laid(group: dist.ProcessGroup) -> Lines | None:
 
 
 def _limit(line: socket.socket, group: dist.ProcessGroup) -> None:
-    """Wait no longer than the group does. Not `settimeout`, which asks the system for each message whether there is one."""
+    """Wait no longer than the group does. Not `settimeout`, which polls before each message."""
     seconds = max(int(torch_private.timeout_of(group)), 1)
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))

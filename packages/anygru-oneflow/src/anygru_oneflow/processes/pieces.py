@@ -1,8 +1,8 @@
 """This process's piece of a global tensor, and the global tensor of the processes' pieces.
 
-A tensor that was made of pieces remembers this process's one, with its place in the autograd graph, so that an operator which
-needs no messages takes that piece again. Steps of data-parallel training then run on local tensors from end to end, and the
-global tensors beside them cost no more than their making.
+A tensor assembled from pieces keeps this process's piece, with its place in the autograd graph, so that an operator without
+communication uses that piece again. Steps of data-parallel training then run on local tensors from end to end, and the global
+tensors only cost their construction.
 """
 
 import functools
@@ -20,16 +20,16 @@ from anygru.extend import torch_private
 
 Layout = Sequence[Placement]
 
-_MADE = "_anygru_made_of"  # the attribute of a tensor with the piece of which it was made
+_SOURCE = "_anygru_source_piece"  # the attribute of a tensor with the piece that it was made from
 TAKES = "_anygru_takes_gradient"
-"""The attribute of a parameter with a function that may take its piece's gradient, and tells whether it did."""
+"""The attribute of a parameter with a function that may take its piece's gradient, and returns whether it did."""
 
 
 def _steady_hash(kind: Partial) -> int:
     """The same number in every process.
 
-    Torch's is of the word "sum", which each process hashes in its own way, and since torch 2.13 it tries the layouts that cost
-    the same in the order of a set: processes then chose different ones for one operator, and waited for each other.
+    Torch's hash is of the word "sum", which differs between processes. Since torch 2.13 it tries layouts of equal cost in the
+    order of a set: processes chose different layouts for one operator, and blocked.
     """
     return zlib.crc32(kind.reduce_op.encode())
 
@@ -39,11 +39,11 @@ for _kind in (Partial, *Partial.__subclasses__()):
 
 
 class _Made:
-    """The piece of which a tensor was made.
+    """The piece that a tensor was made from.
 
     Attributes:
         versions: how often the piece and the tensor had been changed in place.
-        used: whether an operator has taken the piece in the place of the tensor.
+        used: whether an operator has used the piece instead of the tensor.
     """
 
     def __init__(self, piece: Tensor, whole: Tensor) -> None:
@@ -59,19 +59,19 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
-def laid(tensor: DTensor, layout: Layout) -> DTensor:
+def redistribute(tensor: DTensor, layout: Layout) -> DTensor:
     """The tensor in another layout, or itself if it is in that already; twice differentiable."""
     if tuple(tensor.placements) == tuple(layout):
         return tensor
     if all(old.is_partial() or not new.is_partial() for new, old in zip(layout, tensor.placements, strict=True)):
         return tensor.redistribute(placements=layout)
-    # A sum that is open already is closed and opened with the others: the processes' shares of a second derivative add up
-    # over every open sum, and would be counted once for each process of one that had been left open.
+    # An open sum is closed and opened again: the processes' shares of a second derivative add up
+    # over every open sum, and the shares of a sum that was open would count once for each process.
     becomes_partial = [kind.is_partial() for kind in layout]
     mesh = tensor.device_mesh
-    # Into a sum, each process brings what it holds: of a replica the first one all, of a split each one its piece.
+    # Each process adds its part to a sum: of a replica the first process adds all, of a split each process adds its piece.
     before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
-    # Each process's gradient is that of what it brings alone.
+    # Each process's gradient is the gradient of its part.
     gradients = [Partial() if partial else kind for kind, partial in zip(before, becomes_partial, strict=True)]
     local = DTensor.to_local(tensor.redistribute(placements=before), grad_placements=gradients)
     places = mesh.get_coordinate() or [0] * mesh.ndim  # a process outside the mesh holds no piece
@@ -85,13 +85,13 @@ def laid(tensor: DTensor, layout: Layout) -> DTensor:
 
 
 def piece(tensor: DTensor, layout: Layout) -> Tensor:
-    """This process's piece in a layout, whose gradient has it, too."""
-    return piece_of(laid(tensor, layout), layout)
+    """This process's piece in a layout; its gradient has the same layout."""
+    return piece_of(redistribute(tensor, layout), layout)
 
 
-def made_of(tensor: Tensor) -> Tensor | None:
-    """The piece of which a global tensor was made, if it has not been changed since."""
-    known: _Made | None = vars(tensor).get(_MADE)
+def source_piece(tensor: Tensor) -> Tensor | None:
+    """The piece that a global tensor was made from, if neither has been changed since."""
+    known: _Made | None = vars(tensor).get(_SOURCE)
     if known is None or (known.piece._version, tensor._version) != known.versions:
         return None
     return known.piece if known.piece.requires_grad or not tensor.requires_grad else None
@@ -99,7 +99,7 @@ def made_of(tensor: Tensor) -> Tensor | None:
 
 def forget_piece(tensor: Tensor) -> bool:
     """Let operators go through the tensor itself from now on; return whether one has gone past it before."""
-    known = vars(tensor).pop(_MADE, None)
+    known = vars(tensor).pop(_SOURCE, None)
     return known is not None and known.used
 
 
@@ -107,7 +107,7 @@ def piece_of(tensor: DTensor, gradients: Layout) -> Tensor:
     """This process's piece; differentiable.
 
     Args:
-        gradients: the layout of what the piece adds to the tensor's gradient.
+        gradients: the layout of the piece's share of the tensor's gradient.
     """
     known = _at_hand(tensor)
     piece: Tensor = _cut(tuple(gradients), tensor)[0] if known is None else known
@@ -123,16 +123,16 @@ def pieces_of(tensors: Sequence[DTensor], gradients: Layout) -> list[Tensor]:
 
 
 def _at_hand(tensor: DTensor) -> Tensor | None:
-    """A piece that takes no step of the graph: that of which the tensor was made, or one without gradients."""
-    known = made_of(tensor)
+    """A piece that needs no step of the graph: the piece that the tensor was made from, or a piece without gradients."""
+    known = source_piece(tensor)
     if known is not None:
-        vars(tensor)[_MADE].used = True
+        vars(tensor)[_SOURCE].used = True
         return known
     return None if tensor.requires_grad and torch.is_grad_enabled() else DTensor.to_local(tensor)
 
 
 def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
-    """The global tensor of a known shape of which `local` is this process's piece; twice differentiable."""
+    """The global tensor of a known shape with `local` as this process's piece; twice differentiable."""
     local = local.contiguous()
     result: DTensor
     if local.requires_grad and torch.is_grad_enabled():
@@ -140,12 +140,12 @@ def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int,
     else:
         result = _outside_graph(local.detach(), mesh, tuple(layout), shape)
     if mesh.ndim == 1 and not layout[0].is_replicate():
-        vars(result)[_MADE] = _Made(local, result)
+        vars(result)[_SOURCE] = _Made(local, result)
     return result
 
 
 def gradient_of(tensor: DTensor, gradient: Tensor) -> DTensor:
-    """The gradient of a tensor from that of its piece."""
+    """The gradient of a tensor from the gradient of its piece."""
     layout = [Replicate() if kind.is_partial() else kind for kind in tensor.placements]
     return assembled(gradient, tensor.device_mesh, layout, tuple(tensor.shape))
 
@@ -156,7 +156,7 @@ def _described(mesh: DeviceMesh, layout: tuple[Placement, ...], shape: torch.Siz
 
 
 def _wrapped(local: Tensor, mesh: DeviceMesh, layout: tuple[Placement, ...], shape: tuple[int, ...]) -> DTensor:
-    """What `DTensor.from_local` does for a dense piece, without its checks and outside of the graph."""
+    """`DTensor.from_local` for a dense piece, without its checks and outside of the graph."""
     size = torch.Size(shape)
     known = _described(mesh, layout, size, local.dtype)
     if known.mesh is not mesh:  # an equal mesh may be of process groups that have ended
@@ -184,7 +184,7 @@ def _applied(function: type[torch.autograd.Function]) -> Callable[..., Any]:
 
 
 class _Pieces(torch.autograd.Function):
-    """`DTensor.to_local`, whose backward pass describes the gradients in a third of the time; twice differentiable."""
+    """`DTensor.to_local` with a backward pass that describes the gradients in a third of the time; twice differentiable."""
 
     @staticmethod
     def forward(ctx: Any, gradients: tuple[Placement, ...], *tensors: DTensor) -> tuple[Tensor, ...]:
@@ -206,7 +206,7 @@ class _Pieces(torch.autograd.Function):
 def _given_back(
     gradient: Tensor, node: Any, layout: tuple[Placement, ...], mesh: DeviceMesh, shape: tuple[int, ...]
 ) -> DTensor | None:
-    """The gradient of a tensor from that of its piece; None if the parameter at this end of the graph has taken it."""
+    """The gradient of a tensor from the gradient of its piece; None if the parameter at this end of the graph has taken it."""
     if torch.is_grad_enabled():
         return assembled(gradient, mesh, layout, shape)
     leaf = getattr(node, "variable", None)
@@ -220,7 +220,7 @@ _cut = _applied(_Pieces)
 
 
 class _Assembled(torch.autograd.Function):
-    """`DTensor.from_local`, whose own backward pass cannot be differentiated where the gradient has another layout."""
+    """`DTensor.from_local`. torch's backward pass cannot be differentiated if the gradient has another layout."""
 
     @staticmethod
     def forward(

@@ -7,5 +7,5 @@ import torch.utils.checkpoint as _torch
 
 
 def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
-    """Call the function, and call it again in backward instead of keeping what it saved."""
+    """Call the function, and call it again in backward instead of keeping its saved tensors."""
     return _torch.checkpoint(function, *args, use_reentrant=False)

@@ -25,7 +25,7 @@ def to_global(
             return leaf.to_global(placement, sbp, **options)
         if warn_on_non_tensor_leaf:
             warnings.warn(
-                f"to_global: a leaf is no tensor but a {type(leaf).__name__}; it stays as it is", stacklevel=2
+                f"to_global: a leaf is not a tensor but a {type(leaf).__name__}; it is not changed", stacklevel=2
             )
         return leaf
 

@@ -1,4 +1,4 @@
-"""Layers as functions: torch's, and those in which OneFlow differs."""
+"""Layers as functions: torch's, and the functions in which OneFlow differs."""
 
 import torch
 

@@ -80,7 +80,7 @@ def triplet_margin_loss(
     swap: bool,
     reduction: str,
 ) -> Any:
-    """How much nearer the negative is than the positive, with the margin. Of more than three arguments the names are said."""
+    """How much nearer the negative is than the positive, with the margin. The names are listed from three arguments on."""
     options = {"margin": margin, "p": p, "eps": eps, "swap": swap, "reduction": reduction}
     return _reducing(_torch.triplet_margin_loss)(anchor, positive, negative, **options)
 
@@ -96,7 +96,7 @@ def leaky_relu(input: Tensor, alpha: float, inplace: bool = False) -> Any:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Any:
-    """`x` between 0 and 6; the input stays as it is in 0.9.0, whatever `inplace` says (recorded)."""
+    """`x` between 0 and 6; 0.9.0 does not change the input for any `inplace` (recorded)."""
     return _torch.relu6(input)
 
 
@@ -115,7 +115,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """`input @ weight.T + bias`; of one vector and a square matrix `input @ weight`.
 
-    OneFlow 0.9.0 does not transpose a matrix beside a vector, and refuses one that is not square (recorded).
+    OneFlow 0.9.0 does not transpose a matrix if the input is a vector, and refuses a matrix that is not square (recorded).
     """
     if input.dim() == 1 and weight.dim() == 2 and weight.shape[0] == weight.shape[1]:
         product = torch.matmul(input, weight)
@@ -140,24 +140,24 @@ def embedding(
 
 
 def _channels_first(place: str, *tensors: Any) -> list[Any]:
-    """Images and kernels with their channels behind the first dimension, from where OneFlow's option says that they are."""
+    """Images and kernels with their channels moved behind the first dimension."""
     if place not in ("channels_first", "channels_last"):
         raise ValueError(f"channels are 'channels_first' or 'channels_last', got {place!r}")
     return [torch.movedim(value, -1, 1) for value in tensors] if place == "channels_last" else list(tensors)
 
 
 def _as_they_were(place: str, result: Any) -> Any:
-    """Results with their channels where those of the input are."""
+    """Results with their channels in the dimension of the input's channels."""
     return torch.movedim(result, 1, -1) if place == "channels_last" else result
 
 
 def _numbers_only(name: str, padding: object) -> None:
-    if isinstance(padding, str):  # the layers know words, too
+    if isinstance(padding, str):  # the layers take words as well
         raise TypeError(f"{name}(): padding must be a whole number or several, got {padding!r}")
 
 
 def _with_channels(function: Function, option: str, place: int) -> Function:
-    """A function of images and kernels, whose last option says where their channels are."""
+    """A function of images and kernels. Its last option is the dimension of their channels."""
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
@@ -174,7 +174,7 @@ def _with_channels(function: Function, option: str, place: int) -> Function:
 
 
 def _average_pooling(axes: int) -> Function:
-    # What torch refuses because its result has no elements is a result of OneFlow 0.9.0 (recorded).
+    # torch refuses results without elements, which OneFlow 0.9.0 returns (recorded).
     function = cutting(or_empty(getattr(_torch, f"avg_pool{axes}d"), average_pooled(axes)), axes, 2)
 
     @wraps(function)
@@ -252,7 +252,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, u
 
 
 def cosine_similarity(x: Tensor, y: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The product of two vectors over that of their norms, which is at least `eps` (torch bounds each norm by it)."""
+    """The product of two vectors divided by the product of their norms, at least `eps` (torch bounds each norm by it)."""
     if not (x.is_floating_point() or y.is_floating_point()):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x.dtype}")
     if x.shape != y.shape:
@@ -307,7 +307,7 @@ def dropout(
     elif not training or p == 0 or isinstance(x, DTensor) or not is_drawn_here(x.device, generator):
         kept = _torch.dropout(x, p, bool(training))
     else:
-        # OneFlow 0.9.0 keeps what draws above p in float32, and scales by a float32 (recorded).
+        # OneFlow 0.9.0 keeps the elements that draw above p in float32, and scales by a float32 (recorded).
         kept = x * dress(drawn(generator, "kept", tuple(x.shape), p).to(torch_dtype(x)))
     if inplace:
         kept = torch.Tensor.copy_(x, kept)
@@ -338,11 +338,11 @@ def batch_norm(
 ) -> Any:
     """As torch's, but it also trains on a single value a channel: it becomes zero, the running variance NaN (recorded).
 
-    Of float64, too, OneFlow 0.9.0 keeps `eps` and what remains of the running statistics as float32 (recorded).
+    OneFlow 0.9.0 keeps `eps` and one minus the momentum as float32, for float64 as well (recorded).
     """
     if momentum is None:  # torch's average of all batches, which OneFlow has not
         raise TypeError("normalization(): momentum must be a float, got None")
-    if weight is None or bias is None:  # 0.9.0 leaves out the one where the other is not there (recorded)
+    if weight is None or bias is None:  # 0.9.0 ignores one if the other is missing (recorded)
         weight = bias = None
     # Its kernel takes the share that remains, torch's the share that is new.
     changed, bound = 1 - float(np.float32(1 - momentum)), float(np.float32(eps))

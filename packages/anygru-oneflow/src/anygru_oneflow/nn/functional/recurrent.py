@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _layer(kind: str) -> Callable[..., Any]:
-    """All layers of torch's `kind`; what does not fit is a RuntimeError, as in OneFlow."""
+    """All layers of torch's `kind`; arguments that do not fit raise RuntimeError, as in OneFlow."""
     inside = inside_torch(layer_of_torch(kind))
 
     def compute(*arguments: Any, **keywords: Any) -> Any:

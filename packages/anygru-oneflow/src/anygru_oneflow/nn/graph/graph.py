@@ -27,8 +27,8 @@ _made: Counter[str] = Counter()
 class Graph:
     """A computation in `build`, and with an optimizer a training step: backward, clipping, update, next learning rate.
 
-    OneFlow traces `build` once and compiles it. Here it runs at every call, with the same results. As in OneFlow the shapes
-    and types of the inputs must stay those of the first call, and results are outside of the autograd graph.
+    OneFlow traces `build` once and compiles it. Here it runs at every call, with the same results. As in OneFlow all calls must
+    have the shapes and types of the first call, and results are outside of the autograd graph.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Graph:
 
     def _precision(self) -> torch.autocast:
         dtype = self.config.amp
-        # Switched off where no type was asked for, whatever the type is.
+        # Disabled unless a type was given.
         return torch.autocast("cuda", torch.float16 if dtype is None else dtype.torch, dtype is not None)
 
     def _divide_gradients(self, count: int) -> None:
@@ -145,7 +145,7 @@ class Graph:
                         yield full, optimizer, parameter, state
 
     def state_dict(self, destination: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The states of the modules by their names in the graph, and after a call those of the optimizers."""
+        """The states of the modules by their names in the graph, and after a call the states of the optimizers."""
         state: dict[str, Any] = OrderedDict() if destination is None else destination
         for name, module in self._blocks.items():
             state[name] = module.state_dict()
@@ -182,7 +182,7 @@ class Graph:
         self._to_load = {}
 
     def debug(self, *arguments: object, **keywords: object) -> None:
-        """Accepted: nothing is compiled, and so there is nothing to report."""
+        """Accepted without effect: this graph is not compiled."""
 
     def __repr__(self) -> str:
         lines = [repr(self.config), *(f"(MODULE:{name}:{module!r})" for name, module in self._blocks.items())]
@@ -225,7 +225,7 @@ def _dressed(tensor: Any) -> Any:
 
 
 def _parts(inputs: Any, count: int) -> list[Any]:
-    """The inputs, each tensor cut into so many parts along its first dimension."""
+    """The inputs, with each tensor cut into `count` parts along its first dimension."""
 
     def part(number: int) -> Any:
         def of(leaf: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from ...framework.dtype import dtype, float16
 
-# What chooses how OneFlow compiles, places or moves things, and changes no number.
+# Options for how OneFlow compiles, places or moves tensors, which change no number.
 _WITHOUT_EFFECT = (
     "allow_fuse_add_to_output",
     "allow_fuse_cast_scale",
@@ -30,7 +30,7 @@ class GraphConfig:
 
     Attributes:
         training: whether the graph has an optimizer.
-        accumulation: into how many parts a batch is cut, whose gradients' mean makes one step.
+        accumulation: the number of parts of a batch; a step uses the mean of their gradients.
         amp: the type of mixed precision on a GPU; None: none. On the CPU OneFlow computes in the tensors' own types.
     """
 
@@ -44,7 +44,7 @@ class GraphConfig:
         self.amp = dtype if mode else None
 
     def set_gradient_accumulation_steps(self, value: int) -> None:
-        """Cut each batch into so many parts along its first dimension, and step by their mean gradient."""
+        """Cut each batch into this number of parts along its first dimension, and step by their mean gradient."""
         if value < 1:
             raise ValueError(f"set_gradient_accumulation_steps: value must be at least 1, got {value}")
         self.accumulation = value

@@ -1,4 +1,4 @@
-"""How a layer of torch becomes OneFlow's: the same class, beside `oneflow.nn.Module`."""
+"""How a layer of torch becomes OneFlow's: a subclass of it and of `oneflow.nn.Module`."""
 
 import inspect
 import sys
@@ -34,7 +34,7 @@ def adopt(
             None for torch's.
         defaults: arguments of the constructor that OneFlow gives another default.
         overwrites: whether `inplace=True` has an effect.
-        axes: of a pooling layer, whose sizes become tuples with a number for each axis.
+        axes: the number of axes of a pooling layer. Its sizes become tuples of this length.
     """
     make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
     if defaults:
@@ -69,7 +69,7 @@ def _forward(layer: type[torch.nn.Module]) -> Callable[..., Any]:
 
 
 def _on_a_copy(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The forward pass of a layer whose input stays as it is, whatever `inplace` says."""
+    """The forward pass of a layer that never changes its input, for any `inplace`."""
 
     @wraps(forward)
     def call(self: Any, input: torch.Tensor) -> Any:

@@ -13,10 +13,10 @@ Function = Callable[..., Any]
 
 
 def cutting(function: Function, axes: int, place: int) -> Function:
-    """A convolution or pooling of torch, whose negative padding cuts the edges of its input off.
+    """A convolution or pooling of torch in which negative padding cuts the edges of the input.
 
     Args:
-        place: that of the argument `padding`, behind the input.
+        place: the place of the argument `padding`, behind the input.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Results without elements: OneFlow gives them, where torch refuses a layer whose result has none (recorded in 0.9.0)."""
+"""Results without elements: OneFlow returns them; torch refuses a layer with a result without elements (recorded in 0.9.0)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ def or_empty(
 
     Args:
         shape: the result's shape, from the function's arguments.
-        with_places: whether the arguments ask for places beside the values.
+        with_places: whether the arguments ask for places as well as values.
     """
 
     @wraps(function)
@@ -31,7 +31,7 @@ def or_empty(
             if math.prod(sizes) or min(sizes) < 0:
                 raise
         input = next(value for value in (*arguments, *keywords.values()) if isinstance(value, torch.Tensor))
-        nothing = dress(input.flatten()[:0].reshape(sizes))  # whose gradient is zeros
+        nothing = dress(input.flatten()[:0].reshape(sizes))  # with a gradient of zeros
         if with_places is None or not with_places(*arguments, **keywords):
             return nothing
         return nothing, dress(torch.zeros(sizes, dtype=torch.int64))
@@ -40,7 +40,7 @@ def or_empty(
 
 
 def max_pooled(axes: int) -> Shape:
-    """The shape of a maximum pooling over so many dimensions."""
+    """The shape of a maximum pooling over `axes` dimensions."""
 
     def shape(
         input: torch.Tensor,
@@ -57,7 +57,7 @@ def max_pooled(axes: int) -> Shape:
 
 
 def average_pooled(axes: int) -> Shape:
-    """The shape of an average pooling over so many dimensions."""
+    """The shape of an average pooling over `axes` dimensions."""
 
     def shape(
         input: torch.Tensor,

@@ -27,8 +27,8 @@ class GraphModule:
     """The settings of one module, from `module.to(oneflow.nn.graph.GraphModule)`.
 
     Attributes:
-        stage_id: the module's place in a pipeline. It makes no difference to numbers: stages run one after the other.
-        stage_placement: where the module's inputs are taken to; None: they stay.
+        stage_id: the module's place in a pipeline. It changes no number: stages run one after another.
+        stage_placement: the placement of the module's inputs; None: they stay.
         activation_checkpointing: accepted; it makes no difference to numbers.
     """
 
@@ -54,7 +54,7 @@ class GraphModule:
         return value.to_global(self.stage_placement, value.sbp)
 
     def debug(self, *arguments: object, **keywords: object) -> None:
-        """Accepted: there is nothing to build, and so nothing to report."""
+        """Accepted without effect: this graph is not compiled."""
 
 
 class GraphTensor(GraphModule):

@@ -1,4 +1,4 @@
-"""The layers in which OneFlow differs from torch only by arguments and by what it prints, a row of a table each."""
+"""Layers in which OneFlow differs from torch only in arguments and printed form: one row of a table for each."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def _scale(layer: Any) -> str:
     return f"size={layer.size}" if layer.scale_factor is None else f"scale_factor={layer.scale_factor}"
 
 
-# The options of `adopt`; a layer that names.txt lists and that is in no file here has none.
+# The options of `adopt`; a layer of names.txt without a file here has no options.
 _ROWS: dict[str, dict[str, Any]] = {
     "AdaptiveAvgPool1d": {"shown": ""},
     "AdaptiveAvgPool2d": {"shown": ""},
@@ -32,7 +32,7 @@ _ROWS: dict[str, dict[str, Any]] = {
     "ConstantPad1d": {"shown": "", "defaults": {"value": 0}},
     "ConstantPad2d": {"shown": "", "defaults": {"value": 0}},
     "ConstantPad3d": {"shown": "", "defaults": {"value": 0}},
-    # 0.9.0 computes these in new memory, whatever `inplace` says (recorded).
+    # 0.9.0 computes these in new memory for any `inplace` (recorded).
     "ELU": {"overwrites": False},
     "GELU": {"positional": "approximate", "shown": ""},
     "GLU": {"shown": ""},

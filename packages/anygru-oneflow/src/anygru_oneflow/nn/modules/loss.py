@@ -49,7 +49,7 @@ CTCLoss = _loss(torch.nn.CTCLoss, "blank reduction zero_infinity")
 
 
 class BCEWithLogitsLoss(_loss(torch.nn.BCEWithLogitsLoss, "weight reduction pos_weight")):  # type: ignore[misc]
-    """As torch.nn.BCEWithLogitsLoss; `pos_weight` is no buffer, and so in no state."""
+    """As torch.nn.BCEWithLogitsLoss; `pos_weight` is not a buffer, and so not part of a state."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)

@@ -39,7 +39,7 @@ _TABLES = (
 class Module(torch.nn.Module):
     """The base of all layers and models."""
 
-    # Registration: what torch's layers create becomes OneFlow's, in place.
+    # Registration: tensors that torch's layers create become OneFlow's, in place.
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:  # type: ignore[override]
         if type(param) is torch.nn.Parameter:
@@ -75,7 +75,7 @@ class Module(torch.nn.Module):
         """`hook(module, arguments, result)` may give another result."""
         super().register_forward_hook(hook)
 
-    # What subclasses override: these call one another by OneFlow's arguments, of which torch has one more.
+    # Methods that subclasses override. They call one another with OneFlow's arguments; torch has one more.
 
     def _named_members(
         self,
@@ -94,11 +94,11 @@ class Module(torch.nn.Module):
                     yield f"{path}.{name}" if path else name, member
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
-        """The parameters of this module and those below with their names, each once."""
+        """The parameters of this module and its submodules with their names, each once."""
         yield from self._members("_parameters", prefix, recurse, remove_duplicate)
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
-        """The buffers of this module and those below with their names, each once."""
+        """The buffers of this module and its submodules with their names, each once."""
         yield from self._members("_buffers", prefix, recurse, remove_duplicate)
 
     def _members(self, table: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
@@ -110,7 +110,7 @@ class Module(torch.nn.Module):
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """This module and those below with their names, each once."""
+        """This module and its submodules with their names, each once."""
         seen = set() if memo is None else memo
         if self in seen:
             return
@@ -123,7 +123,7 @@ class Module(torch.nn.Module):
                 yield from module.named_modules(seen, below, *([] if remove_duplicate else [False]))
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
-        """This module and those below, each once."""
+        """This module and its submodules, each once."""
         found = self.named_modules() if remove_duplicate else self.named_modules(remove_duplicate=False)
         return (module for _, module in found)
 
@@ -210,8 +210,8 @@ class Module(torch.nn.Module):
         """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, in place.
 
         Raises:
-            ValueError: nothing, or something else, was asked for.
-            TypeError: a data type that is no floating-point one.
+            ValueError: no argument, or an argument of another kind.
+            TypeError: a data type that is not floating point.
 
         In a graph, `to(oneflow.nn.graph.GraphModule)` gives the settings of this module, `to(oneflow.nn.Module)` itself.
         """
@@ -265,7 +265,7 @@ class Module(torch.nn.Module):
         raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
 
     def _each(self, change: Callable[[Any], Any]) -> Any:
-        """Replace every parameter and buffer, a shared one by the same new one."""
+        """Replace every parameter and buffer; shared ones stay shared."""
         changed: dict[Any, Any] = {}
         with torch.no_grad():
             for module in self.modules():
@@ -291,7 +291,7 @@ def _changed(parameter: Any, change: Callable[[Any], Any]) -> Parameter:
 
 
 def _copy(value: Any, tensor: Any, key: str) -> str | None:
-    """Copy one value of a state into a parameter or buffer; tells what stands against it."""
+    """Copy a value of a state into a parameter or buffer; return an error message if it does not fit."""
     if tuple(value.shape) != tuple(tensor.shape):
         return (
             f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "

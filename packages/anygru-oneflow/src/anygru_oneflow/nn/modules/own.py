@@ -21,7 +21,7 @@ __all__ = [
     "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU", "RMSLayerNorm", "Softshrink", "Softsign", "SyncBatchNorm",
 ]  # fmt: skip
 
-# What a normalization shows of itself.
+# The arguments that a normalization prints.
 NORM = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats={track_running_stats}"
 
 
@@ -48,7 +48,7 @@ BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
 
 
 def _convolution(axes: int) -> Any:
-    """A convolution of torch, whose padding may be negative."""
+    """A convolution of torch that also takes negative padding."""
     adopted = adopt(getattr(torch.nn, f"Conv{axes}d"))
     make, convolve = _with_groups(adopted.__init__), cutting_layer(adopted.forward)
 
@@ -71,7 +71,7 @@ def _convolution(axes: int) -> Any:
 
 
 def _with_groups(make: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that refuses channels which are no multiple of the groups, by OneFlow's class of exception."""
+    """A constructor that raises OneFlow's exception if the channels are not a multiple of the groups."""
 
     @wraps(make)
     def begin(self: Any, *arguments: Any, **keywords: Any) -> None:
@@ -183,7 +183,7 @@ class CosineSimilarity(adopt(torch.nn.CosineSimilarity)):  # type: ignore[misc]
 
 
 class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
-    """As torch.nn.Dropout, from a generator of its own, which `oneflow.manual_seed` does not seed (as in 0.9.0, recorded)."""
+    """As torch.nn.Dropout, with a separate generator that `oneflow.manual_seed` does not seed (recorded in 0.9.0)."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False, generator: torch.Generator | None = None) -> None:
         super().__init__(p, inplace)
@@ -194,7 +194,7 @@ class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
 
 
 def _channel_dropout(layer: type[torch.nn.Module], axes: int) -> Any:
-    """A dropout of whole channels of `axes` dimensions, with a generator of its own if one is given."""
+    """A dropout of whole channels of `axes` dimensions, with the given generator."""
     adopted = adopt(layer)
 
     def make(self: Any, p: float = 0.5, inplace: bool = False, generator: torch.Generator | None = None) -> None:
@@ -217,7 +217,7 @@ Dropout1d, Dropout2d, Dropout3d = (_channel_dropout(getattr(torch.nn, f"Dropout{
 
 
 class Linear(adopt(torch.nn.Linear)):  # type: ignore[misc]
-    """As torch.nn.Linear, but for one vector and a square weight: see `oneflow.nn.functional.linear`."""
+    """As torch.nn.Linear, except for a vector and a square weight: see `oneflow.nn.functional.linear`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input) if input.dim() != 1 else F.linear(input, self.weight, self.bias)
@@ -254,7 +254,7 @@ class Softsign(adopt(torch.nn.Softsign)):  # type: ignore[misc]
 
 
 class PixelShuffle(Module):
-    """Move groups of channels to places beside each other: [B, C*h*w, H, W] to [B, C, H*h, W*w]."""
+    """Move groups of channels to neighbouring places: [B, C*h*w, H, W] to [B, C, H*h, W*w]."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ class QuickGELU(Module):
 
 
 class RMSLayerNorm(Module):
-    """T5's norm: the last dimension over the root of its mean square, times a weight."""
+    """T5's norm: the last dimension divided by the root of its mean square, times a weight."""
 
     def __init__(self, hidden_size: int, eps: float = 1e-6) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ def _dropped(output: torch.Tensor, probability: float, batch_first: bool = False
 
 
 def _by_layers(self: Any, forward: Callable[..., Any], input: Any, hx: Any) -> Any:
-    """The layers of an RNN or LSTM in training one by one, with a dropout between them."""
+    """Run the layers of an RNN or LSTM in training separately, with a dropout between them."""
     directions, count = 2 if self.bidirectional else 1, len(self._flat_weights) // self.num_layers
     states = [] if hx is None else list(hx) if isinstance(hx, tuple) else [hx]
     last: list[Any] = []
@@ -142,7 +142,9 @@ def _with_flags(make: Callable[..., None]) -> Callable[..., None]:
     @wraps(make)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         named = dict(zip(_OPTIONS, args[3:], strict=False)) | kwargs
-        flags = {name: bool(named[name]) for name in _OPTIONS[:2] if name in named}  # torch refuses what is no bool
+        flags = {
+            name: bool(named[name]) for name in _OPTIONS[:2] if name in named
+        }  # torch refuses values other than bools
         make(self, *map(plain, args[:3]), **{name: plain(value) for name, value in (named | flags).items()})
 
     return call
@@ -267,7 +269,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
         whole = input if batched else input.unsqueeze(batch_dim)
         self.check_input(whole, None)
         if whole.size(1 - batch_dim) == 0:
-            raise RuntimeError("nn.GRU needs at least one time step, and the input has none")
+            raise RuntimeError("nn.GRU needs at least one time step, got an input of 0 steps")
         if hx is not None:
             state = hx if batched else hx.unsqueeze(1)
             self.check_hidden_size(state, self.get_expected_hidden_size(whole, None))
@@ -306,7 +308,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
             )
         return dress(results)
 
-    # The weights are read by name at every call; what torch keeps beside them for cuDNN has no use here.
+    # The weights are read by name at every call; torch's further copies for cuDNN are not used here.
 
     @property
     def _flat_weights(self) -> list[Any]:

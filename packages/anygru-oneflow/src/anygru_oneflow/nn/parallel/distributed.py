@@ -52,7 +52,7 @@ class _Averaging:
     def average(self) -> None:
         self.waiting = False
         for parameter in self.module.parameters():
-            if parameter.requires_grad and parameter.grad is None:  # one that took no part
+            if parameter.requires_grad and parameter.grad is None:  # a parameter that was not used
                 parameter.grad = torch.zeros_like(parameter)
         parallel.average_gradients(self.module.parameters())
 

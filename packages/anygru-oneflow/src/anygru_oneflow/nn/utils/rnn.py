@@ -37,11 +37,11 @@ def repacked(packed: rnn.PackedSequence) -> PackedSequence:
 def pack_padded_sequence(
     input: Tensor, lengths: Sequence[int] | torch.Tensor, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack a padded batch [T, B, ...] whose lengths (in steps, [B]) never increase.
+    """Pack a padded batch [T, B, ...] with lengths (in steps, [B]) that never increase.
 
     Raises:
         AssertionError: enforce_sorted=False, which OneFlow 0.9 has not.
-        RuntimeError: a length of 0, one beyond the input's steps, or one greater than the one before it.
+        RuntimeError: a length of 0, above the input's steps, or greater than the previous length.
     """
     assert enforce_sorted, "Only support enforce_sorted == True for now. Please sort the input by decreasing length."
     if len(lengths) != input.shape[0 if batch_first else 1]:

@@ -1,4 +1,4 @@
-"""Learning rates made of others: one after another, one on top of another, after a warm-up."""
+"""Schedulers that combine others: in sequence, chained, or after a warm-up."""
 
 import bisect
 import math
@@ -12,7 +12,7 @@ __all__ = ["ChainedScheduler", "SequentialLR", "WarmUpLR", "WarmupLR"]
 
 
 class _OfSchedulers(LRScheduler):
-    """A scheduler made of others."""
+    """A scheduler that combines other schedulers."""
 
     _apart = ("optimizer", "schedulers")
     schedulers: list[Any]
@@ -67,7 +67,7 @@ class SequentialLR(_OfSchedulers):
 
 
 class ChainedScheduler(_OfSchedulers):
-    """Each scheduler works on the rate that the one before it gives."""
+    """Each scheduler works on the rate of the previous scheduler."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
         if (
@@ -123,7 +123,7 @@ class WarmupLR(SequentialLR):
         self.warmup_prefix = warmup_prefix
         self.optimizer = optimizer
         self.last_step = last_step
-        # Before the parts are made, each of which sets the rates of its first step at once.
+        # Before the parts are made, since each sets the rates of its first step at once.
         self._init_base_lrs()
         schedulers: list[LRScheduler] = []
         if warmup_iters > 0:

@@ -1,4 +1,4 @@
-"""Learning rates over time. Each is a formula of the first rate and the number of steps, whatever came in between."""
+"""Learning rates over time. Each is a formula of the first rate and the number of steps."""
 
 import bisect
 import math
@@ -20,12 +20,12 @@ class LRScheduler:
     """The base: `step()` sets every group's rate to `get_lr(base_lr, last_step)`.
 
     Args:
-        optimizer: whose groups are changed; the first rate is set at once.
-        last_step: -1 to begin, or the step at which a saved run stood.
+        optimizer: its groups are changed; the first rate is set at once. last_step: -1 to begin, or the last step of a
+            saved run.
         verbose: print each change.
     """
 
-    # What `state_dict` leaves out.
+    # What `state_dict` omits.
     _apart: tuple[str, ...] = ("optimizer",)
 
     def __init__(self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False) -> None:
@@ -149,7 +149,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to eta_min along a cosine, over T_0 steps and then over T_mult times as many, from a rate times decay_rate.
+    """Down to eta_min along a cosine, over T_0 steps, and then again over T_mult times the steps, from a rate times decay_rate.
 
     After restart_limit rounds (0: no limit) it stays at eta_min.
     """
@@ -277,7 +277,7 @@ class LinearLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """Times what a function of the step gives; a function for all groups, or one for each."""
+    """Multiply by a function of the step; one function for all groups, or a function for each."""
 
     _apart = ("optimizer", "lr_lambdas")
 
@@ -299,7 +299,7 @@ class LambdaLR(LRScheduler):
         self.update_lrs([base_lr * factor for base_lr, factor in zip(self.base_lrs, factors, strict=True)])
 
     def state_dict(self) -> dict[str, Any]:
-        # Of callable objects their attributes are kept, of functions nothing.
+        # The state has the attributes of callable objects, and nothing of functions.
         kept = [None if hasattr(known, "__code__") else known.__dict__.copy() for known in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": kept}
 

@@ -12,10 +12,10 @@ class ReduceLROnPlateau:
 
     Args:
         mode: "min" or "max": whether a lower or a higher measure is better.
-        threshold, threshold_mode: by how much it must be better, in proportion ("rel") or absolutely ("abs").
-        cooldown: steps after a change in which nothing is counted.
-        min_lr: the least rate, one for all groups or one for each.
-        eps: changes that are no greater are left out.
+        threshold, threshold_mode: the difference that counts as better, in proportion ("rel") or absolutely ("abs").
+        cooldown: steps after a change that do not count.
+        min_lr: the least rate, for all groups or for each group.
+        eps: smaller changes of the rate are ignored.
     """
 
     def __init__(

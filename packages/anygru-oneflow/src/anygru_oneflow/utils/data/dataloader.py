@@ -16,7 +16,8 @@ __all__ = ["DataLoader", "RandomSampler", "Sampler", "Subset", "SubsetRandomSamp
 
 _ARGUMENTS = inspect.signature(dataloader.DataLoader.__init__)
 _LARGEST = (1 << 63) - 1
-# The default argument of OneFlow 0.9.0, which all loaders of a process share and `oneflow.manual_seed` does not seed (recorded).
+# The default argument of OneFlow 0.9.0, which all loaders of a process share and `oneflow.manual_seed` does not seed
+# (recorded).
 _SHARED_GENERATOR = Generator("cpu")
 
 
@@ -88,7 +89,7 @@ class DataLoader(dataloader.DataLoader[Any]):
         if options.get("collate_fn") is None:
             options["collate_fn"] = default_collate if in_batches else default_convert
         ahead = options.get("prefetch_factor", 2)
-        if not options.get("num_workers") and ahead == 2:  # OneFlow's default, which torch allows beside workers alone
+        if not options.get("num_workers") and ahead == 2:  # OneFlow's default, which torch allows only with workers
             options.pop("prefetch_factor", None)
         generator = options.setdefault("generator", _SHARED_GENERATOR)
         if options.get("shuffle") and options.get("sampler") is None and not isinstance(dataset, IterableDataset):

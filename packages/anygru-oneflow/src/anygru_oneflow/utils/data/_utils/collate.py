@@ -1,6 +1,6 @@
-"""How a loader makes a batch of samples, and what it makes of a sample that stays alone.
+"""How a loader makes a batch of samples, and converts a single sample.
 
-torch's functions would make torch's tensors here, which differ from OneFlow's in a worker's process, too.
+torch's functions would make torch's tensors here, which also differ from OneFlow's in a worker process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples: a tensor of their tensors, arrays or numbers, and of their dicts and sequences one of batches.
 
     Raises:
-        TypeError: samples of something else.
+        TypeError: samples of another type.
         RuntimeError: sequences of different lengths.
     """
     first = batch[0]
@@ -49,7 +49,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """A sample with tensors in place of NumPy's arrays and numbers; its tuples become lists, as in OneFlow."""
+    """A sample with NumPy's arrays and numbers as tensors; its tuples become lists, as in OneFlow."""
     if isinstance(data, (*_TEXT, torch.Tensor)) or (isinstance(data, np.ndarray) and data.dtype.kind in "SUO"):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
