@@ -84,7 +84,8 @@ class _GRUCell(torch.autograd.Function):
             if copies is not None:
                 found = _backward(ctx, grad, copies, reserve, needs, to_anchor)
         if found is None:
-            found = _gradients_of_step(ctx.options, grad, input, h, weights, needs)
+            tracked = (*needs[:2], *(True for _ in weights)) if ctx.is_anchored else needs
+            found = _gradients_of_step(ctx.options, grad, input, h, weights, needs, tracked)
             if to_anchor:
                 ctx.loop.add_gradients(found[2:])
         elif to_anchor:
@@ -128,9 +129,15 @@ def _backward(
 
 
 def _gradients_of_step(
-    options: Options, grad: Tensor, input: Tensor, h: Tensor | None, weights: Sequence[Tensor], needs: Sequence[bool]
+    options: Options,
+    grad: Tensor,
+    input: Tensor,
+    h: Tensor | None,
+    weights: Sequence[Tensor],
+    needs: Sequence[bool],
+    tracked: Sequence[bool],
 ) -> list[Tensor | None]:
-    """Gradients for (input, h, *weights), computed by torch, so that they can be differentiated again."""
+    """Gradients for (input, h, *weights) in operations of torch, which can be differentiated again; see `reference.gradients`."""
 
     def whole(tensor: Tensor) -> Tensor:
         # Not the method: a head gradient may be of a subclass whose `reshape` takes other arguments.
@@ -139,7 +146,7 @@ def _gradients_of_step(
     problem = plain_problem(options.formula, options.layer, len(weights), input.dtype)
     state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
     arriving = (whole(grad), torch.zeros_like(whole(state)))
-    found = reference.gradients(problem, Call(whole(input), whole(state), weights), arriving, needs)
+    found = reference.gradients(problem, Call(whole(input), whole(state), weights), arriving, needs, tracked)
     return [
         None if own is None else own.reshape(tensor.shape)
         for own, tensor in zip(found, (input, state, *weights), strict=True)

@@ -1,5 +1,8 @@
 """The forward and the backward pass of a backend as one node of autograd, which can be differentiated again."""
 
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -7,6 +10,7 @@ from torch import Tensor
 
 from ..facts import torch_private
 from ..facts.problem import Call, Problem, are_batched
+from ..facts.weights import Layout
 from . import reference
 from .backend import Backend, Results
 
@@ -19,6 +23,80 @@ def run(backend: Backend, problem: Problem, call: Call, found: tuple[Tensor, Ten
     apply = _GRU.apply if found is None else _plain_apply
     results: Results = apply(backend, problem, call, found, *call.tensors())  # type: ignore[no-untyped-call]
     return results
+
+
+@lru_cache(maxsize=256)
+def plan(layout: Layout, reset: str, needs: tuple[bool, ...], is_one_step: bool) -> tuple[Any, ...]:
+    """How `keep` and `restore` part the tensors of a call: those that the backward pass of torch's own GRU reads, and the others.
+
+    Torch refuses a change in place of the first, and allows it of the others.
+
+    Args:
+        needs: which of `call.tensors` want a gradient.
+
+    Returns:
+        Functions from all tensors to the first, from all to the others, and from both, one after the other, to all; and whether
+        h_0 is one of the others.
+    """
+    each, kinds = layout.per_layer(), layout.kinds()
+    names = [kinds[place % len(kinds)] for place in range(layout.num_layers * each)]
+    wanted = [name for name, need in zip(names, needs[2:], strict=False) if need]
+    found = ["weight_ih" in wanted[: sum(needs[2 : 2 + each])], "weight_hh" in wanted]
+    for place, name in enumerate(names):
+        below = place // each * each
+        from_below = needs[0] or (below > 0 and any(needs[1 : 2 + below]))
+        if name == "weight_ih":
+            found.append(from_below)
+        elif name == "weight_hh":
+            between_steps = not is_one_step or reset == "before" or needs[1]
+            found.append(between_steps and any(needs[: 2 + below + each]))
+        else:
+            found.append(name.startswith("gain"))
+    found += [True for _ in needs[len(found) :]]  # of modifiers
+    read = [place for place, is_read in enumerate(found) if is_read]
+    others = [place for place, is_read in enumerate(found) if not is_read]
+    places = [*read, *others]
+    order = itemgetter(*(places.index(place) for place in range(len(places))))
+    return _getter(read), _getter(others), order, 1 in others
+
+
+def _getter(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """The elements in these places."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    start = places[0] if places else 0
+    return itemgetter(slice(start, start + len(places)))
+
+
+def keep(ctx: Any, results: tuple[Tensor, ...], tensors: Sequence[Any], planned: tuple[Any, ...]) -> None:
+    """Save results and tensors of a call for `restore`; `planned`: see `plan`."""
+    read, others, ctx.order, has_h_0 = planned
+    ctx.others = rest = others(tensors)
+    try:
+        ctx.versions = [tensor._version for tensor in rest]
+    except RuntimeError:  # tensors of inference mode have none
+        ctx.versions = None
+    # Our kernels read h_0 where torch's do not.
+    ctx.h_0 = tensors[1].detach().clone() if has_h_0 else None
+    ctx.save_for_backward(*results, *read(tensors))
+
+
+def restore(ctx: Any, results: int, again: bool) -> tuple[Sequence[Tensor], list[Any]]:
+    """The results (so many) and the tensors that `keep` was given; `again`: to compute the forward pass once more.
+
+    Raises:
+        RuntimeError: it cannot be computed again, since a tensor has changed.
+    """
+    saved, others = ctx.saved_tensors, ctx.others
+    if again and ctx.versions not in (None, [tensor._version for tensor in others]):
+        raise RuntimeError(
+            "a tensor of the forward pass was changed in place, and second derivatives compute that pass again: change a "
+            "copy, or take the derivatives before the change"
+        )
+    tensors = list(ctx.order((*saved[results:], *others)))
+    if ctx.h_0 is not None and not again:
+        tensors[1] = ctx.h_0
+    return saved[:results], tensors
 
 
 class _GRU(torch.autograd.Function):
@@ -38,19 +116,22 @@ class _GRU(torch.autograd.Function):
             found = backend.forward(problem, call, True)
         output, h_n, reserve = found
         ctx.backend, ctx.problem, ctx.batch_sizes = backend, problem, call.batch_sizes
+        steps = len(call.input if call.batch_sizes is None else call.batch_sizes)
+        planned = plan(problem.layout, problem.formula.reset, ctx.needs_input_grad[4:], steps == 1)
         # The output is the caller's, who may change its memory out of autograd's sight: backward reads a copy of the states.
-        ctx.save_for_backward(output.clone(), reserve, *tensors)
+        keep(ctx, (output.clone(), reserve), tensors, planned)
         ctx.set_materialize_grads(False)
         return output, h_n
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        states, reserve, *tensors = ctx.saved_tensors
         problem, needs = ctx.problem, ctx.needs_input_grad[4:]
+        # Second derivatives and batched gradients need plain operations of torch, which compute the forward pass again.
+        again = torch.is_grad_enabled() or are_batched(grads)
+        (states, reserve), tensors = restore(ctx, 2, again)
         call = Call.of(problem, tensors, ctx.batch_sizes)
         grad_output, grad_h_n = grads
-        # Second derivatives and batched gradients need plain operations of torch.
-        if torch.is_grad_enabled() or are_batched(grads):
+        if again:
             grad_output = torch.zeros_like(states) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
             found = reference.gradients(problem, call, (grad_output, grad_h_n), needs)

@@ -51,7 +51,13 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     return input, torch.stack(final)
 
 
-def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs: Sequence[bool]) -> list[Tensor | None]:
+def gradients(
+    problem: Problem,
+    call: Call,
+    grads: tuple[Tensor, Tensor],
+    needs: Sequence[bool],
+    tracked: Sequence[bool] | None = None,
+) -> list[Tensor | None]:
     """Gradients for each of `call.tensors`, in that order; differentiable again in grad mode.
 
     It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
@@ -60,17 +66,20 @@ def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs:
     Args:
         grads: the gradients that arrived, shaped as the results.
         needs: which of `call.tensors` want a gradient; the others get None.
+        tracked: which of them required a gradient in the forward pass, and so have second derivatives; None: as `needs`.
     """
     create_graph = torch.is_grad_enabled()
     if create_graph and problem.formula.gradient_clipping is not None and torch_private.transform() is None:
         _refuse_second_derivative()
     with torch.enable_grad():
         inputs = call.tensors()
-        if create_graph:
-            # As views: a state may itself have been computed from the weights, by a step before, and that is not this call's.
-            inputs = tuple(tensor.view_as(tensor) for tensor in inputs)
-        else:
-            inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in zip(inputs, needs, strict=True))
+        # Views, since a state may itself have been computed from the weights, by a step before this call.
+        inputs = tuple(
+            tensor.view_as(tensor)
+            if create_graph and was_tracked and tensor.requires_grad
+            else tensor.detach().requires_grad_(need)
+            for tensor, need, was_tracked in zip(inputs, needs, needs if tracked is None else tracked, strict=True)
+        )
         results = run(problem, Call.of(problem, inputs, call.batch_sizes))
         wanted = [tensor for tensor, need in zip(inputs, needs, strict=True) if need]
         found = torch.autograd.grad(results, wanted, grads, create_graph=create_graph, allow_unused=True)
