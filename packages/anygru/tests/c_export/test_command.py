@@ -116,7 +116,7 @@ def test_a_frozen_checkpoint_keeps_its_format(capsys: pytest.CaptureFixture[str]
         (["--out", "../same/my model.safetensors"], "this is the checkpoint that is to be read"),
         (["--out", ".", "--no-check"], "Is a directory"),
         (["--out", "a.h", "--gru", "other"], "no GRU named 'other'; there are: 'gru'"),
-        ([], "say where to write: --out F.h, --wasm DIR, or both"),
+        ([], "missing target: --out F.h, --wasm DIR, or both"),
         (["--out", "missing/a.h", "--no-check"], "No such file or directory"),
     ],
 )

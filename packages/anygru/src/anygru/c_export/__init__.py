@@ -1,6 +1,6 @@
 """A model as one file in C, for programs without Python: `anygru.export_c`; the same as WebAssembly: `export_wasm`.
 
-`Residual` is a module for models whose input is added to their output, such as guitar amplifiers.
+`Residual` is a module for models that add their input to their output, such as guitar amplifiers.
 """
 
 from .checking import CheckError as CheckError

@@ -25,7 +25,7 @@ def in_words(matrix: Tensor) -> Tensor:
 
 
 def in_blocks(matrix: Tensor, rows: int = ROWS) -> Tensor:
-    """[rows, columns] as the functions of C read it: blocks of so many rows one after another, each column by column."""
+    """[rows, columns] in the layout of the C functions: consecutive blocks of rows, each stored column by column."""
     return torch.cat([block.T.reshape(-1) for block in matrix.split(rows)])
 
 
@@ -53,7 +53,7 @@ class ConstantTable:
         return None if values is None else self.add(name, values, f"[{len(values)}]")
 
     def add_matrix(self, name: str, stored: Stored, block: int = ROWS) -> tuple[str, str | None]:
-        """Declares a matrix of a GRU, in blocks of so many rows, and, for int8, its scales."""
+        """Declares a matrix of a GRU in blocks of rows and, for int8, its scales."""
         rows, columns = stored.values.shape
         narrow = stored.values.dtype is not torch.float32
         matrix = in_words(stored.values) if narrow else stored.values
@@ -71,7 +71,7 @@ class ConstantTable:
 
 
 def literal(value: float) -> str:
-    """A float32 that C reads back as the same number; nine digits tell any two apart."""
+    """A float32 that C reads back exactly; nine digits are enough."""
     text = f"{value:.9g}"
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
 

@@ -25,8 +25,8 @@ BOUNDS = {"float32": 2e-6, "bfloat16": 1e-5, "int8": 1e-5}
 """The greatest difference from the model with GRUs in such a format, for outputs up to 1, in proportion for larger ones."""
 STEPS = 1000
 _SENSITIVE = 8.0
-"""How many times as far as the model has moved itself up to a step, when its input changes in the last bits, a file may be off
-where that is more than the bound: of a network that amplifies rounding there are no more exact numbers than that."""
+"""If the model amplifies rounding errors, the bound at a step is this multiple of the change of its own output when the last
+bits of the input change."""
 _LAST_BITS = 4 * torch.finfo(torch.float32).eps
 _SECONDS = 600
 COMPILERS = ("cc", "gcc", "clang")
@@ -42,7 +42,7 @@ class CheckResult(NamedTuple):
     """How a file was compared with its model."""
 
     by: str
-    """What was run: a compiler of the file in C, or node for a module of WebAssembly."""
+    """The compiler of the file in C, or node for a module of WebAssembly."""
     difference: float
     """The greatest from the model's own forward, of outputs up to 1."""
     bound: float
@@ -50,7 +50,7 @@ class CheckResult(NamedTuple):
 
 
 def find_compiler() -> list[str] | None:
-    """The C compiler of the environment variable CC, with its options, or the first one that is found; None if there is none.
+    """The C compiler of the environment variable CC, with its options, or the first compiler found; None if there is none.
 
     Raises:
         ArgumentError: CC names a program that is not there.
@@ -65,7 +65,7 @@ def find_compiler() -> list[str] | None:
 
 
 def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
-    """A copy of the model on the CPU, in evaluation mode, whose GRUs have the numbers that the file has."""
+    """A copy of the model on the CPU, in evaluation mode; its GRUs have the weights of the file."""
     copied = copy.deepcopy(model).cpu().eval()
     if weights in (None, "float32"):
         return copied
@@ -82,7 +82,7 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
     """
     if is_row(model) and not hasattr(model, "c_parts"):
         found = input
-        for module in filter(None, model._modules.values()):  # one that is there twice acts twice
+        for module in filter(None, model._modules.values()):  # a repeated module acts twice
             found = outputs_of(module, found)
         return found + input if isinstance(model, Residual) else found
     layer: Any = model
@@ -100,7 +100,7 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
 
 
 def called(model: nn.Module, input: Tensor) -> Tensor:
-    """The outputs [T, O] of a model's own forward on one sequence, in whatever form it takes that.
+    """The outputs [T, O] of a model's own forward on one sequence, in the form that it accepts.
 
     Raises:
         CheckError: it cannot be called so, or does not return a tensor or a tuple that begins with one.
@@ -108,7 +108,7 @@ def called(model: nn.Module, input: Tensor) -> Tensor:
     name = type(model).__name__
     try:
         result = model(input)
-    except Exception as error:  # whatever the user's code raises
+    except Exception as error:  # errors of the user's code
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise CheckError(
             f"{name} cannot be called with {list(input.shape)} ({reason}), so that the file cannot be compared with it; give "
@@ -138,13 +138,13 @@ def check(
     execute: Callable[[Tensor], Tensor] | None = None,
     by: str = "",
 ) -> CheckResult:
-    """Compares what ships with a prepared model over some steps of normal numbers, or as many as the model's outputs are finite.
+    """Compares the exported file with a prepared model on steps of normal numbers, up to the first output that is not finite.
 
     Args:
-        command, runner: those of `run`; None: the compiler that is found, with -O2.
+        command, runner: as in `run`; None: the compiler found, with -O2.
         example: one sequence in the form that the model's own forward takes, instead of normal numbers.
         execute: gives the outputs [T, O] for input [T, I]; None: compiles the file in C and runs it.
-        by: what `execute` runs, in words.
+        by: the name of the program that `execute` runs.
 
     Raises:
         CheckError: the file does not compile, or the difference is above the bound; or the model has no finite output.

@@ -19,7 +19,7 @@ from .writing import Source, write
 
 
 class Exported(NamedTuple):
-    """What `export_c` wrote."""
+    """The result of `export_c`."""
 
     path: str
     source: Source
@@ -58,12 +58,13 @@ def export_c(
     """Write a model as one file in C99 (also C++11) that needs no library, for programs without Python.
 
     The file holds the numbers as constants, a state as a struct, and functions to reset it, to run one step and to run many.
-    It computes what the model computes in inference, in float32.
+    It computes the model's inference in float32.
 
     Args:
         model: an `anygru.GRU`, `GRUCell`, `FrozenGRU`, `FrozenGRUCell`, `torch.nn.GRU` or `GRUCell`; or an
-            `nn.Sequential` or an `anygru.c_export.Residual` of them with `Linear`, `LayerNorm` and activations, in which a GRU
-            hands on its outputs. A module of your own is taken if it has a method `c_parts()` that returns such a module.
+            `nn.Sequential` or an `anygru.c_export.Residual` of them with `Linear`, `LayerNorm` and activations, in which the
+            outputs of a GRU are passed on. A module of your own is taken if it has a method `c_parts()` that returns
+            such a module.
         path: the file to write; it is replaced whole or not at all.
         weights: how the matrices of GRUs are stored: "float32", "bfloat16" or "int8", with the numbers of `anygru.freeze`; None:
             float32, and of a frozen layer its own. Other modules are float32.

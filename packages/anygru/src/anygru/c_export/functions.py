@@ -1,4 +1,4 @@
-"""The functions in C that a file may hold: each with those that it calls.
+"""The functions in C that a file may contain, each with the functions that it calls.
 
 In the texts `@` is the name of the model and `@@` the same in capitals; C has no such letter. Sizes are arguments, and constants
 where the functions are called, so that a compiler that inlines them makes loops of known length for each layer.
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .int8 import PRODUCTS
 
 ROWS = 48
-"""Rows in a block of a matrix: a multiple of those that SSE, NEON and WebAssembly multiply at a time."""
+"""Rows in a block of a matrix: a multiple of the vector length of SSE, NEON and WebAssembly."""
 DOT_BELOW = 4
 """A product with fewer rows is a sum along each row; too few lanes would be at work otherwise."""
 
@@ -98,9 +98,9 @@ static @@_INLINE void @_add_products<suffix>(
 
 
 def _products(weight: str, suffix: str, together: int) -> str:
-    """The product with a matrix of which so many columns share a number in C.
+    """The product with a matrix in which this number of columns shares one number in C.
 
-    Wide numbers are taken apart by shifts, which every machine does lane by lane; of conversions of narrow ones, gcc makes
+    Wide numbers are split by shifts, which every machine does lane by lane; gcc compiles conversions of narrow numbers to
     long code.
     """
     places = {
@@ -321,7 +321,7 @@ static @@_INLINE void @_apply_<activation>(const float *x, float *y, size_t coun
 
 
 def with_needs(names: Iterable[str]) -> list[str]:
-    """The functions of these names and those that they call, callees first, each once."""
+    """The functions of these names and the functions that they call, callees first, without repetition."""
     found: dict[str, None] = {}
 
     def add(name: str) -> None:

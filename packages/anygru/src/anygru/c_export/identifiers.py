@@ -17,7 +17,7 @@ _WORDS = """
 KEYWORDS = frozenset(_WORDS.split())
 """The words of C23 and C++20."""
 LONGEST = 31
-"""Letters; with what the file appends, all 63 that C99 tells apart are enough."""
+"""Letters; with the endings that the file appends, the 63 significant letters of C99 suffice."""
 
 
 def check_name(name: object) -> str:
@@ -40,7 +40,7 @@ def check_name(name: object) -> str:
 
 
 def name_from(path: str | os.PathLike[str]) -> str:
-    """A name made from that of a file."""
+    """A name derived from a file's name."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", Path(path).stem) if word]
     name = "_".join(words)[:LONGEST].rstrip("_")
     return name if re.match(r"[A-Za-z]", name) and name not in KEYWORDS else f"gru_{name}"[:LONGEST].rstrip("_")

@@ -136,4 +136,4 @@ static @@_INLINE void @_add_products_int8(
     if (whole < rows) @_add_rows_int8(weights, scales + whole, x, rounded, unit, sums + whole, rows - whole, columns);
 }
 """
-"""`<rows>` stands for the rows of a block."""
+"""`<rows>` is replaced by the rows of a block."""

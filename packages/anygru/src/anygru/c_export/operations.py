@@ -1,4 +1,4 @@
-"""What a file in C performs: its operations with their numbers, the widths between them, and numbers that it cannot have."""
+"""The operations of a file in C with their numbers, the widths between them, and checks of the numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ..facts.weights import KINDS
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of one layer of a GRU: its matrices as they are stored, and vectors [3H] or None."""
+    """One direction of one layer of a GRU: its matrices in stored form, and vectors [3H] or None."""
 
     weight_ih: Stored
     weight_hh: Stored
@@ -93,7 +93,7 @@ def recurrences(found: Sequence[Operation]) -> list[Recurrence]:
 
 
 def width_after(one: Operation, width: int | None) -> int | None:
-    """The features of an operation's output, from those of its input; None while they are not known."""
+    """The features of an operation's output, given the features of its input; None while they are not known."""
     wanted, given = _widths(one)
     if wanted is not None and width is not None and wanted != width:
         raise ArgumentError(f"{one.path or 'model'} takes {wanted} features, and the module before it gives {width}")
@@ -108,10 +108,10 @@ def width_after(one: Operation, width: int | None) -> int | None:
 
 
 def input_width(found: Sequence[Operation]) -> int:
-    """The features of a step, which some operation before any change of their number tells; the widths are checked.
+    """The features of a step, from the first operation that determines them; the widths are checked.
 
     Raises:
-        ArgumentError: a module takes another number of features than the one before it gives.
+        ArgumentError: a module takes a different number of features than its predecessor gives.
     """
     first = _first_width(found)
     assert first is not None  # there is a GRU

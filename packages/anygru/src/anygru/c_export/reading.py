@@ -1,4 +1,4 @@
-"""From a model to the operations that the file in C performs; and what is said of a module that it cannot take."""
+"""Convert a model to the operations of the file in C; errors for modules that C cannot represent."""
 
 import math
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def operations(model: nn.Module, weights: WeightFormat | None = None) -> list[Op
 def _read(
     module: nn.Module, path: str, weights: WeightFormat | None, own: tuple[nn.Module, ...] = ()
 ) -> list[Operation]:
-    """The operations of one module; `path` is its name in the model, `own` those whose `c_parts` it came from."""
+    """The operations of one module; `path` is its name in the model, `own` the modules with the `c_parts` that contain it."""
     if hasattr(module, "c_parts"):
         return _read(_parts(module, path, own), path, weights, (*own, module))
     if any(map(is_lazy, module.parameters(recurse=False))):
@@ -80,7 +80,7 @@ def is_row(module: nn.Module) -> bool:
 
 
 def _parts(module: Any, path: str, own: tuple[nn.Module, ...]) -> nn.Module:
-    """What `c_parts` gives."""
+    """The result of `c_parts`."""
     name = path or "model"
     if any(module is one for one in own):
         raise ArgumentError(f"{name}: c_parts() must return other modules, got one that holds the module itself")
@@ -156,7 +156,7 @@ def _on_cpu(stored: Stored) -> Stored:
 
 
 def _stored(layer: Any, name: str, weights: WeightFormat | None) -> tuple[list[Stored], WeightFormat]:
-    """The flat weights of a layer in the format that was asked for, and its name."""
+    """The flat weights of a layer in the chosen format, and its name."""
     if isinstance(layer, Frozen):
         if weights is not None and weights != layer.weights:
             raise ArgumentError(
@@ -225,4 +225,4 @@ _READERS: dict[type[nn.Module], Callable[[nn.Module, str, WeightFormat | None], 
     nn.GELU: _activation("gelu", approximate="none"),
     nn.SiLU: _activation("silu"),
 }
-"""What can be read; a subclass with a `forward` of its own cannot."""
+"""The supported classes; a subclass that overrides `forward` is not supported."""

@@ -1,4 +1,4 @@
-"""`Residual`: modules in a row whose input is added to their output."""
+"""`Residual`: a sequence of modules that adds its input to its output."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 class Residual(nn.Sequential):
     """`x + modules(x)`, as models of guitar amplifiers have it; trained as any module, and known to `anygru.export_c`.
 
-    Of a GRU, whose result is a pair, the next module gets the outputs. In an `nn.Sequential` the same holds in `export_c`,
+    A GRU returns a pair; the next module gets the outputs. In an `nn.Sequential` the same holds in `export_c`,
     but not when torch calls it.
 
     Example:

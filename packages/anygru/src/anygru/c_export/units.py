@@ -1,7 +1,8 @@
 """The step of a layer in which the gates of some units follow their products at once.
 
-The weights lie in the order in which they are read: those of some units together, for r, z and n. So the gates, which wait for
-one another, are computed while the products of the next units fill the time, and sums need no memory between them.
+The weights are stored in the order in which they are read: groups of units, each with its rows for r, z and n. So the
+gates, which wait for one another, are computed while the products of the next units fill the time, and sums need no
+memory between them.
 """
 
 from typing import NamedTuple
@@ -14,11 +15,12 @@ from .arrays import ConstantTable
 from .operations import Direction, Recurrence
 
 UNITS = 16
-"""Units whose gates follow their products. Of fewer, each number of the state would serve too few rows."""
+"""Units with gates computed after their products. Of fewer, each number of the state would serve too few rows."""
 AT_ONCE = 32
-"""In layers of so many units all gates follow all products: of two halves, the second would not fill the time of the first."""
+"""In layers of up to this number of units all gates follow all products: with two halves, the second would not hide
+the latency of the first."""
 APART = (8, 16)
-"""In layers of so many units, which are one register, the products for r come first: n waits for it longest."""
+"""In layers of this number of units (one register) the products for r come first, since n depends on r."""
 
 TURN = "    uint32_t turn; /* from which end the next step reads the weights, of which the cache may hold the last ones */\n"
 _STEP = """
@@ -62,17 +64,17 @@ class Step(NamedTuple):
 
 
 def grouped(gru: Recurrence) -> bool:
-    """Whether gates can follow the products of their units: nothing needs those of all units first."""
+    """Whether gates can follow the products of their units, because no gate depends on the products of all units."""
     return gru.reset == "after" and gru.layers[0][0].gain_ih is None
 
 
 def takes_turns(gru: Recurrence) -> bool:
-    """Whether a layer reads its weights from either end in turns: what the last step used last may still be cached."""
+    """Whether a layer reads its weights from alternating ends: the weights used last by the previous step may still be cached."""
     return grouped(gru) and gru.hidden > AT_ONCE
 
 
 def step_of_units(gru: Recurrence, own: Direction, name: str, gates: str, constants: ConstantTable) -> Step:
-    """The step of one direction of one layer, whose constants are added to the table."""
+    """The step of one direction of one layer; its constants are added to the table."""
     hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
     turns, int8 = takes_turns(gru), gru.weights == "int8"
     units = UNITS if turns else hidden
@@ -120,7 +122,7 @@ def _product(
 ) -> str:
     """The calls for the products of some units.
 
-    call: the names of what is multiplied and of the sums, and the rows of a block.
+    call: the names of the factors and of the sums, and the rows of a block.
     gates: one call for each, in this order; None: one for all.
     """
     x, sums, rows = call

@@ -25,7 +25,7 @@ from .reading import operations
 from .writing import Source
 
 PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "{}-worklet.js", "index.html": "index.html"}
-"""Files of the folder `web` and their names beside the module, in which no model's name can have a hyphen."""
+"""Files of the folder `web` and their names next to the module; they contain hyphens, which a model's name cannot have."""
 HEADERS = "/usr/include/wasm32-wasi"
 LIBRARY = "/usr/lib/wasm32-wasi"
 """Where Debian's wasi-libc is; of it the file needs <string.h>, <math.h> and the functions of <math.h>."""
@@ -36,14 +36,14 @@ class ToolMissingError(AnygruError, RuntimeError):
 
 
 class Pages(NamedTuple):
-    """What `export_wasm` wrote."""
+    """The result of `export_wasm`."""
 
     folder: str
     files: tuple[str, ...]
     bytes: int
     """Of the WebAssembly module."""
     verdict: CheckResult | None
-    """The comparison of the module with the model where node ran it, or else of the file in C; None if there was none."""
+    """The comparison of the module with the model in node, or of the file in C without node; None if there was none."""
 
     def __str__(self) -> str:
         return (
@@ -74,7 +74,7 @@ def export_wasm(
 
     Raises:
         ArgumentError, ArgumentTypeError: as `export_c`.
-        CheckError: the file in C or the module computes other numbers than the model; nothing is written.
+        CheckError: the file in C or the module computes different numbers than the model; no file is written.
         ToolMissingError: clang, its linker or wasi-libc is not installed.
 
     Example:
@@ -106,7 +106,7 @@ def export_wasm(
 
 
 def find_tools() -> str:
-    """The compiler, if everything that it needs is there.
+    """The compiler, if all its parts are installed.
 
     Raises:
         ToolMissingError: see `export_wasm`.
@@ -142,7 +142,7 @@ def compile_wasm(source: Source, clang: str) -> bytes:
 
 
 _STACK = 64 << 10
-"""Bytes of the stack beside those that the model's functions need together: for those of <math.h>."""
+"""Bytes of the stack for functions of <math.h>, in addition to the model's functions."""
 
 
 def _call(command: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """The text of the file: the constants, then the functions that it needs, then the calls of this model's step, one after another.
 
-Two designs were compared. One general step that reads a table of sizes makes the shortest file, but no loop has a length that
-the compiler knows, which costs small layers most of their speed. Code written out for each layer is as fast as this, and long.
+Two designs were compared. A single general step that reads a table of sizes would make the shortest file, but loops of unknown
+length are slow for small layers. Code written out for each layer is as fast as this, and long.
 Here the arithmetic is in a dozen general functions that are compiled for each call's sizes, and a model is a list of calls.
 """
 
@@ -66,7 +66,7 @@ class _Writer:
         self.grus = recurrences(found)
         self.whole_chunks = any(gru.directions > 1 for gru in self.grus)
         self.turns = any(map(takes_turns, self.grus)) and not self.whole_chunks
-        """Whether the state tells from which end the next step reads the weights."""
+        """Whether the state stores the end from which the next step reads the weights."""
         self.values = 0
         self.sizes: list[int] = []
         """Features of each value that the scratch memory of a chunk keeps for all steps."""
@@ -94,7 +94,7 @@ class _Writer:
         return Source(text, self.name, self.inputs, width, not self.whole_chunks, math, self.constants.bytes, state)
 
     def _head(self, width: int, state: int, math: bool) -> str:
-        """What the file says of the model; `state`: how many bytes it has, `math`: whether <math.h> is needed."""
+        """The description of the model in the file; `state`: how many bytes it has, `math`: whether <math.h> is needed."""
         fields = "".join(
             f"    float {self._field(gru)}[{len(gru.layers) * gru.directions}][{gru.hidden}];"
             f" /* of {as_comment(gru.path or 'the GRU')} */\n"
@@ -326,7 +326,7 @@ class _Writer:
         if gain:
             self.wanted.append("layer_norm")
             for begin, end in ((0, 2 * hidden), (2 * hidden, 3 * hidden)):
-                if begin >= rows.start and end <= rows.stop:  # the norm of both gates, and that of the candidate
+                if begin >= rows.start and end <= rows.stop:  # the norm of both gates, and the norm of the candidate
                     first = begin - rows.start
                     place = f"{target} + {first}" if first else target
                     added = f"{bias} + {first}" if bias else "NULL"

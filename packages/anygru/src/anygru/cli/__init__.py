@@ -1,7 +1,7 @@
 """The command line: `anygru COMMAND ...`.
 
 A command is a module with two functions, `add_arguments(parser)` and `main(args) -> int`; a third one, `parents()`, may
-return parsers whose arguments it takes over. It is a file beside this one, or has an entry point in the group
+return parent parsers. It is a file in this folder, or has an entry point in the group
 `anygru.commands` of another package. It is imported only when it is chosen, so that `anygru --help` stays quick.
 
 Exit status: 0 done; 2 bad input, with one line on standard error; 1 a failure on the way; 130 or 143 after Ctrl-C or
@@ -63,7 +63,7 @@ class Failure(Exception):
 
 
 class Help(argparse.HelpFormatter):
-    """Help whose usage line names the positional arguments only: the options are listed below, a usage of them fills screens."""
+    """Help with a short usage line: only positional arguments, since the options are listed below it."""
 
     def add_usage(
         self,
@@ -77,7 +77,7 @@ class Help(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, without the usage text in front, and whose help fits narrow terminals."""
+    """An argument parser with errors of one line, without the usage text, and with help for narrow terminals."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
@@ -88,7 +88,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _fitted(line: str) -> str:
-    """Break a line that is wider than the terminal; the rest is indented, as far as its second column if there is one."""
+    """Break a line that is wider than the terminal, and indent the rest to the second column, if any."""
     width = shutil.get_terminal_size().columns - 2
     if len(line) <= width:
         return line
@@ -139,7 +139,7 @@ def existing(path: str) -> str:
 
 @contextlib.contextmanager
 def removing_temporary_files() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exit, on whose way `finally` blocks remove unfinished files."""
+    """Turn SIGTERM and SIGHUP into an exit, so that `finally` blocks remove unfinished files."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the removal
@@ -165,7 +165,7 @@ def _without_command(arguments: list[str]) -> int:
         prog="anygru",
         usage="anygru COMMAND ...",
         description="One GRU for PyTorch, speaking every framework's dialect.",
-        epilog=f"commands:\n{listing}\n\n`anygru COMMAND --help` says what a command takes.",
+        epilog=f"commands:\n{listing}\n\n`anygru COMMAND --help` lists the arguments of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"anygru {__version__}")
@@ -241,7 +241,7 @@ def _words(error: BaseException) -> str:
 def _report(error: BaseException, command: str) -> int:
     """Print one line on standard error and return the error's exit status."""
     if isinstance(error, BrokenPipeError):
-        # The reader (`head`, say) closed the pipe. Without this, Python prints a second error when it flushes at exit.
+        # The reader (such as `head`) closed the pipe. Without this, Python prints a second error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Write a checkpoint in another framework's form: GRUs in its layout, every other tensor as it is.
+"""Write a checkpoint in another framework's form: GRUs in its layout, other tensors unchanged.
 
 The result is read back, and its GRUs are run against the source's on the same random input: by a second description of the
 frameworks' tensors, and by torch, Keras or ONNX Runtime where these define the GRU and are installed.
@@ -34,13 +34,13 @@ _UNDECIDED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     formats = sorted(NAMES)
     parser.add_argument(
         "source", metavar="FROM", help="the checkpoint to read, of any framework, or - for standard input"
     )
     parser.add_argument(
-        "target", metavar="TO", help="the file (or OneFlow's folder) to write; its ending tells the format"
+        "target", metavar="TO", help="the file (or OneFlow's folder) to write; its ending determines the format"
     )
     parser.add_argument("--from", dest="source_format", choices=formats, help="the format of FROM")
     parser.add_argument("--to", dest="target_format", choices=formats, help="the format of TO")
@@ -59,7 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a tensor of two dimensions to transpose, such as a linear layer's to or from Paddle; * and ? are patterns",
     )
     parser.add_argument(
-        "--no-transpose", metavar="NAME", action="append", default=[], help="a tensor to leave as it is; patterns, too"
+        "--no-transpose",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a tensor or a pattern of names to keep unchanged",
     )
     parser.add_argument(
         "--like", metavar="FILE", help="a file of Keras: TO becomes a copy of it that holds the weights of FROM"
@@ -73,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--weights",
         choices=("float32", "bfloat16", "int8"),
-        help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
+        help="write the GRUs as frozen layers with half or a quarter of the bytes (safetensors, torch)",
     )
     _add_other_sources(parser)
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
@@ -82,12 +86,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write digests of source and result, the version and the options into TO (safetensors); inspect checks them",
     )
-    parser.add_argument("--verbose", action="store_true", help="show which rows of which tensor became which")
+    parser.add_argument("--verbose", action="store_true", help="show the source and target rows of each tensor")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
 
 
 def _add_other_sources(parser: argparse.ArgumentParser) -> None:
-    """Declare what makes something else of FROM than a checkpoint in another form: an optimizer's state, a model."""
+    """Declare the options for other results than a checkpoint: an optimizer's state, a model."""
     parser.add_argument(
         "--model",
         metavar="FILE.pdparams",
@@ -203,7 +207,7 @@ def _refuse_options(args: argparse.Namespace, where: str, others: tuple[str, ...
 
 
 def _load_keras(args: argparse.Namespace) -> None:
-    """Import Keras where a file of it is read or written: `verify` asks it if it is there, and never imports it itself."""
+    """Import Keras where a file of it is read or written: `verify` uses it if it is set, and never imports it itself."""
     if any(str(path).lower().endswith(".keras") for path in (args.source, args.like)):
         os.environ.setdefault("KERAS_BACKEND", "torch")
         with suppress(ImportError):
@@ -245,7 +249,7 @@ def _verdict(verdict: "Verdict") -> str:
 
 
 def describe(report: "Conversion", longest: int | None, verbose: bool = False) -> Iterator[str]:
-    """Yield the lines of a report; each list is cut to `longest` entries; `verbose` tells where each gate's rows went."""
+    """Yield the lines of a report; each list is cut to `longest` entries; `verbose` shows where each gate's rows went."""
     yield f"{report.source} -> {report.target}"
     for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):
         yield f"GRU {gru.path or '(the whole file)'}: {gru.describe()}"

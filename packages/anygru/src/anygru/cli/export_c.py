@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     formats = sorted(NAMES)
     parser.add_argument(
         "source", metavar="FROM", help="the checkpoint to read, of any framework, or - for standard input"
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Write the file, and print a description of it and how far its results are from the layer's."""
     if args.out is None and args.wasm is None:
-        raise UsageError("say where to write: --out F.h, --wasm DIR, or both")
+        raise UsageError("missing target: --out F.h, --wasm DIR, or both")
     if args.source != STANDARD_INPUT:
         existing(args.source)
     from ..c_export import CheckError, export_c, export_wasm
@@ -85,7 +85,7 @@ def _print(text: str) -> None:
 
 
 def _layer(checkpoint: "Checkpoint", path: str | None) -> "nn.Module":
-    """The GRU in float32; prints a note on the change of dtype and on the tensors that are left out."""
+    """The GRU in float32; prints a note on the change of dtype and on omitted tensors."""
     found = checkpoint.find(path)
     layer = checkpoint.gru(path)
     print(printable(f"GRU {found.path or '(the whole file)'}: {found.describe()}"))

@@ -1,6 +1,6 @@
 """Models that a framework exported with their graph: MXNet's `-symbol.json` becomes ONNX, or a program of torch.export.
 
-The result is read back and run on random inputs beside the dialect's own module.
+The result is read back and compared with the dialect's module on random inputs.
 """
 
 import argparse
@@ -29,11 +29,11 @@ _ENDING = "-symbol.json"
 _TARGETS = (".onnx", ".pt2")
 _PER_SECOND = 10**9
 _SIZE_OF_NAMES = 3
-"""The example size of the first axis that has a name; the next one is larger by one, so that torch tells them apart."""
+"""The example size of the first axis that has a name; the next one is larger by one, so that torch distinguishes them."""
 
 
 def is_graph(path: str) -> bool:
-    """Whether a file's name is that of an exported graph."""
+    """Whether a file is named like an exported graph."""
     return path.endswith(_ENDING)
 
 
@@ -48,7 +48,7 @@ def convert_graph(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.source!r} is MXNet's; to read it: {how_to_install('mxnet')}")
     try:
         module = importlib.import_module(f"{package}.graphs").load(args.source, params)
-    except RuntimeError as error:  # the dialect's errors are those of its framework
+    except RuntimeError as error:  # the dialect raises the errors of its framework
         raise UsageError(str(error)) from error
     sizes = dict(_sizes(text) for text in args.inputs)
     examples, open_sizes = _examples(module, sizes)
@@ -147,11 +147,11 @@ Made = tuple[bytes, str, Run | None]
 def _made(
     make: Callable[..., Made], module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[int, str]]
 ) -> Made:
-    """The bytes of a file, who runs them, and how; what torch says of a graph that it cannot export is one line."""
+    """The bytes of a file, the name of its runtime, and a function that runs it; errors of torch's exporter become one line."""
     logging.disable(logging.WARNING)  # of constants that are not folded
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch warns of its own workings, and of other tensors of the process
+            warnings.simplefilter("ignore")  # torch warns about its internals, and about other tensors of the process
             return make(module, examples, open_sizes)
     except (MemoryError, AnygruError):
         raise

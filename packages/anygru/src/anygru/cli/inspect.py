@@ -25,7 +25,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.add_argument(
         "file", metavar="FILE", help="a checkpoint: a file, the folder of a OneFlow state, or - for standard input"
     )
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def print_checkpoint(checkpoint: Checkpoint) -> None:
-    """Print what a checkpoint holds."""
+    """Print the contents of a checkpoint."""
     out = console()
     total = sum(stored.nbytes for stored in checkpoint.stored.values())
     numbers = sum(stored.values.size for stored in checkpoint.stored.values())
@@ -106,7 +106,7 @@ def _line(text: str, style: str = "") -> Any:
 
 
 _DEEPEST = 24
-"""Levels of the tree; what is below is written in one line."""
+"""Levels of the tree; deeper levels are written in one line."""
 _LONGEST = 400
 """Letters of a name that are shown."""
 _GREEN, _DIM, _PLAIN = "\x1b[32m", "\x1b[2m", "\x1b[0m"
@@ -115,7 +115,7 @@ Tree = dict[str, "Tree | str"]
 
 
 def _print_tree(checkpoint: Checkpoint, colored: bool, width: int) -> None:
-    """Print each tensor and value at its place; the time per name is that of one dict and one line."""
+    """Print each tensor and value at its place; the time per name is constant."""
     owned = {name for gru in checkpoint.gru_layers for name in gru.names}
     tree: Tree = {}
     for name, stored in checkpoint.stored.items():
@@ -142,7 +142,7 @@ def _place(tree: Tree, name: str, text: str, style: str) -> None:
     *home, leaf = _pieces(name)
     for piece in home:
         below = tree.setdefault(piece, {})
-        if isinstance(below, str):  # a tensor is called like a branch: the branch is named once more
+        if isinstance(below, str):  # a tensor is named like a branch: repeat the name of the branch
             below = tree.setdefault(piece + ".", {})
         tree = below if isinstance(below, dict) else {}
     line = f"{style}{_shown(leaf)}{printable(text)}{_PLAIN if style else ''}"
@@ -162,7 +162,7 @@ def _shown(name: str) -> str:
 
 
 def _pieces(name: str) -> list[str]:
-    """Split a name at dots and slashes; a name of nothing but separators stays whole."""
+    """Split a name at dots and slashes; a name of separators only stays whole."""
     pieces = [piece for piece in re.split(r"[./]", name, maxsplit=_DEEPEST) if piece]
     return pieces or [name]
 

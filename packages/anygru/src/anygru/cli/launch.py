@@ -12,7 +12,7 @@ from .spinning import bounded
 
 
 def parents() -> list[argparse.ArgumentParser]:
-    """Return the parser whose arguments this command takes over: torchrun's."""
+    """Return torchrun's parser as the parent of this command's."""
     return [parser()]
 
 

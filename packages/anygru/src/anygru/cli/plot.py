@@ -23,10 +23,10 @@ _GRU_COLOR, _OTHER_COLOR = "tab:green", "tab:blue"
 
 
 def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
-    """Draw a histogram of each tensor of numbers, those of GRUs first and in green; the file is replaced in one step.
+    """Draw a histogram of each tensor of numbers, GRUs first and in green; the file is replaced in one step.
 
     Raises:
-        CheckpointError: there is nothing to draw, or the picture's ending is of no known kind.
+        CheckpointError: there is nothing to draw, or the picture's ending is unknown.
     """
     figures = needed("matplotlib.figure", "--plot", "lab")
 

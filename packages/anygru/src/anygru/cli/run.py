@@ -1,5 +1,5 @@
 """Run a Python program written for Paddle, OneFlow, MXNet or Chainer, unmodified: their import names give anygru's
-dialects, in every process that the program starts too.
+dialects, also in every process that the program starts.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
     """Replace this process by an interpreter that runs the program.
 
     The process is replaced by a plain `python script.py ...` whose environment brings the import hook, so exit status,
-    signals, tracebacks, `sys.argv`, `sys.path` and `__main__` are those of plain Python because it is plain Python.
+    signals, tracebacks, `sys.argv`, `sys.path` and `__main__` are unchanged, because the process is plain Python.
     """
     program = _program(args)
     if sys.flags.ignore_environment or sys.flags.no_site:

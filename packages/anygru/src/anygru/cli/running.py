@@ -1,4 +1,4 @@
-"""Running what users bring: a function of their script, and an ONNX model in ONNX Runtime."""
+"""Run a function of a user's script, and an ONNX model in ONNX Runtime."""
 
 import importlib
 import importlib.util
@@ -22,7 +22,7 @@ def function_of(place: str, name: str) -> Callable[[], Any]:
     """A function of a file or of a module, which is imported: its code runs, its main program does not.
 
     Raises:
-        UsageError: the file is no Python file, or there is no such function.
+        UsageError: the file is not a Python file, or does not define the function.
     """
     is_file = os.path.isfile(place)
     sys.path.insert(0, os.path.dirname(os.path.abspath(place)) if is_file else os.getcwd())
@@ -46,7 +46,7 @@ def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
     """A run of an ONNX file, or of its bytes, in ONNX Runtime; None where that is not installed.
 
     Args:
-        threads: of ONNX Runtime; 0: as many as it likes.
+        threads: of ONNX Runtime; 0: its default.
 
     Raises:
         Failure: ONNX Runtime refuses the file.
@@ -59,7 +59,7 @@ def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
 
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
-    settings.log_severity_level = 4  # what goes wrong is in the exceptions
+    settings.log_severity_level = 4  # failures raise exceptions
     try:
         session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # its classes are not public

@@ -87,12 +87,12 @@ class Found(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or folder of Python source or notebooks")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON object per GRU instead of a table, and what could not be read on standard error",
+        help="print one JSON object per GRU instead of a table, and unreadable files on standard error",
     )
 
 
@@ -123,7 +123,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def sources(paths: list[str]) -> Iterator[Path]:
-    """The Python files and notebooks of some paths, in the order of their names; hidden and installed ones are left out."""
+    """The Python files and notebooks of some paths, in the order of their names, without hidden and installed files."""
     for given in paths:
         existing(given)
         if os.path.isfile(given):
@@ -141,7 +141,7 @@ def grus(path: Path) -> tuple[list[Found], str]:
     """The GRUs that a file makes or names, and why Python cannot parse it, if so.
 
     Raises:
-        ValueError: the file is too large, or is no text or notebook.
+        ValueError: the file is too large, or not a text or notebook.
     """
     with open_regular(path) as file:
         data = file.read(_LARGEST + 1)
@@ -149,7 +149,7 @@ def grus(path: Path) -> tuple[list[Found], str]:
         raise ValueError(f"more than {_LARGEST >> 20} MB")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     cells = _cells(text) if path.suffix == ".ipynb" else {"": text}
-    # One text, since a cell uses what the cells before it import.
+    # One text, since a cell uses the imports of earlier cells.
     places = [(f"{path}{cell}", line) for cell, code in cells.items() for line in range(1, code.count("\n") + 2)]
     text = "\n".join(cells.values())
     why = ""
@@ -168,7 +168,7 @@ def grus(path: Path) -> tuple[list[Found], str]:
 
 
 def _cells(text: str) -> dict[str, str]:
-    """The code of a notebook by its cell, ":cell 2"; cells of text are counted, too. Lines for the shell become empty."""
+    """The code of a notebook by its cell, ":cell 2"; cells of text are also counted. Lines for the shell become empty."""
     try:
         code = {
             f":cell {number}": "".join(cell["source"])
@@ -199,7 +199,7 @@ def _names_by_syntax(tree: ast.AST) -> list[tuple[int, str]]:
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """The full names of what a file imports, by its own names."""
+    """The full names of a file's imports, by their names in the file."""
     known: dict[str, str] = {}
     by_star: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -216,7 +216,7 @@ def _imported(tree: ast.AST) -> dict[str, str]:
                 names = {name.removeprefix(start).partition(".")[0] for name in GRUS if name.startswith(start)}
                 by_star |= {name: start + name for name in names}
         elif isinstance(node, ast.ClassDef | ast.FunctionDef):
-            known.setdefault(node.name, node.name)  # the file's own, which hides what a star brings
+            known.setdefault(node.name, node.name)  # the file's own name, which hides a name of a star import
     return by_star | known
 
 
@@ -250,7 +250,7 @@ def _has_the_mode(call: ast.Call) -> bool:
 
 
 def _full_name(node: ast.AST, known: dict[str, str]) -> str:
-    """The name that an expression stands for, such as "torch.nn.GRU"; empty if it is no name."""
+    """The full name of an expression, such as "torch.nn.GRU"; empty if it is not a name."""
     parts: list[str] = []
     while not isinstance(node, ast.Name):
         if len(parts) > _MOST_PARTS:  # also keeps the time of a chain of attributes in proportion to its length
@@ -276,7 +276,7 @@ def _looked_up(call: ast.Call) -> str:
 
 
 def _names_by_text(text: str) -> list[tuple[int, str]]:
-    """The same for a file that does not parse: names right in front of a parenthesis, if the file imports their framework."""
+    """The same for a file that does not parse: names followed by a parenthesis, if the file imports their framework."""
     imported = set(re.findall(r"^[^\S\n]*(?:import|from)[^\S\n]+(\w+)", text, re.MULTILINE))
     last = {name.rpartition(".")[2]: name for name in GRUS if name.partition(".")[0] in imported}
     found = []

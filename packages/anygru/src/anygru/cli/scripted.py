@@ -24,7 +24,7 @@ def convert(args: argparse.Namespace) -> list[str]:
 
     Raises:
         UsageError: an argument or the function's result cannot be used.
-        Failure: the file does not compute what the model computes; the old file stays.
+        Failure: the file and the model give different results; the old file stays.
     """
     if args.source == STANDARD_INPUT or not str(args.target).lower().endswith(".onnx"):
         raise UsageError(

@@ -1,9 +1,9 @@
 """How long OpenMP's threads wait busily, for the commands that train.
 
 At each barrier the threads of an OpenMP team wait in a loop before they sleep. GCC's library, which
-torch brings, loops for some milliseconds where it believes that every thread has a core of its own.
-Beside busy processes it has not: the scheduler takes the waiting threads away, and the working one
-waits for them. A bound of 10,000 rounds, some tenths of a millisecond, costs nothing on an idle machine.
+torch ships, loops for some milliseconds if it assumes one core for each thread. On a busy machine this is wrong: the
+scheduler suspends the waiting threads, and the working thread waits for them. A bound of 10,000 rounds, some tenths of
+a millisecond, costs nothing on an idle machine.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What commands share in talking to people: the terminal's width, nouns of numbers, letters of names; and standard input."""
+"""Helpers for output of commands: the terminal's width, plurals, printable names; and standard input."""
 
 import contextlib
 import os
@@ -29,13 +29,13 @@ def console() -> "Console":
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun, in the plural where it is one."""
+    """Write a number with its noun in the singular or plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 @contextlib.contextmanager
 def names_of_any_script() -> Iterator[None]:
-    """Draw names whose letters Matplotlib's font lacks as boxes, without a warning for each letter."""
+    """Draw letters that Matplotlib's font lacks as boxes, without a warning for each letter."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         yield
@@ -43,7 +43,7 @@ def names_of_any_script() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_file(path: str, most: int = 4 << 30) -> Iterator[str]:
-    """Yield the path; for "-" that of a temporary file with what standard input holds, since readers jump about in files.
+    """Yield the path; for "-" the path of a temporary file with the contents of standard input, since readers seek in files.
 
     Raises:
         CheckpointError: standard input has more than `most` bytes: it may have no end, and the copy would fill the disk.

@@ -23,7 +23,7 @@ from .running import function_of, in_onnx_runtime
 
 
 class TargetError(Exception):
-    """The target gives no model and inputs; the message says why."""
+    """The target does not give a model and inputs; the message has the reason."""
 
 
 def load(target: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
@@ -46,7 +46,7 @@ def load(target: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
 
 
 class _OnnxGRUs(torch.nn.Module):
-    """The GRU nodes of an ONNX model, each on an input of its own: [100, 1, input_size]."""
+    """The GRU nodes of an ONNX model, each with a separate input: [100, 1, input_size]."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def _parts(value: Any) -> Iterable[Any]:
 def make_call(
     model: torch.nn.Module, arguments: tuple[Any, ...], options: dict[str, Any], train: bool
 ) -> Callable[[], Any]:
-    """A call of the model without gradients; to train, forward and backward of the sum of what it returns."""
+    """A call of the model without gradients; to train, forward and backward of the sum of its outputs."""
 
     def infer() -> Any:
         with torch.no_grad():
@@ -156,7 +156,7 @@ def _with_gradients(value: Any) -> list[torch.Tensor]:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held; 0 where the system does not tell."""
+    """The peak memory of this process; 0 if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -176,7 +176,7 @@ def times(call: Callable[[], Any], seconds: float) -> list[float]:
 
 
 class Trial:
-    """What the parent process asks of this one."""
+    """The request of the parent process."""
 
     def __init__(self) -> None:
         self.answers = os.fdopen(os.dup(1), "w")
@@ -204,7 +204,7 @@ class Trial:
             self._fail(error)
 
     def _on_call(self) -> watching.OnCall:
-        """What waits for the first call of the script's model, and measures it there with the recorded values and inputs."""
+        """A context that measures the script's model at its first call, with the recorded values and inputs."""
         earlier: list[torch.nn.Module] = []
 
         def on_call(module: torch.nn.Module, arguments: Any, options: Any) -> contextlib.AbstractContextManager[None]:

@@ -1,6 +1,5 @@
-"""Measure your own model as it is, accelerated and frozen: times, greatest differences, memory, and the lines to adopt it.
-
-Each variant runs in a process of its own, and the processes take turns.
+"""Measure your model unchanged, accelerated and frozen: times, greatest differences, memory, and the lines to adopt it.
+Each variant runs in a separate process, and the processes take turns.
 """
 
 import argparse
@@ -21,11 +20,11 @@ from .terminal import console, count
 from .variants import GAIN, Variant, draw, measured, show
 
 _MODELS = 2
-"""Of a script's models, as many as this are measured: those that take the most time."""
+"""The number of a script's models that are measured: the slowest ones."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments."""
     parser.add_argument(
         "target",
         metavar="TARGET",
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure, print the tables and say what to do."""
+    """Measure, print the tables and a recommendation."""
     if (args.target is None) == (args.onnx is None):
         raise UsageError("give one of TARGET and --onnx F.onnx")
     for name in ("threads", "rounds"):
@@ -140,7 +139,7 @@ def _run(command: list[str], how: str) -> float:
 
 
 def _whole(args: argparse.Namespace, command: list[str]) -> None:
-    """Run a whole script as it is and under `anygru run --accelerate`, in turns, and print the times."""
+    """Run a whole script unchanged and under `anygru run --accelerate`, in turns, and print the times."""
     commands = {
         "as it is": [sys.executable, *command],
         "accelerated": [sys.executable, "-m", "anygru", "run", "--accelerate", *command],

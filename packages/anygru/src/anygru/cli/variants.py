@@ -1,4 +1,4 @@
-"""The variants of a model that `anygru try` measures, each in a process of its own: the turns, the table, the picture."""
+"""Measure the variants of a model for `anygru try` in separate processes: the turns, the table, the picture."""
 
 import json
 import statistics
@@ -20,14 +20,15 @@ ADOPT = {
     "frozen int8": 'anygru.freeze(model, weights="int8")',
 }
 GAIN = 1.05
-"""A variant is recommended if it is this much faster than the model as it is ..."""
+"""A variant is recommended if it is this much faster than the unchanged model ..."""
 CLOSE = {"accelerated": 1e-4, "frozen float32": 1e-4, "frozen bfloat16": 1e-3, "frozen int8": 1e-2}
 """... and differs by no more than this share of the greatest output."""
 
 
 @dataclass
 class Variant:
-    """A process with one variant of the model; `model` is what `trial` reads: where the model comes from, and how to run it."""
+    """A process with one variant of the model; `model` is the request that `trial` reads: the source of the model, and
+    how to run it."""
 
     name: str
     folder: str
@@ -135,7 +136,7 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
 
 
 def show(variants: list[Variant]) -> None:
-    """Print the table and say what to do."""
+    """Print the table and a recommendation."""
     from rich.table import Table
 
     out = console()
@@ -171,7 +172,7 @@ def show(variants: list[Variant]) -> None:
 
 
 def recommended(variants: list[Variant]) -> Variant | None:
-    """The fastest variant that is faster than the model as it is and close to its output; None if there is none."""
+    """The fastest variant that is faster than the unchanged model and close to its output; None if there is none."""
     first, *others = variants
     good = [each for each in others if each.times and each.is_close() and first.median >= GAIN * each.median]
     return min(good, key=lambda each: each.median, default=None)

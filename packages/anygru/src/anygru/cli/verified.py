@@ -1,4 +1,4 @@
-"""Model files are compared with their model before they take their place: the one judgement of every command that writes one."""
+"""Compare a model file with its model before it replaces the target; used by every command that writes models."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def compare(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], run: Run,
         module: the model, in evaluation mode.
         inputs: each example's tensors.
         run: runs the file.
-        by: what runs it, in words.
+        by: the name of the runtime.
 
     Returns:
         A line for the report: the greatest difference, and the bound.
@@ -55,7 +55,7 @@ def compare(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], run: Run,
 def _found(run: Run, inputs: Sequence["Tensor"], by: str) -> tuple["Tensor", ...]:
     try:
         return run(inputs)
-    except Exception as error:  # runtimes have error classes of their own
+    except Exception as error:  # runtimes define their own error classes
         raise Failure(f"{by} cannot run the file: {first_line(error)}; nothing was written") from error
 
 

@@ -1,7 +1,7 @@
-"""Watch a script that runs: which modules with a GRU it calls, with what inputs, and whether it trains them.
+"""Watch a running script: the modules with a GRU that it calls, their inputs, and whether they are trained.
 
-`python -m anygru.cli.watching FOLDER SCRIPT ARGUMENTS...` runs the script to its end and leaves in the folder what `anygru try`
-measures: `watched.json`, and for each model its values at the end and examples of its inputs.
+`python -m anygru.cli.watching FOLDER SCRIPT ARGUMENTS...` runs the script to its end and writes the input of `anygru try` to the
+folder: `watched.json`, and for each model its values at the end and examples of its inputs.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ import anygru
 REPORT = "watched.json"
 LAYERS = (nn.GRU, nn.GRUCell, anygru.GRU, anygru.GRUCell)
 MOST_MODELS = 8
-"""Models that are watched; a script that builds a new one in a loop would fill the memory with them."""
+"""Limit of watched models, since a script may build new models in a loop."""
 _MOST_KINDS = 16
-"""Kinds of inputs (their shapes and dtypes) of which an example is kept, for each model."""
+"""Limit of kinds of inputs (shapes and dtypes) per model; an example of each kind is kept."""
 _MOST_BYTES = 256 << 20
 """An example is kept if its tensors have no more bytes than this."""
 
@@ -42,7 +42,8 @@ def has_gru(module: nn.Module) -> bool:
 
 @contextlib.contextmanager
 def at_each_call(on_call: OnCall) -> Iterator[None]:
-    """Enter what `on_call` returns around each outermost call of a module with a GRU, in this process and no child of it."""
+    """Enter what `on_call` returns around each outermost call of a module with a GRU, in this process only, not in its
+    children."""
     original = nn.Module.__call__
     process, inside = os.getpid(), threading.local()
 
@@ -97,7 +98,7 @@ class Model:
     kinds: dict[str, Kind] = field(default_factory=dict)
 
     def report(self, number: int, state: str) -> dict[str, Any]:
-        """What the parent process reads of it."""
+        """The parts that the parent process reads."""
         return {
             "number": number,
             "name": type(self.module).__name__,
@@ -143,13 +144,13 @@ class Watch:
         return self._called(kind, recorded)
 
     def on_backward(self) -> None:
-        """Note that what was called with gradients is trained."""
+        """Record the modules called with gradients as trained."""
         for kind in self._before_backward:
             kind.trained = True
         self._before_backward.clear()
 
     def save(self) -> None:
-        """Write the models as they are at the end of the script, and the report."""
+        """Write the final models of the script, and the report."""
         reports = []
         for number, model in enumerate(self.models):
             state = os.path.join(self.folder, f"state_{number}.pt")

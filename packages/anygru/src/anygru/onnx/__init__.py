@@ -1,9 +1,9 @@
-"""ONNX, both ways: `export` writes models whose GRUs are ONNX's own GRU operator, `load` reads GRUs back as layers.
+"""ONNX, both ways: `export` writes models with GRUs as ONNX's GRU operator, `load` reads GRUs back as layers.
 
 Needs the extra `anygru[onnx]` (onnx and onnxscript). See `docs/onnx.md`.
 """
 
-# Not relative: a relative import would make editors offer the names of these files, too.
+# Not relative: a relative import would make editors offer the names of these files.
 from anygru.onnx.exporting import export as export
 from anygru.onnx.exporting import export_step as export_step
 from anygru.onnx.loading import ReverseGRU as ReverseGRU

@@ -43,7 +43,7 @@ def export(
 
     The layers may be anygru's or torch's. A layer that takes `lengths` gets them as the node's `sequence_lens`. Parametrized
     weights are exported as computed. The model is exported in the mode it is in; call `model.eval()` for deployment.
-    `pack_padded_sequence` in front of a layer gives `sequence_lens`, too.
+    `pack_padded_sequence` before a layer also gives `sequence_lens`.
 
     Args:
         model: any module that torch.onnx.export(dynamo=True) takes, or a model of a dialect with `__to_torch__`, such as a
@@ -60,9 +60,9 @@ def export(
         torch.onnx.ONNXProgram: the exported program.
 
     Raises:
-        ArgumentError: ONNX's GRU cannot say a layer: a callable activation, a PackedSequence from outside, resets, decay,
+        ArgumentError: ONNX's GRU cannot represent a layer: a callable activation, a PackedSequence from outside, resets, decay,
             layer norm, zoneout.
-        BackendError: torch is older than 2.6, whose exporter takes no translations.
+        BackendError: torch is older than 2.6; its exporter does not accept translations.
         CheckpointError: the path is a device or another thing that is not a regular file.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
@@ -73,7 +73,7 @@ def export(
     options = {"opset_version": OPSET, "verbose": False, **options}
     _check_layers(model)
     with _layers_as_nodes(model), _without_torchvision(), warnings.catch_warnings():
-        # Of inputs that share a dimension torch says that they do; and it uses a name of its own that it has deprecated.
+        # torch warns about inputs that share a dimension, and about a deprecated name that it uses itself.
         warnings.filterwarnings("ignore", "# The axis name")
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         try:
@@ -104,7 +104,7 @@ def export(
 def save(
     program: "torch.onnx.ONNXProgram", path: str | os.PathLike[str], check: Callable[[str], None] | None = None
 ) -> None:
-    """Write the file in a folder beside its place, and then move it there; large weights are a second file.
+    """Write the file in a temporary folder next to its target, and then move it; large weights are in a second file.
 
     Args:
         program: the exported model.
@@ -124,7 +124,7 @@ def save(
 
 
 def as_module(model: Any, args: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:
-    """A module that computes what the model computes, and its example inputs.
+    """A module with the model's computation, and its example inputs.
 
     Raises:
         ArgumentTypeError: the model is neither a module nor one of a dialect that becomes one.
@@ -138,7 +138,7 @@ def as_module(model: Any, args: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, 
 
 
 def _own_cause(error: BaseException | None) -> AnygruError | None:
-    """The error of anygru's under one of torch's, which speaks of the steps of an export first."""
+    """The error of anygru inside an error of torch's exporter."""
     while error is not None and not isinstance(error, AnygruError):
         error = error.__cause__ or error.__context__
     return error
@@ -158,7 +158,7 @@ def export_step(
 
     Raises:
         ArgumentError: the layer is bidirectional, so it has no single steps.
-        ArgumentTypeError: `layer` is no anygru.GRU or FrozenGRU.
+        ArgumentTypeError: `layer` is not an anygru.GRU or FrozenGRU.
     """
     if not isinstance(layer, layers.GRU | layers.FrozenGRU):
         came = f"{type(layer).__module__}.{type(layer).__name__}"
@@ -200,7 +200,7 @@ class _Step(nn.Module):
 
 
 def _check_layers(model: nn.Module) -> None:
-    """Refuse before the export what a translation would not see: a callable activation is traced as plain operations."""
+    """Check for options that a translation cannot see: a callable activation is traced as plain operations."""
     for name, module in model.named_modules():
         if isinstance(module, layers.GRU | layers.GRUCell | Frozen):
             try:
@@ -212,7 +212,7 @@ def _check_layers(model: nn.Module) -> None:
 
 @contextlib.contextmanager
 def _without_torchvision() -> Iterator[None]:
-    """While this lasts, torch does not tell which of its translations need torchvision: no GRU does."""
+    """Suppress torch's messages about translations that need torchvision, which GRUs do not use."""
 
     def is_news(record: logging.LogRecord) -> bool:
         return "torchvision is not installed" not in str(record.msg)
@@ -229,7 +229,7 @@ def _without_torchvision() -> Iterator[None]:
 def _layers_as_nodes(model: nn.Module) -> Iterator[None]:
     """While this lasts, the GRUs of the model compute through anygru's operator, which the exporter keeps as one node.
 
-    Packed sequences are padded batches, for anygru's layers, too. Other models and other threads compute as ever.
+    Packed sequences are exported as padded batches, also for anygru's layers. Other models and threads are not affected.
     """
     own = [each for each in model.modules() if type(each).forward in (layers.GRU.forward, layers.FrozenGRU.forward)]
     of_torch: dict[nn.Module, Callable[..., Any]] = {}

@@ -16,7 +16,7 @@ def load(path: str | os.PathLike[str], node: str) -> GRU: ...
 def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU] | GRU:
     """Read the GRU nodes of an ONNX model as layers, with the formula and direction that the nodes name.
 
-    Nodes that feed each other and nothing else are the layers of one `anygru.GRU`. A node with `layout=1` becomes a layer with
+    Consecutive nodes without other readers are the layers of one `anygru.GRU`. A node with `layout=1` becomes a layer with
     batch_first. An initial state that the model stores is not part of a layer.
 
     Args:
@@ -27,8 +27,8 @@ def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU
         dict[str, GRU]: the layers by the names of their nodes, in the model's order; or with `node` that layer.
 
     Raises:
-        CheckpointError: the file is damaged or hostile, a node cannot be computed (it clips, or has an activation that the
-            core does not know), or there is no node of that name.
+        CheckpointError: the file is damaged or hostile, a node cannot be computed (it clips, or has an unknown activation),
+            or there is no node of that name.
         ImportError: the package onnx is not installed.
     """
     checkpoint = load_checkpoint(path, "onnx")

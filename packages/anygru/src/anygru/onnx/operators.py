@@ -13,7 +13,7 @@ from ..errors import AnygruError, ArgumentError, how_to_install
 from ..operator import tracing
 
 OPSET = 18
-"""The version of ONNX's operators that is written, which torch's exporter writes, too."""
+"""The version of ONNX's operators, as written by torch's exporter."""
 
 Value: TypeAlias = Any
 """A value of the graph that onnxscript builds; it has no class that both of its builders share."""
@@ -80,7 +80,7 @@ def check_activation(argument: str, activation: object) -> str:
 
 
 def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, ...]:
-    """`anygru::gru`: output, h_n, and unused values in the place of those for the backward pass."""
+    """`anygru::gru`: output, h_n, and unused placeholders for the values of the backward pass."""
     output, h_n = _call(_whole_layer, input, h_0, weights, sizes, rest)
     unused = onnxscript_operators().Identity(h_n)
     return output, h_n, unused, unused
@@ -126,7 +126,7 @@ def _widened(values: Sequence[Value], scales: Sequence[Value]) -> list[Value]:
 
 
 AWAY = "a layer with backend='reference' is exported step by step, for one number of steps"
-"""The way out for a layer that ONNX's operator cannot say."""
+"""The alternative for a layer that ONNX's operator cannot represent."""
 
 
 def _call(
@@ -168,7 +168,7 @@ _Facts: TypeAlias = tuple[dict[str, Any], list[str]]
 
 
 def _of_groups(layer: Callable[..., tuple[Value, Value]], groups: int, splits_input: bool) -> Callable[..., Any]:
-    """`layer` as one that has groups: a layer for each, side by side."""
+    """`layer` with groups, as one layer for each group."""
 
     def compute(
         input: Value, h_0: Value, own: Sequence[Sequence[Value]], sizes: Value, facts: _Facts, reverse: bool
@@ -205,7 +205,7 @@ def _of_group(op: Operators, weight: Value, group: int) -> Value:
 def _whole_layer(
     input: Value, h_0: Value, group: Sequence[Sequence[Value]], sizes: Value, facts: _Facts, reverse: bool
 ) -> tuple[Value, Value]:
-    """One `GRU` node, whose `sequence_lens` are int32."""
+    """One `GRU` node with `sequence_lens` in int32."""
     op = onnxscript_operators()
     attributes, names = facts
     directions = len(group)
@@ -221,7 +221,7 @@ def _whole_layer(
 def _masked_layer(
     input: Value, h_0: Value, group: Sequence[Sequence[Value]], sizes: Value, facts: _Facts, reverse: bool
 ) -> tuple[Value, Value]:
-    """One forward `GRU` node a direction, all steps of which are computed, and masks.
+    """One forward `GRU` node per direction, which computes all steps, and masks.
 
     The reverse direction reads each sequence turned around. The state after a sequence's last step is taken from the outputs.
     """
@@ -262,7 +262,7 @@ def _by_layer(weights: Sequence[Value], directions: int, parts: int) -> list[lis
 
 
 def _activation_attributes(names: Sequence[str]) -> dict[str, Any]:
-    """ONNX's attributes; alpha and beta are listed for those activations only that have them."""
+    """ONNX's attributes; alpha and beta are listed only for activations that have them."""
     if set(names[::2]) == {"sigmoid"} and set(names[1::2]) == {"tanh"}:
         return {}
     rows = [ACTIVATIONS[name] for name in names]

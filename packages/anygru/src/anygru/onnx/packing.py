@@ -20,7 +20,7 @@ from ..errors import ArgumentError
 
 
 class PaddedBatch(PackedSequence):
-    """What `pack_padded_sequence` returns while a model is exported.
+    """The result of `pack_padded_sequence` while a model is exported.
 
     Attributes:
         steps: [T, B, F].
@@ -65,7 +65,7 @@ def pack(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted:
 def pad(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """As torch's `pad_packed_sequence`: as many steps as the longest sequence has, or `total_length`."""
+    """Like torch's `pad_packed_sequence`: the steps of the longest sequence, or `total_length`."""
     if not isinstance(sequence, PaddedBatch):
         raise ArgumentError("ONNX has no packed rows: pack the batch with pack_padded_sequence inside the model")
     steps, lengths = sequence.steps, sequence.lengths
