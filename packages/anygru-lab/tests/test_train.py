@@ -173,6 +173,7 @@ def test_a_finished_run_can_be_extended(train, copy):
     result = train("--resume", "--steps", 8, "--out", copy)
     assert result.status == 0
     assert [row[0] for row in losses(copy)[1:]] == list("12345678")
+    assert "lowered for a run of 6 steps; a new run of 8 steps (--fresh) usually ends with a lower loss" in result.out
 
 
 def test_resuming_a_finished_run_reports_again(train, copy):

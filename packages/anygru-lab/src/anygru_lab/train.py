@@ -274,6 +274,12 @@ def _resumed_options(
         raise UsageError(f"--steps {options.steps} is less than the {progress.step} steps that the run has made")
     alternative = "" if args.resume else " (--fresh would start over)"
     print(printable(f"going on from {at} in {args.out}{alternative}"), flush=True)
+    if options.steps is not None and options.steps > progress.steps:
+        print(
+            f"the learning rate has been lowered for a run of {progress.steps:,} steps; a new run of "
+            f"{options.steps:,} steps (--fresh) usually ends with a lower loss",
+            flush=True,
+        )
     return options
 
 
