@@ -1,11 +1,14 @@
-"""Runs a library's own recurrent model as it is and accelerated, and compares: python run.py LIBRARY
+"""Compare the results of a library's recurrent model unchanged and accelerated: python run.py LIBRARY
 
-Each function gives a model that the library builds, and a call of it. The results must agree within float32's rounding, and at
-least one GRU must have been accelerated.
+Each function here returns a model that the library builds, and a call of it. Libraries that build their model inside `fit` are in
+benchmarks/libraries.py: they train and predict under `anygru.accelerate()` for the whole process. The results must agree within
+the rounding of float32, and at least one GRU must have been accelerated.
 """
 
+import gc
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
@@ -60,7 +63,25 @@ def torch_geometric() -> Case:
 CASES = {case.__name__: case for case in (skorch, pytorch_forecasting, speechbrain, torch_geometric)}
 
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from libraries import LIBRARIES, difference  # noqa: E402
+
+
+def trained(library: str) -> None:
+    """Train and predict with a small model of the library, twice."""
+    fit, predict = LIBRARIES[library](16, 1)
+    before = predict(fit())
+    with anygru.accelerate():
+        model = fit()
+        after = predict(model)
+    assert any(type(each) is torch.nn.GRU for each in gc.get_objects()), "the library's model has no torch.nn.GRU"
+    assert difference(before, after) < 1e-4, difference(before, after)
+    print(f"{library}: the same predictions")
+
+
 def main(library: str) -> None:
+    if library in LIBRARIES:
+        return trained(library)
     torch.manual_seed(0)
     model, call = CASES[library]()
     model.eval()
