@@ -10,7 +10,6 @@ from . import (
     backend,
     backends,
     computational_graph,
-    cuda,
     dataset,
     datasets,
     distribution,
@@ -32,13 +31,9 @@ from . import (
     variable,
     warnings,
 )
-from . import variable_operators as _variable_operators
-from ._gradients import backward
-from ._hooks import get_function_hooks
-from ._hooks import get_link_hooks as _get_link_hooks  # Chainer 7.8.1 has it here, and chainer-chemistry takes it
-from ._runtime_info import print_runtime_info
-from ._version import __version__
+from ._runtime_info import __version__, print_runtime_info
 from .backend import get_array_types, get_cpu_array_types, get_device, is_arrays_compatible, using_device
+from .backends import cuda
 from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core
 from .configuration import (
     DebugMode,
@@ -54,8 +49,11 @@ from .configuration import (
 from .device_resident import DeviceResident
 from .distribution import Distribution, cross_entropy, kl_divergence, register_kl
 from .function import Function, FunctionAdapter, force_backprop_mode, no_backprop_mode
-from .function_hook import FunctionHook
-from .function_node import FunctionNode, grad
+from .function_hook import FunctionHook, get_function_hooks
+from .function_hook import (
+    get_link_hooks as _get_link_hooks,  # Chainer 7.8.1 has it here, and chainer-chemistry takes it
+)
+from .function_node import FunctionNode, backward, grad
 from .initializer import Initializer
 from .link import Chain, ChainList, Link
 from .link_hook import LinkHook

@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import _hooks
-from ._tensors import ARRAYS, as_tensor
+from . import function_hook
 from .backend import contains_nan
+from .backends._tensors import ARRAYS, as_tensor
 from .configuration import config
 from .utils import force_array
 
@@ -158,7 +158,9 @@ def _private(gradient: Any, taken: set[Any], variable: type[Any]) -> Any:
 
 def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table: GradTable) -> None:
     """Run one function backwards and add its gradients to the table."""
-    hooks = _hooks.of_function(function) if function._local_function_hooks or _hooks.thread.function else ()
+    hooks = (
+        function_hook.of_function(function) if function._local_function_hooks or function_hook.thread.function else ()
+    )
     if hooks:
         in_data = function._in_arrays or tuple(node.data for node in function.inputs)
         out_grad = tuple(None if g is None else g.array for g in grads)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-from . import _hooks, backend
-from ._export import to_torch
+from . import backend, function_hook
+from ._torch_function import to_torch
 from .backends import cuda
 from .device_resident import DeviceResident, DeviceResidentsVisitor
 from .initializers.fillers import NaN
@@ -114,9 +114,9 @@ class Link(DeviceResident):
             self._check_set_up()
         # A `__call__` of another base class comes before `forward`, as in Chainer 7.8.1 (its issue 5078).
         forward = getattr(super(), "__call__", None) or self.forward  # noqa: B004
-        if not (self._local_link_hooks or _hooks.thread.link):
+        if not (self._local_link_hooks or function_hook.thread.link):
             return forward(*args, **kwargs)
-        hooks = _hooks.of_link(self)
+        hooks = function_hook.of_link(self)
         before = _ForwardPreprocessCallbackArgs(self, "forward", args, kwargs)
         for hook in hooks.values():
             hook.forward_preprocess(before)

@@ -8,7 +8,7 @@ from typing import TextIO
 import numpy
 import torch
 
-from ._version import __version__
+__version__ = "7.8.1"
 
 
 def print_runtime_info(out: TextIO | None = None) -> None:

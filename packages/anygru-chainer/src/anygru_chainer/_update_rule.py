@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 import torch
 
-from ._tensors import as_tensor
 from .backends import cuda
+from .backends._tensors import as_tensor
 from .serializer import AbstractSerializer, Deserializer
 from .variable import Parameter
 

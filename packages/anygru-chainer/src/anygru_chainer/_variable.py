@@ -10,10 +10,9 @@ from typing import Any
 
 from . import backend
 from ._backprop import backprop_to_all, check_grad_type
-from ._tensors import ARRAYS
-from ._variable_node import NodeWhenAsked, VariableNode
-from ._variable_text import debug_text, text
+from ._variable_node import NodeWhenAsked, VariableNode, debug_text, text
 from .backends import cuda
+from .backends._tensors import ARRAYS
 from .configuration import using_config
 from .types import DeviceSpec, NdArray
 from .utils import argument

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy
 
-from ._backend import Device
 from .backends import _cpu, cuda
 from .backends._cpu import CpuDevice
+from .backends._interface import Device
 from .backends.cuda import GpuDevice, get_array_module
 from .types import DeviceSpec, NdArray
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 from numpy.typing import DTypeLike
 
-from ._gradients import backward
 from .configuration import using_config
+from .function_node import backward
 from .testing.array import assert_allclose as _assert_allclose
 from .types import NdArray
 from .variable import Variable, as_array, as_variable
@@ -253,7 +253,7 @@ def check_double_backward(
     detect_nondifferentiable: bool = False,
 ) -> None:
     """Check that the gradient of a function's gradient agrees with finite differences; see `check_backward`."""
-    from ._gradients import grad
+    from .function_node import grad
 
     xs, gys = _as_tuple(x_data), _as_tuple(y_grad)
     given = tuple([gy for gy in gys if gy is not None])

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TextIO
 
-from . import _hooks
+from . import function_hook
 
 if TYPE_CHECKING:
     from ._link import Link
@@ -32,12 +32,12 @@ class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
         self.out = out
 
 
-class LinkHook(_hooks.Hook):
+class LinkHook(function_hook.Hook):
     """Sees links being called: all of a thread inside `with hook:`, or one link after `link.add_hook(hook)`."""
 
     name = "LinkHook"
 
-    registry = staticmethod(_hooks.get_link_hooks)
+    registry = staticmethod(function_hook.get_link_hooks)
 
     def forward_preprocess(self, args: Any) -> None:
         """Called before a link runs; `args` has link, forward_name, args and kwargs."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ._tensors import as_tensor
 from ._update_rule import Hook, Hyperparameter, UpdateRule, _Hookable, generate_init
 from ._update_rule import _OptimizerHookable as _OptimizerHookable
+from .backends._tensors import as_tensor
 from .link import Link
 from .optimizer_hooks import hooks
 from .serializer import AbstractSerializer

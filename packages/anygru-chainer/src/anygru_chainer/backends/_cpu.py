@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy
 
-from .._backend import Device, convert_arrays
 from ..types import NdArray
 from ._gpu_array import ndarray as gpu_ndarray
+from ._interface import Device, convert_arrays
 
 
 class CpuDevice(Device):

@@ -13,10 +13,9 @@ from numpy.typing import DTypeLike
 from torch.cuda import Event as Event
 from torch.cuda import Stream as Stream
 
-from .. import _backend
 from ..configuration import config
 from ..types import DeviceSpec, NdArray
-from . import _cpu, _cupy
+from . import _cpu, _cupy, _interface
 from ._device import Device as Device
 from ._device import available as available
 from ._device import check_cuda_available as check_cuda_available
@@ -65,7 +64,7 @@ class DummyDeviceType:
 DummyDevice = DummyDeviceType()
 
 
-class GpuDevice(_backend.Device):
+class GpuDevice(_interface.Device):
     """The device "@cupy:N"."""
 
     xp = cupy
@@ -92,7 +91,7 @@ class GpuDevice(_backend.Device):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GpuDevice) and other.device == self.device
 
-    __hash__ = _backend.Device.__hash__
+    __hash__ = _interface.Device.__hash__
 
     def __repr__(self) -> str:
         return f"<GpuDevice (cupy):{self.device.id}>"
@@ -165,7 +164,7 @@ def _array_to_gpu(array: NdArray, device: Device) -> Any:
 def to_gpu(array: NdArray, device: DeviceSpec = None, stream: Any = None) -> Any:
     """Copy an array (or each of a list or tuple) to a GPU; RuntimeError where there is none."""
     target = device_or_current(device)
-    return _backend.convert_arrays(array, lambda one: _array_to_gpu(one, target))
+    return _interface.convert_arrays(array, lambda one: _array_to_gpu(one, target))
 
 
 def to_cpu(array: NdArray, stream: Any = None) -> Any:

@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from anygru import parallel
 
-from .._tensors import as_array, as_tensor
+from ..backends._tensors import as_array, as_tensor
 from ..link import Link
 from ..types import DTypeSpec, NdArray
 

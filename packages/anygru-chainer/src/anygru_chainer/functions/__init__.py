@@ -1,5 +1,6 @@
 """Functions of Variables and arrays."""
 
+from . import _operators
 from .activations import *
 from .arithmetic import *
 from .arrays import *

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from .._tensors import as_array, as_tensor
 from .._torch_function import TorchFunction
+from ..backends._tensors import as_array, as_tensor
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import type_check

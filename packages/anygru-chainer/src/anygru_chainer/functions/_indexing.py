@@ -5,8 +5,8 @@ from typing import Any
 import numpy
 import torch
 
-from .._tensors import as_tensor
 from ..backends import cuda
+from ..backends._tensors import as_tensor
 from ..configuration import config
 
 Tensor = torch.Tensor

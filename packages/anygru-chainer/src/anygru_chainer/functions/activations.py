@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from .._tensors import as_array, as_tensor
+from ..backends._tensors import as_array, as_tensor
 from ..types import NdArray, VariableLike
 from ..utils import type_check
 from ..variable import Variable

@@ -8,8 +8,8 @@ import numpy
 import torch
 
 from .. import backend
-from .._tensors import torch_dtype
 from ..backends import cuda
+from ..backends._tensors import torch_dtype
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import type_check

@@ -6,8 +6,8 @@ from typing import Any
 import numpy
 import torch
 
-from .._tensors import as_tensor
 from ..backends import _cpu
+from ..backends._tensors import as_tensor
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import force_array, type_check

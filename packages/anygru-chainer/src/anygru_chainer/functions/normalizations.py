@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-from .._tensors import as_array
 from .._torch_function import TorchFunction
+from ..backends._tensors import as_array
 from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable

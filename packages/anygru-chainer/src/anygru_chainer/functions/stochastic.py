@@ -6,7 +6,7 @@ import numpy
 import torch
 
 from .. import backend
-from .._tensors import as_tensor
+from ..backends._tensors import as_tensor
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import argument

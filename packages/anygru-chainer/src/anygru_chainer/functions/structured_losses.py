@@ -8,7 +8,7 @@ import numpy
 import torch
 
 from .. import backend
-from .._tensors import as_tensor
+from ..backends._tensors import as_tensor
 from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable, as_array

@@ -12,8 +12,8 @@ from numpy.random import RandomState
 from numpy.typing import DTypeLike
 
 from .. import backend
-from .._backend import Device
 from ..backends import cuda
+from ..backends._interface import Device
 from ..configuration import config
 from ..initializer import Initializer, get_fans
 from ..types import InitializerSpec, NdArray, Xp

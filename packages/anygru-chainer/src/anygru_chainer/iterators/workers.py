@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from .. import _processes
 from ..dataset.base import Examples
+from . import _processes
 
 Task = tuple[int, int]  # place in the batch, index in the dataset
 

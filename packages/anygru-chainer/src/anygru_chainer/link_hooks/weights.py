@@ -5,7 +5,7 @@ from typing import Any
 import numpy
 
 from .. import backend
-from .._tensors import as_tensor
+from ..backends._tensors import as_tensor
 from ..configuration import config
 from ..functions.normalizations import group_normalization
 from ..functions.products import matmul

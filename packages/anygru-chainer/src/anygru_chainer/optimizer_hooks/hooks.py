@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from .._tensors import as_tensor
 from .._update_rule import UpdateRule
+from ..backends._tensors import as_tensor
 from ..variable import Parameter
 
 __all__ = ["GradientClipping", "GradientHardClipping", "GradientLARS", "GradientNoise", "Lasso", "WeightDecay"]

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy
 
-from anygru.extend import chainer_files
-from anygru.extend import hdf5_files as files
+from anygru import extend
 
 from ..backends import _cpu
 from ..link import Link
@@ -74,7 +73,7 @@ def save_hdf5(filename: str, obj: Any, compression: int | None = 4) -> None:
     arrays = {key.strip("/"): value for key, value in obj.items()} if isinstance(obj, dict) else npz.serialize(obj)
     for key, value in arrays.items():
         _refuse_text(key, value)
-    files.save(filename, arrays, compression)
+    extend.hdf5_files.save(filename, arrays, compression)
 
 
 class HDF5Deserializer(Deserializer):
@@ -151,7 +150,7 @@ def load_hdf5(filename: str, obj: Any) -> None:
     """
     _h5py()
     os.stat(filename)  # FileNotFoundError
-    HDF5Deserializer(_FlatGroup(files.load(filename))).load(obj)
+    HDF5Deserializer(_FlatGroup(extend.hdf5_files.load(filename))).load(obj)
 
 
 def _load_checkpoint(link: Link, path: str) -> None:
@@ -159,7 +158,7 @@ def _load_checkpoint(link: Link, path: str) -> None:
         load_hdf5(path, link)
         return
     model = "updater/model:main/"  # its place in a snapshot of a Trainer
-    in_snapshot = any(name.startswith(model) for name in chainer_files.load_npz(path))
+    in_snapshot = any(name.startswith(model) for name in extend.chainer_files.load_npz(path))
     npz.load_npz(path, link, path=model if in_snapshot else "")
 
 

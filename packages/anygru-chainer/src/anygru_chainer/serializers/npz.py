@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from anygru.extend import chainer_files as files
+from anygru import extend
 
 from .. import backend
 from ..backends import _cpu, cuda
@@ -58,11 +58,11 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
         # A path gets the ending, as NumPy adds it; a text stays as it is (Chainer 7.8.1, recorded).
         if not isinstance(file, str) and not os.fspath(file).endswith(".npz"):
             file = f"{os.fspath(file)}.npz"
-        files.save_npz(file, arrays, compression)
+        extend.chainer_files.save_npz(file, arrays, compression)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "saved.npz")
-        files.save_npz(path, arrays, compression)
+        extend.chainer_files.save_npz(path, arrays, compression)
         with open(path, "rb") as written:
             shutil.copyfileobj(written, file)
 
@@ -147,11 +147,11 @@ def load_npz(file: Any, obj: Any, path: str = "", strict: bool = True, ignore_na
     """
     if isinstance(file, (str, os.PathLike)):
         os.stat(file)  # FileNotFoundError
-        arrays = files.load_npz(file)
+        arrays = extend.chainer_files.load_npz(file)
     else:
         with tempfile.TemporaryDirectory() as folder:
             copied = os.path.join(folder, "loaded.npz")
             with open(copied, "wb") as target:
                 shutil.copyfileobj(file, target)
-            arrays = {name: numpy.array(array) for name, array in files.load_npz(copied).items()}
+            arrays = {name: numpy.array(array) for name, array in extend.chainer_files.load_npz(copied).items()}
     NpzDeserializer(arrays, path, strict, ignore_names).load(obj)

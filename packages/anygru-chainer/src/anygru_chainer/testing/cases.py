@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy
 
-from .._version import __version__
+from .._runtime_info import __version__
 from ..serializers.hdf5 import load_hdf5, save_hdf5
 from ..serializers.npz import load_npz, save_npz
 from ..utils import tempdir

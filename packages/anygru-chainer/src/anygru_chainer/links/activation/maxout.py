@@ -1,6 +1,6 @@
 """Maxout."""
 
-from ..._tensors import ARRAYS
+from ...backends._tensors import ARRAYS
 from ...functions.activations import maxout
 from ...initializer import Initializer
 from ...link import Chain

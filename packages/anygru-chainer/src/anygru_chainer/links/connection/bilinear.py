@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy
 
-from ..._tensors import ARRAYS
+from ...backends._tensors import ARRAYS
 from ...functions import products as function
 from ...initializer import Initializer
 from ...initializers import fillers

@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 
-from anygru import layers
+import anygru
 from anygru.extend import gates
 
-from ... import _hooks
-from ..._tensors import as_tensor
+from ... import function_hook
+from ...backends._tensors import as_tensor
 from ...functions import _cells
 from ...functions.activations import sigmoid, tanh
 from ...functions.arithmetic import linear_interpolate
@@ -56,7 +56,7 @@ class GRUBase(Chain):
     def _is_plain(self) -> bool:
         """Whether the step may be computed at once: nobody watches functions or links, or has changed the six links."""
         parts = self._parts()
-        return _hooks.nobody_watches(parts, Linear) and all(part.b is not None for part in parts)
+        return function_hook.nobody_watches(parts, Linear) and all(part.b is not None for part in parts)
 
     def _step(self, h: VariableLike, x: VariableLike) -> Variable:
         if not self._is_plain():
@@ -73,7 +73,7 @@ class GRUBase(Chain):
         # The reset acts before U, and z weighs the new value: the reverse of `n_step_gru` in both (Chainer 7.8.1, recorded).
         return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)
 
-    def __to_anygru__(self) -> layers.GRUCell:
+    def __to_anygru__(self) -> "anygru.GRUCell":
         """This link's blend negates the update rows of `anygru.GRUCell`, and no two arrays can share negated memory."""
         raise TypeError(
             f"{type(self).__name__} blends (1 - z) * h + z * c, the other way round than anygru.GRUCell: its update rows "
@@ -81,13 +81,13 @@ class GRUBase(Chain):
             "copies of them."
         )
 
-    def copy_to_anygru(self) -> layers.GRUCell:
+    def copy_to_anygru(self) -> "anygru.GRUCell":
         """An `anygru.GRUCell` (reset="before") that computes the same from a given state, with copies of the parameters."""
         parts = [as_tensor(p.array) for part in self._parts() for p in (part.W, part.b)]
         # The core blends the other way round: its update rows are negated.
         stacked = [gates.negate_update(gates.stack(parts[start : start + 6 : 2])) for start in (0, 1, 6, 7)]
         w_ih, b_ih, w_hh, b_hh = stacked
-        cell = layers.GRUCell(w_ih.shape[1], len(w_hh) // 3, dtype=w_ih.dtype, device=w_ih.device, reset="before")
+        cell = anygru.GRUCell(w_ih.shape[1], len(w_hh) // 3, dtype=w_ih.dtype, device=w_ih.device, reset="before")
         with torch.no_grad():
             for name, value in (("weight_ih", w_ih), ("bias_ih", b_ih), ("weight_hh", w_hh), ("bias_hh", b_hh)):
                 getattr(cell, name).copy_(value)

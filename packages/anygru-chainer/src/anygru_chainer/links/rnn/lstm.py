@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ... import _hooks
+from ... import function_hook
 from ...functions.joining import concat, split_axis
 from ...functions.lstms import lstm, lstm_step
 from ...initializers import fillers
@@ -71,7 +71,7 @@ class LSTMBase(Chain):
         if x.ndim > 2:
             x = x.reshape(x.shape[0], -1)
         alike = c.shape[0] == x.shape[0] and upward.b is not None and lateral.b is None
-        if alike and x.dtype == upward.W.dtype and _hooks.nobody_watches((upward, lateral), Linear):
+        if alike and x.dtype == upward.W.dtype and function_hook.nobody_watches((upward, lateral), Linear):
             return lstm_step(c, x, [upward.W, upward.b], [] if h is None else [h, lateral.W])
         sums = upward(x)
         return lstm(c, sums if h is None else sums + lateral(h))

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from anygru import layers
+import anygru
 from anygru.extend import Weights
 
-from ..._tensors import as_array, as_tensor
+from ...backends._tensors import as_array, as_tensor
 from ...functions import _kinds
 from .n_step_rnn import NStepRNNBase
 
@@ -19,14 +19,14 @@ class NStepGRUBase(NStepRNNBase):
 
     kind = _kinds.GRU_KIND
 
-    def __to_anygru__(self) -> layers.GRU:
+    def __to_anygru__(self) -> "anygru.GRU":
         """An `anygru.GRU` that shares the parameters: afterwards the arrays of w0 ... b5 are rows of the anygru layer's."""
         tensors = []
         for layer in self:
             for names in ("w0 w1 w2", "w3 w4 w5", "b0 b1 b2", "b3 b4 b5"):
                 tensors.append(_joined([getattr(layer, name) for name in names.split()]))
         weights = Weights.of(tensors, bidirectional=self.use_bi_direction)
-        return layers.GRU.around(weights, dropout=self.dropout if self.n_layers > 1 else 0.0)
+        return anygru.GRU.around(weights, dropout=self.dropout if self.n_layers > 1 else 0.0)
 
 
 def _joined(parameters: list[Any]) -> torch.nn.Parameter:

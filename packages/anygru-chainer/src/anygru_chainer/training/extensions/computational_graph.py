@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from anygru.extend import open_for_replace
+from anygru import extend
 
 from ...computational_graph import build_computational_graph
 from ...configuration import config
@@ -76,7 +76,7 @@ class DumpGraph(Extension):
                 [root], variable_style=self._variable_style, function_style=self._function_style
             )
             path = os.path.join(trainer.out, self._filename)
-            with open_for_replace(path, "w") as file:
+            with extend.open_for_replace(path, "w") as file:
                 file.write(graph.dump())
             if is_graphviz_available():
                 subprocess.check_call(["dot", "-Tpng", path, "-o", os.path.splitext(path)[0] + ".png"])

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from anygru.extend import open_for_replace
+from anygru import extend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,5 +40,5 @@ def new_figure(**options: Any) -> "Figure":
 def save_figure(figure: "Figure", path: str, **options: Any) -> None:
     """Write a figure in the format that the file's ending names; as `savefig`, without an ending as `path`.png."""
     ending = os.path.splitext(path)[1]
-    with open_for_replace(path if ending else f"{path}.png") as file:
+    with extend.open_for_replace(path if ending else f"{path}.png") as file:
         figure.savefig(file, format=ending[1:] or "png", **options)

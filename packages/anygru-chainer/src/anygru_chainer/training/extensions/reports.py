@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from anygru.extend import open_for_replace
+from anygru import extend
 
 from ...reporter import DictSummary
 from ...serializer import AbstractSerializer, Serializer
@@ -70,7 +70,7 @@ class LogReport(Extension):
         self._init_summary()
         if self._log_name is not None:
             path = os.path.join(trainer.out, self._log_name.format(**entry))
-            with open_for_replace(path) as file:
+            with extend.open_for_replace(path) as file:
                 file.write(json.dumps(self._log, indent=4).encode())
 
     @property

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ... import _processes
+from ...iterators import _processes
 from ...serializers.npz import save_npz
 
 

@@ -9,11 +9,12 @@ import torch
 import torch.distributed as dist
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from anygru.extend import serve_store
+from anygru import extend
 
-from ... import _processes, backend
-from ..._tensors import as_array, as_tensor
+from ... import backend
+from ...backends._tensors import as_array, as_tensor
 from ...dataset import convert
+from ...iterators import _processes
 from ...link import Link
 from ...optimizer import Optimizer
 from ...reporter import Reporter
@@ -88,7 +89,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         self._master.cleargrads()
         context: Any = _processes.context()
         size = len(self._devices)
-        store = serve_store() if size > 1 else None
+        store = extend.serve_store() if size > 1 else None
         for rank in range(1, size):
             pipe, end = context.Pipe()
             iterator, device = self._mpu_iterators[rank], self._devices[rank]

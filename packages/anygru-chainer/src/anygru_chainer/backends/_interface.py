@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from .types import NdArray
+from ..types import NdArray
 
 
 def convert_arrays(arrays: Any, convert: Callable[[Any], Any]) -> Any:

@@ -6,8 +6,8 @@ import numpy
 import torch
 from numpy.typing import DTypeLike
 
-from .backends import cuda
-from .types import NdArray
+from ..types import NdArray
+from . import cuda
 
 Tensor = torch.Tensor
 ARRAYS = (numpy.ndarray, cuda.ndarray)

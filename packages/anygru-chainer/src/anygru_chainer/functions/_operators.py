@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .functions import arithmetic, arrays, joining, products, reductions
-from .functions.arithmetic import Operand, _operand
-from .variable import Variable
+from ..variable import Variable
+from . import arithmetic, arrays, joining, products, reductions
+from .arithmetic import Operand, _operand
 
 
 def _transpose(self: Variable, *axes: Any) -> Variable:

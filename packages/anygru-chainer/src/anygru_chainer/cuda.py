@@ -1,3 +1,0 @@
-"""The former place of `chainer.backends.cuda`."""
-
-from .backends.cuda import *  # noqa: F403
