@@ -275,3 +275,52 @@ def test_inputs_that_do_not_fit_and_files_of_paddles_own(tmp_path):
         paddle.jit.load(str(tmp_path / "nothing"))
     with zipfile.ZipFile(tmp_path / "net.pdmodel") as archive:
         assert b"anygru's own file" in archive.read("anygru.json")
+
+
+def test_a_predictor_runs_the_program_that_save_wrote(tmp_path):
+    """The calls and names of Paddle 2.6.2 (recorded)."""
+    paddle.seed(3)
+    layer = nn.Sequential(nn.Embedding(7, 3), nn.GRU(3, 4))
+    layer.eval()
+    path = str(tmp_path / "net")
+    paddle.jit.save(layer, path, input_spec=[InputSpec([None, 5], "int64", name="words")])
+    config = paddle.inference.Config(f"{path}.pdmodel", f"{path}.pdiparams")
+    config.disable_glog_info()
+    config.enable_memory_optim()
+    predictor = paddle.inference.create_predictor(config)
+    assert predictor.get_input_names() == ["words"]
+    words = np.arange(10).reshape(2, 5) % 7
+    handle = predictor.get_input_handle("words")
+    with pytest.raises(RuntimeError, match="has no values"):
+        predictor.run()
+    handle.reshape([2, 5])
+    handle.copy_from_cpu(words)
+    assert predictor.run() is True
+    names = predictor.get_output_names()
+    assert names[0] == "save_infer_model/scale_0.tmp_0"
+    expected, state = layer(paddle.to_tensor(words))
+    for name, value in zip(names, (expected, state), strict=True):
+        output = predictor.get_output_handle(name)
+        assert output.shape() == value.shape
+        np.testing.assert_allclose(output.copy_to_cpu(), value.numpy(), rtol=1e-6, atol=1e-7)
+    assert [type(each) for each in predictor.run([paddle.to_tensor(words)])] == [paddle.Tensor] * 2
+    with pytest.raises(RuntimeError, match="y is not found"):
+        predictor.get_input_handle("y")
+    with pytest.raises(TypeError, match="numpy ndarray"):
+        handle.copy_from_cpu([[1, 2]])
+    with pytest.raises(RuntimeError, match="Cannot open file"):
+        paddle.inference.create_predictor(paddle.inference.Config(str(tmp_path / "none")))
+    with pytest.raises(NotImplementedError, match="enable_tensorrt_engine"):
+        config.enable_tensorrt_engine(workspace_size=1)
+
+
+def test_save_names_inputs_and_parameters(tmp_path):
+    """As in Paddle 2.6.2 (recorded): the argument's name, and the last name of each parameter in the layer."""
+    layer = nn.GRU(3, 4)
+    paddle.jit.save(layer, str(tmp_path / "net"), input_spec=[InputSpec([None, 5, 3])])
+    facts = paddle.load(str(tmp_path / "net.pdiparams.info"))
+    names = {each["structured_name"] for each in facts.values()}
+    assert names == {f"0.cell.{part}" for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+    assert set(facts) == {each.name for each in layer.parameters()}
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    assert loaded._input_spec()[0].name == "inputs"

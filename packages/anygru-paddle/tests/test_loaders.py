@@ -1,6 +1,8 @@
 """What loaders, `Model` and `LookAhead` give, compared with answers recorded from Paddle 2.6.2."""
 
 import random
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,3 +119,46 @@ def test_the_area_has_the_last_digit_of_the_original():
     chances, labels = np.linspace(0.1, 0.9, 8), np.array([1, 0, 0, 0, 0, 0, 1, 1])
     area.update(np.stack([1 - chances, chances], 1), labels)
     assert area.accumulate() == 0.6666666666666667  # recorded, 2.6.2
+
+
+def test_visualdl_writes_the_values_of_training_and_evaluation(tmp_path, monkeypatch):
+    """The tags and steps of Paddle 2.6.2 (read)."""
+    written = []
+
+    class SummaryWriter:
+        def __init__(self, folder):
+            written.append(folder)
+
+        def add_scalar(self, tag, value, step):
+            assert isinstance(value, float)
+            written.append((tag, step))
+
+        def close(self):
+            written.append("closed")
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=SummaryWriter))
+    data = TensorDataset([paddle.ones([4, 2]), paddle.zeros([4, 1], "int64")])
+    model = paddle.Model(paddle.nn.Linear(2, 2))
+    model.prepare(paddle.optimizer.SGD(0.1, model.parameters()), paddle.nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+    callback = paddle.callbacks.VisualDL(log_dir=str(tmp_path))
+    model.fit(data, data, batch_size=2, epochs=2, verbose=0, callbacks=callback)
+    trained = [
+        ("train/loss", 1),
+        ("train/acc", 1),
+        ("train/loss", 2),
+        ("train/acc", 2),
+        ("eval/loss", 0),
+        ("eval/acc", 0),
+    ]
+    later = [
+        ("train/loss", 3),
+        ("train/acc", 3),
+        ("train/loss", 4),
+        ("train/acc", 4),
+        ("eval/loss", 1),
+        ("eval/acc", 1),
+    ]
+    assert written == [str(tmp_path), *trained, *later, "closed"]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.warns(UserWarning, match="pip install tensorboard"):
+        model.evaluate(data, batch_size=2, verbose=0, callbacks=callback)

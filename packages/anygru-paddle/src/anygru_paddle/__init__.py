@@ -22,6 +22,7 @@ from . import framework as framework
 from . import geometric as geometric
 from . import hapi as hapi
 from . import incubate as incubate
+from . import inference as inference
 from . import io as io
 from . import jit as jit
 from . import linalg as linalg

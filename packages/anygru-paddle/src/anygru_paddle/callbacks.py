@@ -6,5 +6,14 @@ from .hapi.callbacks import LRScheduler as LRScheduler
 from .hapi.callbacks import ModelCheckpoint as ModelCheckpoint
 from .hapi.callbacks import ProgBarLogger as ProgBarLogger
 from .hapi.callbacks import ReduceLROnPlateau as ReduceLROnPlateau
+from .hapi.callbacks import VisualDL as VisualDL
 
-__all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger", "ReduceLROnPlateau"]
+__all__ = [
+    "Callback",
+    "EarlyStopping",
+    "LRScheduler",
+    "ModelCheckpoint",
+    "ProgBarLogger",
+    "ReduceLROnPlateau",
+    "VisualDL",
+]

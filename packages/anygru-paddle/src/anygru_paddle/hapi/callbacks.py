@@ -12,8 +12,17 @@ from ..distributed.environment import place
 from ..optimizer import scheduler
 from .callback import Callback, Logs
 from .progressbar import ProgressBar
+from .visualdl import VisualDL as VisualDL
 
-__all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger", "ReduceLROnPlateau"]
+__all__ = [
+    "Callback",
+    "EarlyStopping",
+    "LRScheduler",
+    "ModelCheckpoint",
+    "ProgBarLogger",
+    "ReduceLROnPlateau",
+    "VisualDL",
+]
 
 
 class CallbackList:

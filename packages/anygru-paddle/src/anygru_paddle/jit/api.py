@@ -1,5 +1,6 @@
 """`save` and `load`, and `to_static` and similar decorators, which do not change results: the dialect computes eagerly."""
 
+import copy
 import functools
 import inspect
 import os
@@ -12,6 +13,7 @@ import torch
 
 from anygru.errors import AnygruError
 from anygru.extend import not_covered
+from anygru.extend import paddle_files as files
 
 from ..base.core import expected_place
 from ..framework.dtype import as_dtype, torch_dtype
@@ -121,7 +123,10 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
             "No valid transformed program for function: forward. Please specific `input_spec` in `@paddle.jit.to_static` or feed "
             "input tensor to call the decorated function at once."
         )
-    specs = [each if isinstance(each, InputSpec) else _Seen.from_tensor(_need_tensor(each)) for each in given]
+    specs = [
+        copy.copy(each) if isinstance(each, InputSpec) else _Seen.from_tensor(_need_tensor(each)) for each in given
+    ]
+    _name_inputs(layer.forward if isinstance(layer, Layer) else layer, specs)
     weights = _weights(layer) if isinstance(layer, Layer) else {}
     opened = [each.opened() if isinstance(each, _Seen) else each for each in specs]
     try:
@@ -131,6 +136,25 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
             raise
         programs, opened = _programs(layer, list(weights.values()), specs), specs
     translated_layer.write(path, programs, weights, opened)
+    if isinstance(layer, Layer) and weights:
+        names = {tensor.name: name for name, tensor in layer.state_dict().items()}
+        facts = {
+            name: {
+                "structured_name": names[name],
+                "stop_gradient": each.stop_gradient,
+                "trainable": not each.stop_gradient,
+            }
+            for name, each in weights.items()
+            if name in names
+        }
+        files.save(facts, path + translated_layer.INFER_PARAMS_SUFFIX + ".info")
+
+
+def _name_inputs(forward: Any, specs: list[InputSpec]) -> None:
+    """Name inputs without a name after the arguments of the forward pass."""
+    arguments = [name for name in inspect.signature(forward).parameters if name != "self"]
+    for spec, name in zip(specs, arguments, strict=False):
+        spec.name = spec.name or name
 
 
 def _need_tensor(value: Any) -> Tensor:

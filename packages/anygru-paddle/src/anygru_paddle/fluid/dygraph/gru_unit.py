@@ -5,6 +5,8 @@ the update and the reset gate, then [H, H] for the candidate. The reset comes be
 out here because it also returns its gates, which `anygru.functional` does not.
 """
 
+from typing import NoReturn
+
 import torch
 
 from ...base.param_attr import ParamAttr
@@ -82,6 +84,17 @@ class GRUUnit(Layer):
         update, reset_state = inner[:, :size], inner[:, size:] * h
         node = act(x[:, 2 * size :] + reset_state @ candidate + bias[2 * size :])
         return wrap(h + update * (node - h)), wrap(reset_state), wrap(torch.cat([inner, node], 1))
+
+    def __to_anygru__(self) -> NoReturn:
+        """Raise: a unit has no weights of its input.
+
+        Raises:
+            ValueError: always, with the way.
+        """
+        raise ValueError(
+            "a GRUUnit takes an input that another layer projected: call unit.to_gru_cell(projection.weight, projection.bias) "
+            "and convert the GRUCell that it returns"
+        )
 
     def to_gru_cell(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> GRUCell:
         """A `GRUCell(use_cudnn_impl=False)` with copies of this unit's weights and of the projection before it.
