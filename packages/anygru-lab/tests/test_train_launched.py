@@ -172,5 +172,5 @@ def test_a_cut_wire_ends_the_job(hosts, tmp_path, text):
     assert re.search(ENDED_BY_CUT, output)
     assert time.monotonic() - begin < 60
     output, _ = second.communicate(timeout=60)  # alone, torch waits for the store of the other host much longer
-    assert second.returncode == 1
+    assert second.returncode in (1, -signal.SIGALRM)
     assert re.search(ENDED_BY_CUT, output)

@@ -112,5 +112,5 @@ def test_a_meeting_point_is_needed(variables):
     variables("PADDLE_TRAINER_ID", "0")
     variables("PADDLE_TRAINERS_NUM", "2")
     variables("PADDLE_TRAINER_ENDPOINTS", "")
-    with pytest.raises(ValueError, match="where the processes meet"):
+    with pytest.raises(ValueError, match="has the address of the rendezvous"):
         set_torch_variables()
