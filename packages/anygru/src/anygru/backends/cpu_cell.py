@@ -33,7 +33,7 @@ def direct_cell(
         found = None if copies is None else native.cell(*copies, kind, torch.get_num_threads(), needs_grad)
     if found is None or not needs_grad:
         return found
-    loop = loop_of(weights, kind)
+    loop = loop_of(weights, kind, h)
     facts = (kind, options, found, loop)
     if loop is None or loop.anchor is None:
         recorded: Tensor = _apply(facts, None, input, h, *weights)

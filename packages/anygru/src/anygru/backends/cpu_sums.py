@@ -6,6 +6,10 @@ a graph on, the gradients do not go from each step to the weights. Every step of
 and the anchor to the weights. A step leaves the rows of its product with the anchor. Autograd calls the anchor when all steps
 of the backward pass are done, and the anchor multiplies the rows of all of them at once.
 
+A step finds its loop by the graph of its state, so a loop belongs to one graph: FSDP reduces the gradients that exist when the
+graph reaches a module's inputs, and autograd would call the anchor of an earlier graph later than that. The rows belong to one
+backward pass: autograd frees them with the pass, even if an error or Ctrl-C interrupts it.
+
 For the weights nothing changes: hooks, `grad`, DDP and `torch.autograd.grad` see the sum, as they always do.
 """
 
@@ -21,10 +25,12 @@ from .cpu_calls import plain, sum_products
 
 MOST_ROWS = 256
 """The number of rows that are collected before a product: enough for its full speed."""
+MOST_NODES = 8
+"""The number of nodes among which a step looks for the one before it: the state may have passed a mask or a dropout."""
 
 
 class Loop:
-    """The steps that use the same weights and whose graphs are alive. Only they keep it alive."""
+    """The steps of one graph that use the same weights. Only they keep it alive."""
 
     __slots__ = ("__weakref__", "anchor", "kind", "sums", "weights")
 
@@ -32,8 +38,8 @@ class Loop:
         self.weights = tuple(weights)
         self.kind = kind
         self.anchor: Tensor | None = None
-        # By backward pass. The anchor's node has the dict too; it must not have the loop, which it would keep alive.
-        self.sums: dict[int, _Sums] = {}
+        # By backward pass, which alone keeps them alive. The anchor's node must not have the loop, which has the anchor.
+        self.sums: WeakValueDictionary[int, _Sums] | None = None
 
     def fits(self, weights: Sequence[Tensor], kind: Any) -> bool:
         """Whether a step with these weights belongs to the loop."""
@@ -52,10 +58,13 @@ class Loop:
 
     def _sums(self) -> "_Sums":
         assert torch_private.graph_task is not None
+        assert self.sums is not None
         task = torch_private.graph_task()
         found = self.sums.get(task)
         if found is None:
             found = self.sums[task] = _Sums(self.weights, self.kind)
+            assert torch_private.at_end_of_backward is not None
+            torch_private.at_end_of_backward(found.finish)
         return found
 
     def add_rows(self, gates: Tensor, input: Tensor, h: Tensor | None, reserve: Tensor | None) -> None:
@@ -71,31 +80,39 @@ def _is_same(one: Tensor, other: Tensor) -> bool:
     return one is other
 
 
-_loops: WeakValueDictionary[int, Loop] = WeakValueDictionary()
-"""The latest loop by the identity of its first weight, which lives as long as the loop does."""
-
-
-def loop_of(weights: Sequence[Tensor], kind: Any) -> Loop | None:
+def loop_of(weights: Sequence[Tensor], kind: Any, h: Tensor | None) -> Loop | None:
     """The loop that a step belongs to, with an anchor from the second step on; None if a weight is not a leaf."""
-    if torch_private.graph_task is None or torch_private.will_execute is None:
+    if None in (torch_private.graph_task, torch_private.will_execute, torch_private.at_end_of_backward):
         return None
-    key = id(weights[0])
-    loop = _loops.get(key)
-    if loop is not None and loop.fits(weights, kind):
+    loop = None if h is None else _loop_before(h.grad_fn, weights, kind)
+    if loop is not None:
         if loop.anchor is None:
+            loop.sums = WeakValueDictionary()
             loop.anchor = _Anchor.apply(loop.sums, *loop.weights)  # type: ignore[no-untyped-call]
         return loop
-    if not all(weight.is_leaf and weight.requires_grad for weight in weights):
-        return None
-    loop = _loops[key] = Loop(weights, kind)
-    return loop
+    return Loop(weights, kind) if all(weight.is_leaf and weight.requires_grad for weight in weights) else None
+
+
+def _loop_before(node: Any, weights: Sequence[Tensor], kind: Any) -> Loop | None:
+    """The loop of the nearest step in the graph of a state."""
+    todo = [node]
+    for place in range(MOST_NODES):
+        if place == len(todo):
+            break
+        node = todo[place]
+        loop: Loop | None = getattr(node, "loop", None)  # the node of a step, in Python
+        if loop is not None and loop.fits(weights, kind):
+            return loop
+        if node is not None and len(todo) < MOST_NODES:
+            todo += [following for following, _ in node.next_functions]
+    return None
 
 
 class _Anchor(torch.autograd.Function):
     """The node between the steps of a loop and its weights. Its output has no elements."""
 
     @staticmethod
-    def forward(ctx: Any, sums: "dict[int, _Sums]", *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, sums: "WeakValueDictionary[int, _Sums]", *weights: Tensor) -> Tensor:
         ctx.sums, ctx.count = sums, len(weights)
         ctx.set_materialize_grads(False)
         return weights[0].new_empty(0)
@@ -143,6 +160,9 @@ class _Sums:
             self.sums = [torch.empty_like(weight, memory_format=torch.contiguous_format) for weight in self.weights]
         sum_products(self.kind, (input, gates, previous, kept[0] if kept else None), self.sums, adds)
         self.terms, self.rows = [], 0
+
+    def finish(self) -> None:
+        """End the backward pass. Autograd's list of what to call then is what keeps this object alive."""
 
     def gradients(self) -> list[Tensor | None]:
         """The gradients of all weights."""

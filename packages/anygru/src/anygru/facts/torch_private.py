@@ -80,7 +80,13 @@ graph_task: Callable[[], int] | None = _find("_C._current_graph_task_id", None)
 """The number of the running backward pass."""
 
 will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node", None)
-"""Whether the running backward pass comes to a node. Without these two, loops over cells sum gradients step by step."""
+"""Whether the running backward pass comes to a node."""
+
+at_end_of_backward: Callable[[Callable[[], None]], None] | None = _find(
+    "autograd.Variable._execution_engine.queue_callback", None
+)
+"""Call a function at the end of the running backward pass, which alone keeps the function alive. Without these three names,
+loops over cells sum gradients step by step."""
 
 
 def plain_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:
