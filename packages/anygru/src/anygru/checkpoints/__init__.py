@@ -1,6 +1,6 @@
 """Checkpoints of every framework: recognised by content, read without running any code from them, written atomically.
 
-Nothing in this package needs torch until tensors are asked for.
+torch is imported only when tensors are needed.
 """
 
 from .checkpoint import Checkpoint as Checkpoint

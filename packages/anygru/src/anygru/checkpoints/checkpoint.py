@@ -25,9 +25,9 @@ class Checkpoint:
     """The content of a checkpoint file.
 
     Attributes:
-        path: where it came from.
+        path: the file or folder.
         format: its format's name.
-        content: the nested values as they are in the file.
+        content: the nested values of the file.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Checkpoint:
 
     @cached_property
     def stored(self) -> dict[str, StoredTensor]:
-        """Every tensor by its flat name (nested names joined by dots), as it is in the file."""
+        """The stored tensors by flat name (nested names joined by dots)."""
         return {name: leaf for name, leaf in self._flat.items() if isinstance(leaf, StoredTensor)}
 
     @property
@@ -117,17 +117,17 @@ def load_checkpoint(
         format: one of `NAMES`; None: recognised by content.
         bidirectional: names of GRUs that have two directions, where shapes alone leave it open (Chainer's two NStepGRU
             links of equal input and hidden size). Each must be the name of a GRU in the file that has, or can have, two.
-        limit: the most bytes of memory to make from the file; None: 64 MiB and 32 times the file's size. A file that is
-            mapped (64 MiB and more) takes none for its own bytes.
-        sandbox: read HDF5, Keras and ONNX files, which libraries in C parse, in a process of their own with limits on memory
-            and time (on Windows as usual). The results are the same, and it takes 0.2 s more.
+        limit: the most bytes of memory to make from the file; None: 64 MiB and 32 times the file's size. The bytes of a
+            mapped file (64 MiB and more) do not count.
+        sandbox: read HDF5, Keras and ONNX files, which libraries in C parse, in a separate process with limits on memory and
+            time (except on Windows). The results are the same, and it takes 0.2 s more.
 
     Returns:
         The checkpoint; its tensors keep their framework's names.
 
     Raises:
         CheckpointError: damaged, hostile, of no known format, or over the limit; the message names file, place and cause.
-        ArgumentTypeError: `path` is no path, `bidirectional` no collection of names, or `limit` no number.
+        ArgumentTypeError: `path` is not a path, `bidirectional` not a collection of names, or `limit` not a number.
         ArgumentError: `limit` is negative.
 
     Example::
@@ -156,7 +156,7 @@ def load_checkpoint(
 
 
 def _all_layouts(first: str) -> Iterator[CheckpointLayout]:
-    """Every framework's layouts, those of one format first, each way of naming once."""
+    """The layouts of all frameworks, the given format first, without repetition."""
     seen = set()
     for name in (first, *(name for name in NAMES if name != first)):
         for layout in format_module(name).LAYOUT:

@@ -1,8 +1,8 @@
-"""The limits of the process that reads a stranger's file: it starts with nothing and is given what reading needs.
+"""Restrict the process that reads an untrusted file to the permissions needed for reading.
 
-On Linux (x86-64, AArch64) a seccomp filter allows a few dozen system calls and refuses every other one with EPERM, so a call
-that a later kernel adds is refused as well. Where the kernel has Landlock, the process can open no file but the one that it
-reads. Sources: seccomp(2), landlock(7), and the tables of system calls in Linux 6.18.
+On Linux (x86-64, AArch64) a seccomp filter allows a few dozen system calls and refuses all others with EPERM, including calls
+of later kernels. If the kernel has Landlock, the process can open only the file that it reads.
+ Sources: seccomp(2), landlock(7), and the tables of system calls in Linux 6.18.
 """
 
 import ctypes
@@ -103,11 +103,11 @@ def allowed_calls(writable: tuple[int, ...]) -> dict[str, Rule]:
 
 
 def confine(path: str, memory: int, seconds: int, writable: tuple[int, ...]) -> bool:
-    """Give up everything but reading one file, for good.
+    """Permanently drop all permissions except reading one file.
 
     Args:
         path: the file that may be opened, or the folder whose files may be.
-        memory: bytes that the process may take beside those that it has.
+        memory: further bytes that the process may allocate.
         seconds: of processor time.
         writable: the file descriptors that may be written to.
 
@@ -133,7 +133,7 @@ def confine(path: str, memory: int, seconds: int, writable: tuple[int, ...]) -> 
 
 
 def end_with_parent() -> None:
-    """Let the system kill this process when the one that started it ends."""
+    """Let the system kill this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, *map(ctypes.c_ulong, (9, 0, 0, 0)))
 
@@ -166,7 +166,7 @@ Step = tuple[int, int, int, int]
 
 
 def filter_program(machine: str, writable: tuple[int, ...]) -> bytes:
-    """Give the instructions of the filter for a processor; what no rule allows is refused."""
+    """Give the instructions of the filter for a processor; calls without a rule are refused."""
     steps: list[Step] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURES[machine]), (_RETURN, 0, 0, _REFUSE)]
     steps += [(_LOAD, 0, 0, 0), (_AT_LEAST, 0, 1, _OTHER_NUMBERS), (_RETURN, 0, 0, _REFUSE)]
     for rule in allowed_calls(writable).values():
@@ -183,7 +183,7 @@ def _block(rule: Rule) -> Iterator[Step]:
     if rule.argument is None:
         yield _RETURN, 0, 0, _ALLOW
         return
-    yield _LOAD, 0, 0, 16 + 8 * rule.argument  # the lower half, which is all that the kernel reads of these arguments
+    yield _LOAD, 0, 0, 16 + 8 * rule.argument  # the lower half, the only part of these arguments that the kernel reads
     if not rule.values:
         yield _ANY_BIT, 0, 1, rule.without
         yield _RETURN, 0, 0, _REFUSE
@@ -198,14 +198,14 @@ def _block(rule: Rule) -> Iterator[Step]:
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
 _FILE_ACCESS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
-"""All rights on files that a version of Landlock can take away; later versions have those of `_NEWEST`."""
+"""The rights on files that each version of Landlock can remove; later versions use `_NEWEST`."""
 _NEWEST = (1 << 16) - 1
 _NETWORK, _SCOPES = 3, 3
 """Binding and connecting TCP (version 4); abstract sockets and signals of other processes (version 6)."""
 
 
 def _allow_one_place(path: str) -> None:
-    """Refuse to open anything but a path, where the kernel has Landlock."""
+    """Allow opening only one path, if the kernel has Landlock."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     version = call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(1))
     if version < 1:

@@ -24,14 +24,15 @@ class Choices:
         approximate: write inexact results too (biases added under reset="after", dtypes widened) and say so.
         bidirectional: see `load_checkpoint`.
         style: the name of the target's layout, where it has several.
-        transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle and the
-            others linear layers' weights that a bias identifies are transposed anyway; see `writing.other_layers`.
-        no_transpose: of tensors to leave as they are.
+        transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle and
+            other frameworks, weights of linear layers that are identified by a bias are always transposed; see
+            `writing.other_layers`.
+        no_transpose: of tensors to keep unchanged.
         layer_names: write the parts of other layers under the names of the target's framework ("gamma", "W").
         like: a file of Keras; the target is a copy of it with the weights of the source, see `filling.fill`. The mapping
-            then has names of GRUs in that file by those in the source.
+            then maps names of GRUs in the source to names in that file.
         weights: the format of the GRUs' matrices: "bfloat16" or "int8" writes frozen layers (to safetensors and torch
-            files), "float32" plain ones; None: as they are in the source, if the target can hold them.
+            files), "float32" plain ones; None: as in the source, if the target supports it.
         sandbox: see `load_checkpoint`.
         provenance: write digests, the version and these options into the target's metadata; see `writing.provenance`.
     """
@@ -53,14 +54,14 @@ class Choices:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a GRU of the result compares with that of the source on the same random input.
+    """The comparison of a GRU of the result with its source on the same random input.
 
     Attributes:
         path: its name in the result.
         same_bits: whether outputs and last states are the same, bit for bit.
         difference: the largest difference of an output otherwise.
-        by: what computed both: the frameworks' documentation (see `documented`), and the frameworks that were there.
-        reason: why nothing was compared; empty if it was.
+        by: the sources of both results: the frameworks' documentation (see `documented`), and the installed
+        frameworks. reason: why no comparison was possible; empty otherwise.
     """
 
     path: str
@@ -77,17 +78,17 @@ class Conversion:
     Attributes:
         source, target: the formats' names.
         converted: each GRU with the name and layout that it got.
-        kept: names of the tensors that are no part of a GRU and stay as they are.
+        kept: names of the tensors outside of GRUs, which are unchanged.
         transposed: names of the tensors that were transposed, with the reason.
         undecided: names of two-dimensional tensors that may belong to a linear layer, which the target's framework keeps
-            transposed; they stay as they are.
+            transposed; they are unchanged.
         other_names: names of parts of layers as the target's framework writes them, by the name that they kept.
         renamed: names that the mapping changed, old to new.
         left_out: names of values that the target has no room for, with the reason.
-        approximated: the inexact parts, in words; empty unless they were allowed.
-        notes: facts that one must know to use the result.
-        verdicts: for each GRU, how its results compare.
-        moves: which rows of which tensor became which, in words, by the GRU's name in the result.
+        approximated: descriptions of the inexact parts; empty unless they were allowed.
+        notes: important facts for using the result.
+        verdicts: for each GRU, the comparison of its results.
+        moves: the source and target rows of each tensor, as text, by the GRU's name in the result.
         frozen: the formats of the GRUs whose weights were rounded for a frozen layer, by the GRU's name in the source.
     """
 

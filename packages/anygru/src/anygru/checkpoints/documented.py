@@ -1,13 +1,13 @@
 """How each framework documents its GRU: which tensors it has, and which rows are which gate; `equations.py` computes with them.
 
-This is a second description of every layout, for `verify` alone. It shares nothing with `layout`, `finding`, `translation` and
-`facts.gates`, by which a conversion reads and writes: a mistake there is one that this description does not make, and one
-here is noticed at the first conversion. Names and rows are written out from the frameworks' documentation and sources:
+This is a second description of every layout, for `verify` alone. It shares no code with `layout`, `finding`, `translation` and
+`facts.gates`, which perform conversions, so that a mistake in one of them is not repeated here. Names and rows are
+written out from the frameworks' documentation and sources:
 
     torch.nn.GRU, GRUCell       weight_ih_l[k] "(W_ir|W_iz|W_in)", and below it the equations; OneFlow's and Paddle's are the same
     paddle.fluid.dygraph.rnn    GRUCell: the sources of Paddle 1.8, both values of use_cudnn_impl
     mxnet.gluon.rnn.GRU         the equations of `mxnet.gluon.rnn.GRU`; the cells' `_gate_names` are _r, _z, _o
-    chainer.links.NStepGRU      `functions.n_step_gru`: w0 to w2 and b0 to b2 are those of the input, w3 to w5 of the state
+    chainer.links.NStepGRU      `functions.n_step_gru`: w0 to w2 and b0 to b2 belong to the input, w3 to w5 to the state
     chainer.links.GRU           `links.StatefulGRU`: h' = (1 - z) h + z h_bar
     keras.layers.GRU            `GRUCell.call`: kernel[:, :units] is z, then r, then the candidate
     ONNX GRU                    the operator's text: W[zrh], R[zrh]
@@ -26,7 +26,7 @@ Get = Callable[[str], np.ndarray | None]
 
 
 class Gates(NamedTuple):
-    """One layer and direction, taken apart: what multiplies the input and the state for r, z and the candidate.
+    """One layer and direction: the matrices of the input and the state for r, z and the candidate.
 
     Attributes:
         input, state: matrices [H, I] and [H, H], in the file's own dtype: where it can, they are its mapped memory.
@@ -42,7 +42,7 @@ class Gates(NamedTuple):
 
 
 Reader = Callable[[Get, int, int, int], Gates | None]
-"""Gives the gates of a layer and a direction (0 forward, 1 backward) of so many directions, None if a tensor is missing."""
+"""Gives the gates of a layer and a direction (0 forward, 1 backward) for a number of directions, None if a tensor is missing."""
 
 
 def find_gates(
@@ -163,7 +163,7 @@ _SIDES = (("i2h", "weight"), ("h2h", "weight"), ("i2h", "bias"), ("h2h", "bias")
 
 
 def _single(names: list[list[str]], get: Get, keeps: bool = True) -> Gates | None:
-    """Gates of tensors of their own: names of r, z and n for both weights and both biases."""
+    """Gates in separate tensors: names of r, z and n for both weights and both biases."""
     parts = []
     for group in names:
         found = [array for array in map(get, group) if array is not None]
@@ -241,9 +241,9 @@ _NAMES = ("reset", "update", "candidate")
 def places(
     tensors: Mapping[str, StoredTensor], path: str, layers: int, directions: int, cell: bool
 ) -> list[dict[str, str]] | None:
-    """Say for each layer and direction where each gate's values are: {"input reset": "gru.weight_ih_l0, rows 0 to 3"}.
+    """Return the position of each gate's values, by layer and direction: {"input reset": "gru.weight_ih_l0, rows 0 to 3"}.
 
-    The description is run over arrays that nobody fills, which take no memory: a value's place is its address.
+    The description is evaluated on empty arrays, which take no memory: the position of a value is its address.
     """
     arrays: dict[str, np.ndarray] = {}
 

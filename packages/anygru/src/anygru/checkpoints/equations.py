@@ -1,4 +1,4 @@
-"""What each framework's documentation says that a GRU computes, in float64 with NumPy, one step after the other.
+"""The GRU of each framework's documentation, step by step in float64 with NumPy.
 
 As `documented.py` it serves `verify` alone, and shares nothing with the backends.
 """
@@ -41,7 +41,7 @@ _AT_ONCE = 1 << 20
 
 
 class Equations(NamedTuple):
-    """What a GRU computes besides its weights: where r acts, the two functions, whether it reads backwards, and zoneout."""
+    """The options of a GRU: where r acts, the two functions, whether it reads backwards, and zoneout."""
 
     reset: str
     gate_activation: str
@@ -71,7 +71,7 @@ def step(gates: Gates, equations: Equations, x: np.ndarray, h: np.ndarray) -> np
 
 
 def _product(values: np.ndarray, matrix: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    # summed by NumPy in one order whatever the matrix's strides are, which BLAS does not promise
+    # summed by NumPy in an order that does not depend on the matrix's strides, unlike BLAS
     product = np.empty((len(values), len(matrix)))
     rows = max(1, _AT_ONCE // max(1, values.size))
     for begin in range(0, len(matrix), rows):

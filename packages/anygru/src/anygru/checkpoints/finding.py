@@ -1,4 +1,4 @@
-"""Finding GRU layers by the names and shapes of their tensors, whatever the model around them."""
+"""Find GRU layers by the names and shapes of their tensors in any model."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from .reading.content import EntryMark
 from .stored import StoredTensor
 
 Sources = dict[str, tuple[str, ...]]
-"""Where one layer and direction's parts are: part -> the tensors' names; a missing bias has none."""
+"""The parts of one layer and direction: part -> the tensors' names; empty for a missing bias."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def find_gru_layers(
     Args:
         tensors: by name.
         layouts: the ways to look for, the likeliest first: a tensor belongs to one GRU only.
-        marks: what the file tells beside the tensors, by the layer's own name.
-        bidirectional: names of layers that are known to have two directions, where their tensors leave it open.
+        marks: the file's metadata of GRUs, by the layer's name.
+        bidirectional: names of layers with two directions, if their tensors are ambiguous.
 
     Returns:
         The GRUs in the order of the file.
@@ -158,12 +158,12 @@ def _apply_mark(gru: FoundGRU, mark: EntryMark | None) -> FoundGRU:
 
 
 _COMPUTED = ("{}_orig", "{}_g", "parametrizations.{}.original", "parametrizations.{}.original0")
-"""The names that pruning, weight norm and parametrizations of torch and Paddle give a tensor in the place of its own."""
+"""The names that pruning, weight norm and parametrizations of torch and Paddle give a tensor instead of its original name."""
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 
 
 class _Candidate:
-    """Tensors whose names look like a GRU's."""
+    """Tensors with names like a GRU's."""
 
     def __init__(
         self, tensors: Mapping[str, StoredTensor], layout: CheckpointLayout, prefix: str, hits: list[dict[str, str]]
@@ -171,7 +171,7 @@ class _Candidate:
         self._tensors, self._layout, self._prefix, self._hits = tensors, layout, prefix, hits
 
     def examine(self, known_bidirectional: bool) -> FoundGRU | None:
-        """Give the GRU if the tensors are one: names complete, shapes right, dtypes the same."""
+        """Return the GRU if the tensors form one: complete names, fitting shapes, equal dtypes."""
         fitting = [gru for directions in self._possible_directions() if (gru := self._read(directions)) is not None]
         if len(fitting) > 1:
             words = "two directions" if known_bidirectional else "two layers"
@@ -191,7 +191,7 @@ class _Candidate:
         return [directions] if directions in self._layout.sides else []
 
     def _read(self, directions: int) -> FoundGRU | None:
-        """Read the tensors as so many directions, if their numbers leave no gap."""
+        """Read the tensors as a given number of directions, if their numbers leave no gap."""
         layers, rest = divmod(len(self._hits), directions)
         if rest:
             return None
@@ -204,7 +204,7 @@ class _Candidate:
         return self._assemble(sources, layers, directions)
 
     def _sources(self, layer: int, direction: int, directions: int) -> Sources | None:
-        """Where the parts of one layer and direction are, if both weights and whole biases are there."""
+        """The names of the parts of one layer and direction, if both weights and all or no biases exist."""
         forbidden = self._layout.names("forbidden", layer, direction, directions)
         if any(self._prefix + name in self._tensors for name in forbidden):
             return None
@@ -257,7 +257,7 @@ class _Candidate:
         )
 
     def _notes(self, biases: list[str]) -> Iterator[str]:
-        """What a reader should know of a GRU with these biases."""
+        """A note on a GRU with these biases."""
         if len(biases) == 1 and self._layout.bias_hh and not self._layout.concatenated:
             yield f"only {biases[0]} is there: the other bias is read as zeros"
         if self._layout.columns and not biases:
@@ -317,13 +317,13 @@ class _Candidate:
         )
 
     def _is_quantized(self, name: str) -> bool:
-        """Whether it is an int8 matrix of a frozen layer, with its scale beside it."""
+        """Whether it is an int8 matrix of a frozen layer with a scale."""
         values, scale = self._tensors[name], self._tensors.get(name + SCALE)
         right = scale is not None and scale.dtype == "float32" and scale.shape == values.shape[:1]
         return right and values.dtype == "int8" and self._layout.freezable
 
     def _aliases(self, sources: list[Sources], directions: int) -> list[str]:
-        """Further names of the same tensors; a name whose tensor differs is left alone."""
+        """Further names of the same tensors; names of different tensors are kept."""
         names = []
         for number, source in enumerate(sources):
             for part, (name, *_) in source.items():

@@ -18,27 +18,27 @@ class CheckpointLayout:
     """One way to write a GRU.
 
     The names may have {layer}, {direction} and {index} (layer * directions + direction) in them. A part with one name is
-    stacked in `order`; one with three has a tensor for each of r, z and n.
+    stacked in `order`; a part with three names has a tensor for each of r, z and n.
 
     Attributes:
-        name: what people call such a layer.
+        name: the name of such a layer in messages.
         cell: a cell of one step, with neither layers nor directions.
-        weight_ih, weight_hh, bias_ih, bias_hh: the names; an empty bias_hh means one bias, that of the input.
+        weight_ih, weight_hh, bias_ih, bias_hh: the names; an empty bias_hh means that only the input has a bias.
         directions: the values of {direction}, forward and backward.
         sides: how many directions such a layer can have.
-        separators: what may stand between the layer's own name and these; the first is written.
+        separators: the separators between the layer's name and these; the first is written.
         order: the order of the gates in a stacked part.
         reset: "after" or "before"; see `anygru.formula`.
         blend: "(1-z)n+zh", or "zn+(1-z)h" (then the update rows are the core's negated).
         concatenated: the parts are matrices for the concatenation of x and h, [I+H, 2H] and [I+H, H], and their biases:
-            weight_ih and bias_ih name those of the gates, weight_hh and bias_hh those of the candidate.
-        columns: the matrices lie transposed, [I, 3H] and [H, 3H]; under reset="after" both biases are one tensor [2, 3H],
+            weight_ih and bias_ih belong to the gates, weight_hh and bias_hh to the candidate. columns:
+        the matrices are transposed, [I, 3H] and [H, 3H]; under reset="after" both biases are one tensor [2, 3H],
             which bias_ih names.
         aliases: names under which the framework stores the same tensors again, in the order of the parts.
-        forbidden: names beside which this is another kind of layer (an LSTM with a projection).
+        forbidden: names that indicate another kind of layer (an LSTM with a projection).
         marked: the formula is not part of the framework, so the file's metadata must name it.
         always_biased: the framework's layer has biases, so that a GRU without any gets zeros.
-        remark: what a reader of the file has to know.
+        remark: a note for readers of the file.
     """
 
     name: str

@@ -38,7 +38,7 @@ def _torch(gru: FoundGRU, own: Mapping[str, StoredTensor], x: np.ndarray, h: np.
         return None
     sizes = (gru.input_size, gru.hidden_size, gru.num_layers)
     layer = torch.nn.GRU(*sizes, bias=gru.bias, bidirectional=gru.bidirectional, dtype=torch.float64)
-    if set(own) != set(layer.state_dict()):  # a bias that is missing beside the other one
+    if set(own) != set(layer.state_dict()):  # a bias that is missing while the other one exists
         return None
     layer.load_state_dict({name: stored.tensor().double() for name, stored in own.items()})
     with torch.no_grad():

@@ -6,8 +6,8 @@ from ..layers.gru import GRU
 
 
 class ReverseGRU(GRU):
-    """A GRU whose only direction reads each sequence from its last step to its first: ONNX's direction="reverse" and Keras's
-    go_backwards=True. Arguments are those of `GRU`; outputs are in the order of the input, and h_n is the state after the first
+    """A GRU with one direction, which reads each sequence from its last step to its first: ONNX's direction="reverse" and Keras's
+    go_backwards=True. Arguments as in `GRU`; outputs are in the order of the input, and h_n is the state after the first
     step."""
 
     def _make_options(self) -> Options:

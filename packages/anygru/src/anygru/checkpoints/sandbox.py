@@ -1,6 +1,6 @@
-"""Reading a file whose format needs a library in C (HDF5, protocol buffers) in a process of its own, with limits.
+"""Reading a file whose format needs a library in C (HDF5, protocol buffers) in a separate process with limits.
 
-The process has a bound on memory and processor time that follows from the file's size, a session of its own without a
+The process has a bound on memory and processor time derived from the file's size, a separate session without a
 terminal, and the few system calls of `confinement`. Its arrays come back in shared memory, and the structure around them as
 a pickle that the restricted unpickler reads: a process that a file has taken over can do no more than answer wrongly.
 """
@@ -36,7 +36,7 @@ FORMATS = ("hdf5", "keras", "onnx")
 
 _MEGABYTE = 1 << 20
 _MEMORY = 256 * _MEGABYTE
-"""Bytes beside the budget: what the libraries take for themselves."""
+"""Bytes in addition to the budget, for the libraries."""
 _SECONDS, _SECONDS_PER_MEGABYTE = 10, 1
 """Processor time of the process: to start, and for each megabyte of the file."""
 _WAIT = 20
@@ -50,18 +50,18 @@ CODE = "from anygru.checkpoints.sandbox import serve; serve()"
 
 
 def can_contain(format: str) -> bool:
-    """Tell whether a file of this format is read in a process of its own when that is asked for."""
+    """Return whether a file of this format is read in a separate process with `sandbox=True`."""
     return format in FORMATS and os.name == "posix"
 
 
 def read_contained(path: str, format: str, limit: int | None, budget: Budget) -> Content:
-    """Read a file in a process of its own.
+    """Read a file in a separate process.
 
     Args:
         path: the file.
         format: its format, one of `FORMATS`.
         limit: of the memory that is made from it; None: as usual.
-        budget: counts what comes back.
+        budget: counts the answer.
 
     Raises:
         CheckpointError: the file is damaged, or the process went over its limits, or came to an end by a signal.
@@ -129,7 +129,7 @@ def _run(order: str, descriptor: int, seconds: int, path: str) -> dict[str, Any]
 
 
 def _exchange(process: "subprocess.Popen[bytes]", order: bytes) -> bytes:
-    """Send the order and return the answer, of which no more than one byte beyond the bound is read."""
+    """Send the order and return the answer, reading at most one byte beyond the bound."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -230,7 +230,7 @@ def serve() -> None:
 
 
 def _import_libraries(format: str) -> None:
-    """Import what the reader will use, before the limits: modules take memory, and their files cannot be opened later."""
+    """Import the modules of the reader before the limits are set: modules take memory, and their files cannot be opened later."""
     import codecs
     import importlib
 
@@ -240,7 +240,7 @@ def _import_libraries(format: str) -> None:
     try:
         for name in libraries:
             importlib.import_module(name)
-    except ImportError:  # the reader says what to install
+    except ImportError:  # the reader names the package to install
         return
 
 
@@ -270,7 +270,7 @@ def _write(content: Content, memory: IO[bytes]) -> int:
 
 
 class SharedArray:
-    """Stands in the structure for a tensor in the shared memory."""
+    """A placeholder in the structure for a tensor in the shared memory."""
 
 
 class _Pickler(pickle.Pickler):

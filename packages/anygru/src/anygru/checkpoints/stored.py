@@ -1,4 +1,4 @@
-"""One tensor of a checkpoint, as it is in the file. Nothing here needs torch until a tensor is asked for."""
+"""One tensor of a checkpoint in stored form. torch is imported only when a tensor is needed."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -104,14 +104,14 @@ class StoredTensor:
         return values
 
     def same_bits(self, other: "StoredTensor") -> bool:
-        """Tell whether the other tensor is the same, bit for bit."""
+        """Return whether the other tensor is bitwise equal."""
         if self.dtype != other.dtype or self.shape != other.shape:
             return False
         mine, others = np.asarray(self.values, order="C"), np.asarray(other.values, order="C")
         if not mine.size:
             return True
         one, two = mine.reshape(-1).view(np.uint8), others.reshape(-1).view(np.uint8)
-        # piece by piece, since a comparison takes as much memory as what it compares
+        # piece by piece, since a comparison takes as much memory as its arguments
         starts = range(0, len(one), _PIECE)
         return all(np.array_equal(one[start : start + _PIECE], two[start : start + _PIECE]) for start in starts)
 
@@ -119,7 +119,7 @@ class StoredTensor:
 def branches(tree: object) -> set[int]:
     """Return the ids of the containers that lead on to others: dicts, and lists and tuples with a tensor or a dict inside.
 
-    A list of plain values is a leaf. Each container is looked into once, however often it is used.
+    A list of plain values is a leaf. Each container is visited once, even if it is used repeatedly.
     """
     known: dict[int, bool] = {}
 
@@ -151,7 +151,7 @@ def walk(tree: object) -> Iterator[tuple[Path, Any]]:
 
 
 def flat_name(path: Path) -> str:
-    """Give the one name of a value in nested containers: its keys joined by dots."""
+    """Return the name of a value in nested containers: its keys joined by dots."""
     return ".".join(str(key) for key in path)
 
 
@@ -160,8 +160,8 @@ def map_leaves(tree: object, change: Callable[[Any], Any], is_leaf: Callable[[ob
 
     Args:
         tree: nested dicts, lists and tuples.
-        change: gives what takes a leaf's place.
-        is_leaf: tells of a container that it is a leaf itself.
+        change: returns the replacement of a
+        leaf. is_leaf: whether to treat a container as a leaf.
     """
     changed: dict[int, Any] = {}
 

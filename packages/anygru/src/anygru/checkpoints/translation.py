@@ -30,7 +30,7 @@ Core = dict[str, Tensor]
 def core_weights(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> list[Core]:
     """Give the core weights of each layer and direction; stacked (r, z, n), blending (1 - z) n + z h.
 
-    A bias that the file lacks beside the other one is zeros.
+    If the file has only one of the two biases, the other one is zeros.
     """
     return [_decode(gru, source, tensors) for source in gru.sources]
 
@@ -59,12 +59,12 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer"
     for number, core in enumerate(core_weights(gru, tensors)):
         suffix = f"_l{number // gru.directions}" + ("_reverse" if number % gru.directions else "")
         state |= {part + ("" if gru.cell else suffix): tensor for part, tensor in core.items()}
-    layer.load_state_dict({**state, **dict(layer.named_buffers())})  # a buffer tells the formula
+    layer.load_state_dict({**state, **dict(layer.named_buffers())})  # a buffer determines the formula
     return layer
 
 
 def check_computable(gru: FoundGRU) -> None:
-    """Raise for a GRU whose formula the core does not know, or that a frozen layer has not."""
+    """Raise an error for a GRU with a formula that the core or a frozen layer lacks."""
     try:
         make_formula(gru.formula["reset"], gru.formula["gate_activation"], gru.formula["activation"])
         problem = gru.problem
@@ -77,7 +77,7 @@ def check_computable(gru: FoundGRU) -> None:
     except ArgumentError as error:
         problem = str(error)
     if problem:
-        raise CheckpointError(f"{gru.path or 'the GRU'}: {problem}; `tensors` has its weights as they are")
+        raise CheckpointError(f"{gru.path or 'the GRU'}: {problem}; `tensors` has its weights unchanged")
 
 
 def _make_frozen(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "FrozenGRU | FrozenGRUCell":
@@ -116,7 +116,7 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout,
         core: its core weights.
         gru: its facts.
         layout: how to write it; must have the same reset, and hold cells if it is one.
-        path: the layer's own name there.
+        path: the layer's name there.
     """
     named: dict[str, StoredTensor] = {}
     further: dict[str, StoredTensor] = {}
@@ -132,7 +132,7 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout,
 
 
 def mark_of(module: object, name: str) -> EntryMark | None:
-    """Give the formula of a layer of the core where its tensors' names do not tell it; None where they do.
+    """Return the formula of a layer of the core if its tensors' names do not determine it; None where they do.
 
     Raises:
         CheckpointError: an activation is a function, which has no name to store.
@@ -188,7 +188,7 @@ def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, StoredTensor])
         core = {part: gates.negate_update(values) for part, values in core.items()}
     if gru.bias:
         present = core.get("bias_ih", core.get("bias_hh"))
-        assert present is not None  # gru.bias says so
+        assert present is not None  # gru.bias is True
         core = {part: core[part] if part in core else torch.zeros_like(present) for part in PARTS}
     return core
 

@@ -1,4 +1,4 @@
-"""Comparing a converted checkpoint with its source, by other means than those that converted it.
+"""Compare a converted checkpoint with its source, independently of the code of the conversion.
 
 GRUs are computed in float64 from the frameworks' own documentation of their tensors (`documented`), once from the source's file
 and once from the result's; other tensors are compared bit by bit.
@@ -25,12 +25,12 @@ _STEPS, _BATCH = 4, 2
 _ROUNDING = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 1e-1}
 """How far outputs may differ where biases had to be added: a few roundings of the dtype in states below 1."""
 _INT8_STEPS, _BFLOAT16_PART = 16.0, 2.0**-8
-"""How far a weight may be from the one it was rounded from: in steps of int8 (columns make up for each other's errors), and
-as a part of a bfloat16 weight."""
+"""The tolerance of a rounded weight: in steps of int8 (columns compensate each other's errors), and relative for bfloat16.
+"""
 _NO_LIMIT = 1 << 62
 """The result was written here, from a source that kept to its own limit."""
 _PIECE = 256
-"""Rows that are compared at a time: a comparison takes more memory than what it compares."""
+"""Rows that are compared at a time: a comparison takes more memory than its arguments."""
 _LARGE = 1 << 20
 """GRUs with more weights than this are not run where all their gates are the same: the results must be, and it takes seconds."""
 
@@ -46,8 +46,8 @@ def verify(
 
     Args:
         source: the checkpoint that was converted.
-        result_path: the result, before it takes its place.
-        report: what the conversion did; `moves` are added to it.
+        result_path: the result, before it replaces the
+        target. report: the report of the conversion; `moves` are added to it.
         target: the place, for errors.
         sandbox: see `load_checkpoint`; a copy of a stranger's file is still the stranger's.
 
@@ -103,7 +103,7 @@ def _verdict(
 def _against_original(
     gru: FoundGRU, file: Checkpoint, ours: Sequence[np.ndarray], x: np.ndarray, h: np.ndarray, place: str
 ) -> str:
-    """Compare with what the original framework computes, if it is there; gives its name."""
+    """Compare with the original framework's results, if it is installed; returns its name."""
     found = run_original(gru, file.stored, file.format, x, h)
     if found is None:
         return ""
@@ -199,7 +199,7 @@ def _check_rounded(old: list[Gates], new: list[Gates], weights: str, place: str)
 
 
 def _moves(gru: FoundGRU, source: Checkpoint, result: Checkpoint, path: str) -> list[str]:
-    """Which rows of which tensor became which: one line per gate."""
+    """The source and target rows of each tensor: one line per gate."""
     shape = (gru.num_layers, gru.directions, gru.cell)
     old, new = places(source.stored, gru.path, *shape), places(result.stored, path, *shape)
     if old is None or new is None:

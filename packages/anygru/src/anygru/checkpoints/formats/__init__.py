@@ -15,7 +15,7 @@ from ..reading.content import Content, Progress
 from ..reading.source import open_regular
 
 NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle_binary", "paddle")
-"""Every format, the most telling content first: a pickle that no other format claims counts as Paddle's."""
+"""All formats, the most specific content first: a pickle that matches no other format is read as Paddle's."""
 
 READ_ONLY = {
     "paddle_binary": "the weights of a Paddle program are of use only beside the program: write a .pdparams file",
@@ -25,7 +25,7 @@ READ_ONLY = {
 """Formats that are read and never written, with the reason and the way out."""
 
 FORMATS_WITH_METADATA = ("safetensors",)
-"""Formats that hold texts beside the tensors."""
+"""Formats with text metadata in addition to tensors."""
 
 _HEAD = 4096
 
@@ -37,10 +37,10 @@ class Format(Protocol):
         NESTED: whether it holds nested dicts and lists, or a flat list of names.
         SUFFIXES: the endings of its files; ("",) for a folder.
         LAYOUT: how its framework writes GRUs.
-        recognise: tells whether a file that begins so is one; a folder's head is the list of its names.
-        read: gives a file's content, and counts the memory that it makes.
+        recognise: whether a file with these first bytes has the format; a folder's head is its list of
+        names. read: returns a file's content, and counts its memory.
         write: writes a content to a path; calls its third argument with the bytes written.
-        problem: says why a value cannot be written, or gives None if it can.
+        problem: the reason why a value cannot be written, or None.
     """
 
     NESTED: ClassVar[bool]
@@ -64,7 +64,7 @@ def format_module(name: str) -> Format:
 
 
 def is_folder(name: str) -> bool:
-    """Tell whether a checkpoint of this format is a folder rather than a file."""
+    """Return whether a checkpoint of this format is a folder."""
     return format_module(name).SUFFIXES == ("",)
 
 
@@ -90,7 +90,7 @@ def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
     """Give a path as text.
 
     Raises:
-        ArgumentTypeError: it is no path.
+        ArgumentTypeError: it is not a path.
         CheckpointError: it holds a zero byte, as no file's name does.
     """
     try:
@@ -117,8 +117,8 @@ def format_for(path: str | os.PathLike[str]) -> str:
     """Name the format to write by a path's ending; a path without one is a folder of OneFlow.
 
     Raises:
-        CheckpointError: the ending belongs to no format, or to Keras's weights; or the path has none and is a folder of other
-            files.
+        CheckpointError: the ending belongs to no format, or to Keras's weights; or the path has no ending and is a folder of
+            other files.
     """
     suffix = os.path.splitext(checked_path(path))[1].lower()
     if os.fspath(path).lower().endswith(".weights.h5"):

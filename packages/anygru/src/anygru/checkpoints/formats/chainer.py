@@ -73,7 +73,7 @@ _DTYPES = {
 }
 
 _LONGEST_HEADER = 10_000
-"""NumPy itself reads no longer header of an array; those of Chainer's files have about 100 bytes."""
+"""NumPy's limit for the header of an array; headers of Chainer's files have about 100 bytes."""
 _NPY_MAGIC = b"\x93NUMPY"
 _HEADER = re.compile(
     r"\{'descr': '([<>|=]?\w{1,12}|[|]?\?)', 'fortran_order': (True|False), "
@@ -95,7 +95,7 @@ _NONE_ARRAY = PickledCall(
 
 
 def load_npz(path: str | os.PathLike[str], budget: Budget | None = None) -> dict[str, np.ndarray]:
-    """Read what `save_npz`, a snapshot or `numpy.savez` wrote.
+    """Read a file of `save_npz`, a snapshot or a file of `numpy.savez`.
 
     Args:
         path: the file.
@@ -126,9 +126,9 @@ def save_npz(
     """Write arrays as `save_npz` does; the file is replaced in one step.
 
     Args:
-        path: the file; its name is taken as it is.
+        path: the file; no ending is appended.
         arrays: arrays by name, of plain numbers or text; None, also as an array of one None, stays None.
-        compression: deflate arrays of less than 16 MiB, as Chainer does with all unless told otherwise.
+        compression: deflate arrays of less than 16 MiB, as Chainer does with all by default.
         progress: called with the bytes written.
 
     Raises:
@@ -139,14 +139,14 @@ def save_npz(
         for name, value in arrays.items():
             array = np.asarray(value)
             entry = zipfile.ZipInfo(name + ".npy")
-            # what a reader will map must lie in the file as it is
+            # data that a reader will map must be stored uncompressed
             entry.compress_type = zipfile.ZIP_STORED if array.nbytes >= COMPRESS_BELOW else method
             with archive.open(entry, "w", force_zip64=True) as member:
                 _write_npy(member, array, name)
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is an archive of NumPy arrays."""
+    """Return whether a file with these first bytes is an archive of NumPy arrays."""
     if head[:4] == b"PK\x03\x04" and len(head) > 30:
         return head[30 : 30 + int.from_bytes(head[26:28], "little")].endswith(b".npy")
     return head[:4] == b"PK\x05\x06"
@@ -170,7 +170,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def flat_arrays(content: Content, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Give what a flat file of arrays holds, by name."""
+    """Return the contents of a flat file of arrays, by name."""
     flat = flatten(content.tree, os.fspath(path))
     return {name: leaf.values if isinstance(leaf, StoredTensor) else np.asarray(leaf) for name, leaf in flat.items()}
 
@@ -189,7 +189,7 @@ def content_of(arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], b
 
 
 def problem(leaf: object) -> str | None:
-    """Say why a value cannot be written, or None if it can."""
+    """Return the reason why a value cannot be written, or None."""
     if isinstance(leaf, StoredTensor):
         return f"Chainer's files hold no dtype {leaf.dtype}" if leaf.dtype not in _DTYPES else None
     if leaf is None or isinstance(leaf, bool | float | complex | str):
@@ -234,7 +234,7 @@ def _read_none(content: memoryview, shape: tuple[int, ...], place: str, budget: 
 
 
 def is_none(array: np.ndarray, name: str) -> bool:
-    """Whether an array stands for None; TypeError if it holds other Python objects."""
+    """Whether an array represents None; TypeError if it holds other Python objects."""
     if array.dtype.kind != "O":
         return False
     if array.shape != () or array[()] is not None:

@@ -78,7 +78,7 @@ def save(
     Args:
         path: the file.
         arrays: arrays by path; slashes make groups; None becomes an empty dataset.
-        compression: the level of deflate for arrays of more than one value and less than 16 MiB; None leaves them as they are.
+        compression: the level of deflate for arrays of more than one value and less than 16 MiB; None stores them uncompressed.
         progress: called with the bytes written.
 
     Raises:
@@ -98,7 +98,7 @@ def save(
 def replace_values(
     file: IO[bytes], arrays: Mapping[str, np.ndarray], places: Mapping[str, tuple[int, str]], size: int
 ) -> None:
-    """Write new values over those of a file, without the library; shapes and dtypes stay.
+    """Overwrite the values of a file without the library; shapes and dtypes stay.
 
     Args:
         file: the file, open for writing.
@@ -123,12 +123,12 @@ def replace_values(
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is HDF5."""
+    """Return whether a file with these first bytes is HDF5."""
     return head[:8] == b"\x89HDF\r\n\x1a\n"
 
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
-    """Read a file for people and for conversion; in a whole model of Keras its configuration tells the GRUs' formulas."""
+    """Read a file for people and for conversion; the configuration of a whole Keras model gives the GRUs' formulas."""
     reader, texts = read_file(os.fspath(path), budget, None)
     arrays = reader.arrays
     content = content_of(arrays, path, budget)
@@ -174,7 +174,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 class _ErrorKeeper:
-    """A file whose write errors wait until HDF5 is done with it: HDF5 crashes the process on a full disk otherwise."""
+    """A file that stores write errors until HDF5 closes it: HDF5 crashes the process on a full disk otherwise."""
 
     def __init__(self, file: io.RawIOBase):
         self._file = file
@@ -183,7 +183,7 @@ class _ErrorKeeper:
         self.read, self.readinto = file.read, file.readinto
 
     def write(self, data: memoryview) -> int:
-        """Write all of it, or pretend to after an error."""
+        """Write all bytes; after an error, only report them as written."""
         rest = memoryview(data).cast("B")
         try:
             while len(rest) and self._error is None:
@@ -201,7 +201,7 @@ class _ErrorKeeper:
             return size
 
     def raise_error(self) -> None:
-        """Raise the stored error, if there is one."""
+        """Raise the stored error, if any."""
         if self._error is not None:
             raise self._error
 
@@ -220,6 +220,6 @@ def _write_dataset(h5py: ModuleType, target: "h5.Group", name: str, array: np.nd
     if array.dtype.kind == "U":
         encoded = np.char.encode(array, "utf-8")
         array = encoded.astype(h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1)))
-    # what a reader will map must lie in the file as it is
+    # data that a reader will map must be stored uncompressed
     plain = array.size <= 1 or array.nbytes >= COMPRESS_BELOW
     target.create_dataset(name, data=array, compression=None if plain else compression)

@@ -1,8 +1,8 @@
 """Keras: `.keras` archives, and the names of GRUs in `.weights.h5` files and whole-model HDF5 files.
 
 A `.keras` file is a zip archive of `config.json`, `metadata.json` and `model.weights.h5`, which lists the variables of each layer
-by number: `layers/gru/cell/vars/0` is the kernel, 1 the recurrent kernel, 2 the bias. Files of Keras 2, and those that Keras 3
-still writes for the ending `.h5`, name them `kernel`, `recurrent_kernel` and `bias`, with `:0` appended where TensorFlow wrote
+by number: `layers/gru/cell/vars/0` is the kernel, 1 the recurrent kernel, 2 the bias. Files of Keras 2, and files of Keras 3
+with the ending `.h5`, name them `kernel`, `recurrent_kernel` and `bias`, with `:0` appended where TensorFlow wrote
 them. Read in files of Keras 3.15 and in its sources; https://keras.io/guides/serialization_and_saving. Nothing of a
 configuration is ever built: a `Lambda` layer or a registered object in it stays text.
 """
@@ -28,7 +28,7 @@ _NAMED = ("kernel", "recurrent_kernel", "bias")
 
 
 def _layouts() -> Iterator[CheckpointLayout]:
-    """Every way in which Keras writes a GRU, both formulas of each: the shape of the bias tells which one it is."""
+    """All layouts of GRUs in Keras, each with both formulas: the shape of the bias distinguishes them."""
     kinds = (
         ("keras.layers.Bidirectional(GRU)", False, [f"{{direction}}/cell/vars/{number}" for number in range(3)]),
         ("keras.layers.GRU", False, [f"cell/vars/{number}" for number in range(3)]),
@@ -59,12 +59,12 @@ LAYOUT = tuple(_layouts())
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is a `.keras` archive, by the name of its first member."""
+    """Return whether a file with these first bytes is a `.keras` archive, by the name of its first member."""
     return head[:4] == b"PK\x03\x04" and head[30:].startswith((b"metadata.json", b"config.json", b"model.weights.h5"))
 
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
-    """Read the weights by their paths in `model.weights.h5`, and the formulas that the configuration tells.
+    """Read the weights by their paths in `model.weights.h5`, and the formulas of the configuration.
 
     Raises:
         CheckpointError: the archive or a member is damaged, or lacks the weights.
@@ -90,5 +90,5 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def problem(leaf: object) -> str | None:
-    """Say why nothing can be written."""
+    """Return the reason why this format cannot be written."""
     return READ_ONLY["keras"]

@@ -1,10 +1,10 @@
-"""MXNet's NDArray files: `.params` of Gluon and of the symbol API, and whatever `nd.save` wrote.
+"""MXNet's NDArray files: `.params` of Gluon and of the symbol API, and other files of `nd.save`.
 
 All integers are little-endian. The file: u64 0x112, u64 0, u64 number of arrays, the arrays, u64 number of names (0 for
 a list), each name as u64 length and bytes. An array of MXNet 1.x: u32 magic, i32 storage type, shape, i32 device type
 and number, i32 dtype, data; shape is i32 ndim and ndim i64. Before 1.0 there was no storage type, and before 0.11 no
-magic: the u32 was ndim, and axes were u32. NumPy's shape semantics know 0-d arrays and axes of 0; elsewhere an array
-of no axes is one that was never filled.
+magic: the u32 was ndim, and axes were u32. NumPy's shape semantics allow 0-d arrays and axes of 0; otherwise an array
+without axes was never filled.
 """
 
 import io
@@ -43,11 +43,11 @@ _PARTS = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_
 
 _OF_PARAMETER = re.compile(r"_(?:weight|bias|gamma|beta|alpha|running_mean|running_var|parameters|const)$")
 _BY_PARAMETER = "mxnet.gluon.rnn.GRU (parameters' names)"
-"""The styles of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight"."""
+"""The styles of files with names of parameters, "encoder_gru0_l0_i2h_weight"."""
 _CELL_BY_PARAMETER = "mxnet.gluon.rnn.GRUCell (parameters' names)"
 
 Values: TypeAlias = "np.ndarray | StoredTensor"
-"""What is written as an array; bfloat16 takes a `StoredTensor`, for NumPy lacks it."""
+"""The dtypes of arrays; bfloat16 needs a `StoredTensor`, since NumPy lacks it."""
 
 
 def _named(form: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ LAYOUT = (
     ),
     CheckpointLayout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=".:/"),
     CheckpointLayout(name=_CELL_BY_PARAMETER, cell=True, always_biased=True, **_named(""), separators="_"),
-    # the symbol API's cells, whose unpack_weights() gives a tensor for each gate
+    # the symbol API's cells: unpack_weights() gives a tensor for each gate
     CheckpointLayout(
         name="mxnet.rnn.FusedRNNCell",
         cell=False,
@@ -109,14 +109,14 @@ _SMALLEST_ARRAY = 4
 
 
 def load(path: str | os.PathLike[str], budget: Budget | None = None) -> list[np.ndarray] | dict[str, np.ndarray]:
-    """Read what `nd.save`, `save_parameters`, `ParameterDict.save` or `export` wrote.
+    """Read a file of `nd.save`, `save_parameters`, `ParameterDict.save` or `export`.
 
     Args:
         path: the file.
         budget: counts the memory that is made; None: the usual one.
 
     Returns:
-        A dict by the file's names (`arg:` and `aux:` of exported ones kept), or a list where the file has none (so also
+        A dict by the file's names (`arg:` and `aux:` of exported ones kept), or a list for a file without names (also
         for an empty dict). Sparse arrays are made dense, bfloat16 becomes float32.
 
     Raises:
@@ -143,12 +143,12 @@ def save(
 
     Args:
         path: the file.
-        arrays: a list, or a dict by name, of arrays whose dtype is in `DTYPES`. If one has no
+        arrays: a list, or a dict by name, of arrays with a dtype in `DTYPES`. If one has no
             axes, or an axis of 0, the file gets NumPy's shape semantics, which MXNet reads under `npx.set_np()`.
         progress: called with the bytes written.
 
     Raises:
-        TypeError: a dtype that MXNet has not, or something else than an array.
+        TypeError: a dtype that MXNet lacks, or a value that is not an array.
     """
     with open_for_replace(path, progress=progress) as file:
         _write(file, arrays)
@@ -162,7 +162,7 @@ def dumps(arrays: Sequence[Values] | Mapping[str, Values]) -> bytes:
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is an NDArray file."""
+    """Return whether a file with these first bytes is an NDArray file."""
     return head[:8] == struct.pack("<Q", FILE_MAGIC)
 
 
@@ -179,7 +179,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def problem(leaf: object) -> str | None:
-    """Say why a value cannot be written, or None if it can."""
+    """Return the reason why a value cannot be written, or None."""
     if not isinstance(leaf, StoredTensor):
         return "MXNet's files hold arrays only"
     return None if leaf.dtype in DTYPES else f"MXNet has no dtype {leaf.dtype}"
@@ -188,14 +188,14 @@ def problem(leaf: object) -> str | None:
 def preferred_styles(path: str, others: Sequence[str]) -> tuple[str, ...]:
     """The styles for a GRU among other tensors: MXNet takes a file without any dot for one of the parameters' own names.
 
-    Such names end in the kind of the parameter; a tensor "w" belongs to a block, whose layers need names with dots.
+    Such names end in the kind of the parameter; a tensor "w" belongs to a block with layers, which need names with dots.
     """
     names = bool(others) and all("." not in name and _OF_PARAMETER.search(name) for name in others)
     return (_BY_PARAMETER, _CELL_BY_PARAMETER) if path and "." not in path and names else ()
 
 
 def note(names: Iterable[str]) -> str:
-    """Say which call of MXNet reads a file with these names."""
+    """Return the call of MXNet that reads a file with these names."""
     if any("." in name for name in names):
         return "names of blocks' attributes: MXNet's Block.load_parameters reads them"
     return (

@@ -48,7 +48,7 @@ LAYOUT = (
 )
 
 FOLDER_HEAD = b"\0folder\0"
-"""What the registry gives as the head of a folder: this, and the names in it."""
+"""The head of a folder in the registry: this prefix, and the names in the folder."""
 
 PICKLE_NAME, VALUES_NAME, META_NAME, OLD_MARK = "pickled_data", "out", "meta", "snapshot_done"
 PROTOCOL_VERSION = 1
@@ -99,7 +99,7 @@ def load(
     allowed: Mapping[tuple[str, str], Any] | None = None,
     budget: Budget | None = None,
 ) -> Any:
-    """Read what `oneflow.save` wrote.
+    """Read a folder of `oneflow.save`.
 
     Args:
         path: the folder, or the single file of OneFlow 1.0.
@@ -117,7 +117,7 @@ def load(
     budget = budget or Budget(path)
     if not folder.is_dir():
         return _load_pickle(folder, None, allowed, budget)
-    # a link, even one that leads nowhere, is refused rather than followed or passed over
+    # links are refused, also broken ones
     if os.path.lexists(folder / PICKLE_NAME):
         _refuse_link(folder / PICKLE_NAME)
         return _load_pickle(folder / PICKLE_NAME, folder, allowed, budget)
@@ -141,13 +141,13 @@ def save(
 
     Args:
         obj: nested containers and plain values with `Tensor` and `Parameter` (arrays are pickled as NumPy's).
-        path: the folder, made if it is missing, with those above it.
-        convert: asked first about each value; gives the `Tensor` that it is or how to pickle it, or None.
+        path: the folder, created with its parents if missing.
+        convert: called first with each value; returns a `Tensor`, another value to pickle, or None.
         progress: called with the bytes of tensors written.
         numbers: of the tensors' folders; None: counted up from 1 in each process, as OneFlow does.
 
     Raises:
-        TypeError: a value that is no data, or a dtype that OneFlow has not.
+        TypeError: a value that is not data, or a dtype that OneFlow lacks.
     """
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
@@ -179,7 +179,7 @@ def save(
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file or a folder (given as the list of its names) that begins so is OneFlow's."""
+    """Return whether a file, by its first bytes, or a folder, by its list of names, is OneFlow's."""
     if head.startswith(FOLDER_HEAD):
         names = head.split(b"\0")
         return PICKLE_NAME.encode() in names or OLD_MARK.encode() in names
@@ -212,7 +212,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def put_in_place(written: Path, folder: Path) -> None:
-    """Move what `write` wrote to a folder of its own into another folder: its tensors first, then the index.
+    """Move the files that `write` wrote to a separate folder into another folder: its tensors first, then the index.
 
     Until the index is replaced the folder holds its old state. Tensors of older states stay, as OneFlow leaves them.
     """
@@ -226,7 +226,7 @@ def put_in_place(written: Path, folder: Path) -> None:
 
 
 def problem(leaf: object) -> str | None:
-    """Say why a value cannot be written, or None if it can."""
+    """Return the reason why a value cannot be written, or None."""
     if isinstance(leaf, StoredTensor):
         known = leaf.dtype == "bfloat16" or (leaf.dtype not in BITS and leaf.values.dtype in _META_OF)
         return None if known else f"OneFlow has no dtype {leaf.dtype}"
@@ -267,14 +267,14 @@ def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, st
 
 
 class _PendingDtype(Pending):
-    """A dtype, whose state is its number; the values beside it have the same dtype themselves."""
+    """A dtype, with its number as its state; the values have the same dtype."""
 
     def build(self, state: object) -> str:
         return f"oneflow dtype {shown(state)}"
 
 
 class _PendingTensor(Pending):
-    """A tensor whose state is either its folder or its values."""
+    """A tensor with its folder or its values as its state."""
 
     def __init__(self, kind: type[Tensor], tensor_in: Callable[[str], tuple[np.ndarray, bool]]):
         super().__init__()

@@ -1,7 +1,7 @@
 """ONNX models: the weights of their GRU nodes, and every other initializer. https://onnx.ai/onnx/repo-docs/IR.html
 
-The `onnx` package parses the structure, which is a protocol buffer. Nothing is executed but a few operators that rearrange
-constants (`onnx_constants.OPERATORS`), which exporters put between the stored weights and the node. A model is read and
+The `onnx` package parses the structure, which is a protocol buffer. Only a few operators that rearrange constants are
+executed (`onnx_constants.OPERATORS`), which exporters put between the stored weights and the node. A model is read and
 never written: a checkpoint has no graph, so `anygru.onnx.export` writes models.
 """
 
@@ -34,13 +34,13 @@ SUFFIXES = (".onnx",)
 _DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"}
 _DTYPES |= {"uint8", "uint16", "uint32", "uint64"}
 _WITH_SIZES = {"Expand", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze"}
-"""Operators whose further inputs are sizes and places."""
+"""Operators with sizes and places as their further inputs."""
 _PER_MESSAGE = 350
 """Bytes that protobuf 7.36 takes for an empty message and its Python object: 342, measured."""
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is a model: its first field is the version of the format, then come others."""
+    """Return whether a file with these first bytes is a model: its first field is the version of the format."""
     return (
         len(head) > 3
         and head[0] == 0x08
@@ -53,7 +53,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read the weights of a model; the tensors of a GRU are called NODE.W_l0, NODE.R_l0, NODE.Wb_l0, NODE.Rb_l0 and so on.
 
     Raises:
-        CheckpointError: the file is damaged, lies about sizes, refers to data outside its folder, or has a GRU that the core
+        CheckpointError: the file is damaged, has wrong sizes, refers to data outside its folder, or has a GRU that the core
             cannot compute; the message names the node.
     """
     onnx = _onnx()
@@ -92,7 +92,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def problem(leaf: object) -> str | None:
-    """Say why nothing can be written."""
+    """Return the reason why this format cannot be written."""
     return READ_ONLY["onnx"]
 
 
@@ -125,7 +125,7 @@ def _count_messages(data: memoryview, kind: Any, where: str, budget: Budget) -> 
 
     Args:
         data: the bytes of a message.
-        kind: its descriptor, which tells the fields that are messages themselves.
+        kind: its descriptor, with the fields that are nested messages.
     """
     waiting = [(0, len(data), kind)]
     while waiting:
@@ -187,9 +187,9 @@ class _Constants:
         return self._made[name]
 
     def stored_within(self, name: str) -> str:
-        """Return the name of a stored number other than 0 from which a value is computed, and nothing else; "" if none is.
+        """Return the name of a stored number other than 0 from which alone a value is computed; "" if none is.
 
-        Sizes do not count: an exporter makes zeros for as many sequences as the model's input has.
+        The size is ignored: an exporter makes zeros for the number of sequences of the model's input.
         """
         waiting, seen, found = [name], {""}, ""
         while waiting:
@@ -235,7 +235,7 @@ class _Constants:
         raise CheckpointError(f"{place}: a Constant without a number")
 
     def _array(self, tensor: "TensorProto") -> StoredTensor:
-        """The values of a tensor, each length compared with the bytes that are there."""
+        """The values of a tensor; each length is compared with the available bytes."""
         onnx = _onnx()
         place = f"{self._where}: {tensor.name or 'a constant'}"
         try:

@@ -1,6 +1,6 @@
 """Paddle's `.pdparams` and `.pdopt`: pickles of `paddle.save` 2.x and of `save_dygraph` 1.8.
 
-A state dictionary is {name: array} with a table from these names to those of the parameters under
+A state dictionary is {name: array} with a table from these names to the parameters' names under
 `StructuredToParameterName@@`; any other object has each tensor as the tuple (name, array). Protocols 2 and 3 cut arrays
 of 1 GiB and more in slices.
 """
@@ -60,7 +60,7 @@ LAYOUT = (
             tuple(f"{{layer}}.cell.{part}" for part in PARTS),
             tuple(f"{{layer}}.cell_{{side}}.{part}" for part in PARTS),
         ),
-        # the same names as torch's, whose LSTM with a projection can have a GRU's shapes
+        # the same names as torch's; torch's LSTM with a projection can have a GRU's shapes
         forbidden=("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}"),
     ),
     CheckpointLayout(name="paddle.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
@@ -81,7 +81,7 @@ LAYOUT = (
 
 
 def _lod_tensor(source: object, variables: object = None) -> Any:
-    """The pickled form of a static graph's tensor: eval("data", {"data": array}). Nothing is evaluated here."""
+    """The pickled form of a static graph's tensor: eval("data", {"data": array}). No code is evaluated here."""
     if source != "data" or not isinstance(variables, dict) or not isinstance(variables.get("data"), np.ndarray):
         raise ValueError("a call of eval that is not Paddle's way to write a tensor")
     return variables["data"]
@@ -91,7 +91,7 @@ _ALLOWED = {("builtins", "eval"): _lod_tensor, ("__builtin__", "eval"): _lod_ten
 
 
 def load(path: str | os.PathLike[str], budget: Budget | None = None) -> Any:
-    """Read what `paddle.save` wrote, as Paddle pickled it.
+    """Read a file of `paddle.save` in its pickled form.
 
     Args:
         path: the file.
@@ -102,7 +102,7 @@ def load(path: str | os.PathLike[str], budget: Budget | None = None) -> Any:
         `NAME_TABLE` (where Paddle wrote one); tensors elsewhere are tuples (name, array). Slices are joined.
 
     Raises:
-        CheckpointError: the file is no pickle, damaged, or holds more than data.
+        CheckpointError: the file is not a pickle, is damaged, or contains more than data.
     """
     reader = RestrictedUnpickler(path, _ALLOWED, budget=budget or Budget(path))
     value = reader.load()
@@ -115,13 +115,13 @@ def save(obj: object, path: str | os.PathLike[str], protocol: int = 4, progress:
     """Write nested dicts and lists of NumPy arrays and plain values so that `paddle.load` reads them.
 
     Args:
-        obj: written as it is; whoever wants Paddle's name table or (name, array) tuples puts them in.
+        obj: written unchanged; Paddle's name table or (name, array) tuples must be part of it.
         path: the file, replaced in one step.
         protocol: 2, 3 or 4; below 4, arrays of 1 GiB and more at the top level of a dict are cut in slices.
         progress: called with the bytes written.
 
     Raises:
-        TypeError: a value that is no data.
+        TypeError: a value that is not data.
         ValueError: another protocol.
     """
     if protocol in (2, 3) and isinstance(obj, dict):
@@ -131,7 +131,7 @@ def save(obj: object, path: str | os.PathLike[str], protocol: int = 4, progress:
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so may be Paddle's: a pickle of protocol 2 to 4 that is nobody else's."""
+    """Return whether a file with these first bytes may be Paddle's: a pickle of protocol 2 to 4 of no other format."""
     return len(head) > 2 and head[0] == 0x80 and 2 <= head[1] <= 4
 
 
@@ -153,7 +153,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def problem(leaf: object) -> str | None:
-    """Say why a value cannot be written, or None if it can."""
+    """Return the reason why a value cannot be written, or None."""
     if isinstance(leaf, StoredTensor):
         return None if leaf.dtype in _DTYPES else f"Paddle has no dtype {leaf.dtype}"
     return plain_problem(leaf)
@@ -199,7 +199,7 @@ def _cut_slices(state: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _join_slices(state: dict[Any, Any], where: str, budget: Budget) -> None:
-    """Put arrays together that were cut; each slice serves once, so that the result is no larger than the file."""
+    """Join sliced arrays; each slice is used once, so that the result is not larger than the file."""
     table = state.pop(SLICE_TABLE)
     if not isinstance(table, dict):
         raise CheckpointError(f"{where}: {SLICE_TABLE} is a {type(table).__name__}, expected a dict")

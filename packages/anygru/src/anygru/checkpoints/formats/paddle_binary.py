@@ -1,8 +1,9 @@
 """The tensors of Paddle's programs: `.pdiparams`, single tensors, and the folders of Paddle 1.x.
 
-`paddle.jit.save` and `save_inference_model` write all persistable variables one after the other, in the order of their names;
+`paddle.jit.save` and `save_inference_model` write all persistable variables consecutively, in the order of their names;
 `paddle.save(use_binary_format=True)` writes one tensor, and Paddle 1.x a file for each variable. Names are in the program
-beside them (`.pdmodel` or `__model__`, a protocol buffer), and names of layers in `.pdiparams.info`. Source: files of Paddle
+in the same folder (`.pdmodel` or `__model__`, a protocol buffer), and names of layers in `.pdiparams.info`. Source:
+files of Paddle
 2.6.2, and its `framework.proto`.
 """
 
@@ -51,7 +52,7 @@ def recognise(head: bytes) -> bool:
 
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
-    """Read all tensors, under the names of layers where `.pdiparams.info` has them, or else of variables.
+    """Read all tensors, under the names of layers in `.pdiparams.info`, or under the names of variables.
 
     Raises:
         CheckpointError: a file is damaged, or the program has another number of variables.
@@ -88,7 +89,7 @@ def problem(leaf: object) -> str | None:
 
 
 def _folder(where: str, budget: Budget) -> dict[str, StoredTensor]:
-    """The tensors of a folder of Paddle 1.x: one file for each, or one for all beside the program."""
+    """The tensors of a folder of Paddle 1.x: one file for each, or one for all next to the program."""
     files = sorted(name for name in os.listdir(where) if os.path.isfile(os.path.join(where, name)))
     if _PROGRAM in files and (others := [name for name in files if name != _PROGRAM]) in ([_ALL], ["params"]):
         names = _names(os.path.join(where, _PROGRAM), budget)
@@ -189,7 +190,7 @@ def _of_cells(found: dict[str, StoredTensor]) -> dict[str, StoredTensor]:
 def _stacked(found: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
     """Rename `gru.0.cell_fw.weight_ih`, the last name of a parameter of `paddle.nn.GRU`, to `gru.weight_ih_l0`.
 
-    Layers must be complete and fit each other, as those of one `paddle.nn.GRU` do.
+    Layers must be complete and fit each other, as in one `paddle.nn.GRU`.
     """
     layers: dict[str, dict[tuple[int, str, str], StoredTensor]] = {}
     for name, tensor in found.items():

@@ -52,7 +52,7 @@ _CODES = {name: code for code, name in _DTYPES.items()}
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is safetensors: a length, then the brace of the header."""
+    """Return whether a file with these first bytes is safetensors: a length, then the brace of the header."""
     return len(head) > 8 and head[8:9] == b"{" and 2 <= struct.unpack("<Q", head[:8])[0] <= _LONGEST_HEADER
 
 
@@ -87,7 +87,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
         metadata[FORMULA_MARK] = json.dumps(
             {path: mark.metadata() for path, mark in content.marks.items()}, sort_keys=True
         )
-    # wide dtypes first, so that every tensor lies aligned
+    # wide dtypes first, so that every tensor is aligned
     order = sorted(tensors, key=lambda name: (-tensors[name].values.dtype.itemsize, name))
     header: dict[str, Any] = {_METADATA: metadata} if metadata else {}
     offset = 0
@@ -107,7 +107,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def problem(leaf: object) -> str | None:
-    """Say why a value cannot be written, or None if it can."""
+    """Return the reason why a value cannot be written, or None."""
     if not isinstance(leaf, StoredTensor):
         return "safetensors holds tensors only"
     return None if leaf.dtype in _CODES else f"safetensors has no dtype {leaf.dtype}"

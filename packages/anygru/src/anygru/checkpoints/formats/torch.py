@@ -1,8 +1,8 @@
-"""torch's `.pt` and `.pth`: what `torch.save` wrote, a state_dict or a whole checkpoint dictionary.
+"""torch's `.pt` and `.pth`: files of `torch.save` with a state_dict or a checkpoint dictionary.
 
 Since torch 1.6 that is a zip archive with `NAME/data.pkl`, a pickle in which each tensor refers to a storage, and the
-storages as members `NAME/data/KEY`. Before, it was five pickles in a row and then the storages. Both are read here with
-the restricted unpickler, which knows tensors, storages and plain values: less than torch's own `weights_only=True`. Tensors
+storages as members `NAME/data/KEY`. Before, it was five pickles in a row and then the storages. Both are read with the
+restricted unpickler, which accepts tensors, storages and plain values: less than torch's `weights_only=True`. Tensors
 are views of the file, and every offset, size and stride is checked against the storage that is really there.
 """
 
@@ -30,7 +30,7 @@ SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
 _STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
 _CELL: dict[str, Any] = {part: (part,) for part in PARTS}
 _OTHERS = ("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}")
-"""Beside these it is an LSTM with a projection, or a GRU with layer norm."""
+"""With these names it is an LSTM with a projection, or a GRU with layer norm."""
 
 LAYOUT = (
     CheckpointLayout(name="torch.nn.GRU", cell=False, **_STACKED, directions=("", "_reverse"), forbidden=_OTHERS),
@@ -49,10 +49,10 @@ MARKED_LAYOUT = (
     ),
     CheckpointLayout(name="anygru.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",), reset="before", marked=True),
 )
-"""The same names with another formula, which the file's metadata tells."""
+"""The same names with another formula, given by the file's metadata."""
 
 _OLD_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-"""The first number of the form before torch 1.6, as it is pickled."""
+"""The first number of the format before torch 1.6, in pickled form."""
 _OLD_PROTOCOL = 1001
 
 _STORAGES = {
@@ -73,7 +73,7 @@ _DTYPES = {*_STORAGES.values(), *BITS, "uint16", "uint32", "uint64"}
 
 
 def recognise(head: bytes) -> bool:
-    """Tell whether a file that begins so is torch's."""
+    """Return whether a file with these first bytes is torch's."""
     if head[:4] == b"PK\x03\x04" and len(head) > 30:
         name = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         return b"/" in name and not name.endswith(b".npy")
@@ -84,8 +84,8 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file without torch's help and without a copy of a large one.
 
     Raises:
-        CheckpointError: the file is damaged, holds a whole module or another object that is no data, or a TorchScript
-            program.
+        CheckpointError: the file is damaged, contains a whole module or another object that is not data, or a
+            TorchScript program.
     """
     with open_regular(path) as file:
         old = file.read(len(_OLD_HEAD)) == _OLD_HEAD
@@ -108,14 +108,14 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 
 def problem(leaf: object) -> str | None:
-    """Say why a value cannot be written, or None if it can."""
+    """Return the reason why a value cannot be written, or None."""
     if isinstance(leaf, StoredTensor):
         return None if leaf.dtype in _DTYPES else f"torch has no dtype {leaf.dtype}"
     return plain_problem(leaf)
 
 
 def _finish(tree: object, where: str, budget: Budget) -> Any:
-    """Turn what else a pickle can hold into tensors and plain values; tied containers stay tied."""
+    """Convert the other values of a pickle to tensors and plain values; tied containers stay tied."""
 
     def leaf(value: object) -> Any:
         if isinstance(value, np.ndarray):
@@ -128,7 +128,7 @@ def _finish(tree: object, where: str, budget: Budget) -> Any:
 
 
 class _Dtype:
-    """Stands for torch.float32 and its like."""
+    """Represents torch.float32 and other dtypes."""
 
     def __init__(self, name: str):
         self.name = name
@@ -166,7 +166,7 @@ def _strided(
         return StoredTensor(empty_array(size, plain, place), name)
     last = offset + sum((axis - 1) * step for axis, step in zip(size, stride, strict=True))
     held = len(storage.data) // plain.itemsize
-    # a view of stride 0 takes no memory here, but takes all of it wherever it is copied or written
+    # a view of stride 0 takes no memory here, but its full size when it is copied or written
     budget.take(count * plain.itemsize)
     if last >= held:
         raise CheckpointError(f"{place}: a tensor reaches element {shown(last)} of a storage of {held}")
@@ -193,11 +193,11 @@ def _typed_tensor(where: str, budget: Budget) -> Callable[..., StoredTensor]:
 
 
 _BITS = {"neg": np.negative, "conj": np.conjugate}
-"""What torch notes of a view instead of computing it, such as `x.conj()`."""
+"""Operations that torch records for a view instead of computing them, such as `x.conj()`."""
 
 
 def _bits(tensor: StoredTensor, metadata: tuple[object, ...], budget: Budget) -> StoredTensor:
-    """A tensor with what its metadata tells; anything unknown there could change its values, too."""
+    """A tensor with its metadata applied; unknown entries are refused, since they could change its values."""
     noted = metadata[0] if metadata else None
     if not isinstance(noted, dict | None) or len(metadata) > 1:
         raise ValueError("a tensor with metadata that is no dict")
@@ -228,7 +228,7 @@ def _device(kind: object, index: object = None) -> str:
 
 
 def _known_names(where: str, budget: Budget) -> dict[tuple[str, str], Any]:
-    """The names that a pickle of torch may use besides arrays and containers."""
+    """The names that a pickle of torch may use in addition to arrays and containers."""
     return {
         **{("torch", kind): _Dtype(dtype) for kind, dtype in _STORAGES.items()},
         **{("torch", dtype): _Dtype(dtype) for dtype in _DTYPES},
@@ -256,7 +256,7 @@ def _storage_id(identifier: object) -> tuple[str, str, int]:
 
 
 def _nothing(*unused: object) -> None:
-    """Stands for whatever is made of storages while they are not there yet."""
+    """A placeholder for objects made of storages that are not read yet."""
 
 
 def _item_size(dtype: str) -> int:
@@ -357,7 +357,7 @@ def _read_old(path: str | os.PathLike[str], budget: Budget) -> Content:
 
 
 def _storages_at_the_end(reader: RestrictedUnpickler, announced: dict[str, tuple[str, int]]) -> dict[str, _Storage]:
-    """The storages by their keys, of which the tensors announced dtype and count."""
+    """The storages by their keys, with the dtypes and counts from the tensors."""
     where, keys = reader.where, reader.load()
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise CheckpointError(f"{where}: the list of storages does not hold their names")

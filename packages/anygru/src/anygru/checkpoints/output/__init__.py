@@ -1,1 +1,1 @@
-"""Files that appear whole or not at all, and pickles without the original framework."""
+"""Atomic writing of files, and pickles without the original framework."""

@@ -1,4 +1,4 @@
-"""Writing a file so that a crash, a kill or a full disk leaves the old one as it was."""
+"""Write a file so that a crash, a kill or a full disk leaves the old file unchanged."""
 
 import contextlib
 import errno
@@ -25,18 +25,18 @@ def open_for_replace(
     """Open a new file that takes the place of `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same folder, are flushed and fsynced, and the file is renamed over `path`;
-    whatever happens before that, the old file is whole. On an error nothing is left behind (after SIGKILL a file
-    named `.<name>.*.tmp` stays). A symbolic link is followed, so that its target is replaced.
+    whatever happens before that, the old file is whole. On an error no temporary file remains (after SIGKILL a
+    file named `.<name>.*.tmp` stays). A symbolic link is followed, so that its target is replaced.
 
     Args:
         path: the file to write; its folder must exist.
-        mode: "wb" (readable as well, since HDF5 reads back what it wrote) or "w".
+        mode: "wb" (readable as well, since HDF5 reads its own output) or "w".
         progress: called with the number of bytes whenever some were written.
 
     Raises:
         ValueError: for another mode.
         CheckpointError: the path is a device or another thing that is not a regular file.
-        OSError: whatever the file system says (no space, no permission); the old file is untouched.
+        OSError: an error of the file system (no space, no permission); the old file is untouched.
 
     Example:
         with open_for_replace("model.bin") as file:
@@ -50,7 +50,7 @@ def open_for_replace(
         descriptor, temporary = tempfile.mkstemp(
             prefix=f".{_shortened(target.name)}.", suffix=".tmp", dir=target.parent
         )
-    except OSError as error:  # under the name that the caller knows
+    except OSError as error:  # under the caller's name
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with io.BufferedRandom(_CountedFile(descriptor, progress)) as binary:
@@ -68,14 +68,14 @@ def open_for_replace(
 
 
 def check_regular(target: Path, path: str | os.PathLike[str]) -> None:
-    """Refuse to replace anything but a regular file or a folder: a rename over a device would remove it.
+    """Refuse to replace a target that is not a regular file or a folder: a rename over a device would remove it.
 
     Raises:
         CheckpointError: it is a device, a FIFO or a socket.
     """
     try:
         mode = target.stat().st_mode
-    except OSError:  # nothing there, or what the writing itself will say
+    except OSError:  # no target, or an error that writing will raise
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise CheckpointError(f"{os.fspath(path)}: cannot be written: it is there and is not a regular file")
@@ -111,7 +111,7 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def mode_of(target: Path) -> int:
-    """The permissions of the replaced file, or those that a new file has in its folder."""
+    """The permissions of the replaced file, or the default permissions of a new file."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def mode_of(target: Path) -> int:
 
 
 def _default_mode(folder: Path) -> int:
-    """The permissions of a new file: those of one that is made and removed at once.
+    """The permissions of a new file, determined by creating and removing one.
 
     The process's mask cannot be read without setting it, and other threads make files in that moment.
     """
@@ -136,8 +136,8 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     """Return the place that a path leads to, through links as the kernel follows them.
 
     Raises:
-        CheckpointError: somebody else's link in a folder where everybody may write and only owners may delete (such as
-            /tmp): it may have been planted. Linux's own rule, protected_symlinks in proc_sys_fs(5).
+        CheckpointError: a link of another user in a shared folder with the sticky bit (such as /tmp): it may have been
+            planted. Linux's own rule, protected_symlinks in proc_sys_fs(5).
     """
     if os.name != "posix":
         return Path(os.path.realpath(path))
@@ -165,4 +165,4 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 
 _MOST_LINKS = 40
-"""As many as Linux follows."""
+"""The limit of Linux."""

@@ -1,7 +1,7 @@
 """Writing pickles of plain values, arrays and names, readable where the original frameworks live.
 
-Python's own pickler would write NumPy 2's module names, which the frameworks' NumPy 1 does not know, and cannot name
-classes of modules that are not installed. Large arrays go to the file without a copy.
+Python's pickler would write NumPy 2's module names, which NumPy 1 lacks, and cannot name classes of modules that are
+not installed. Large arrays go to the file without a copy.
 """
 
 import struct
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Global:
-    """A name in a module, written as it stands: neither has to exist here."""
+    """A name in a module, written verbatim: neither has to exist here."""
 
     module: str
     name: str
@@ -56,7 +56,7 @@ def dump(
             or scalar (no objects), `Global`, `PickledCall`, nested at will.
         file: open for binary writing.
         protocol: 2, 3 or 4.
-        convert: asked first about each value; gives what to write for it, or None to leave it to this module.
+        convert: called first with each value; returns a replacement, or None to write the value itself.
 
     Raises:
         TypeError: a value of another type.

@@ -1,4 +1,4 @@
-"""Zip archives whose directory has been checked before anything is unpacked; `.npz` and torch's `.pt` are zip archives."""
+"""Zip archives with a directory that is checked before members are unpacked; `.npz` and torch's `.pt` are zip archives."""
 
 import os
 import struct
@@ -27,7 +27,7 @@ _DAMAGE = (
     zlib.error,
     OSError,
 )
-"""Exceptions that Python's zip reader raises for damaged archives, besides its own."""
+"""Further exceptions that Python's zip reader raises for damaged archives."""
 
 
 class _ViewFile:
@@ -38,7 +38,7 @@ class _ViewFile:
         self._position = 0
 
     def seekable(self) -> bool:
-        """Tell that it can be sought in."""
+        """Return True: the file is seekable."""
         return True
 
     def tell(self) -> int:
@@ -54,7 +54,7 @@ class _ViewFile:
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; takes no more memory than there are, whatever the archive announces."""
+        """Return the next bytes; memory is bounded by the available bytes, not by the archive's header."""
         end = len(self._data) if size < 0 else self._position + size
         piece = bytes(self._data[self._position : end])
         self._position += len(piece)
@@ -75,7 +75,7 @@ class Archive:
 
     Args:
         path: the file.
-        budget: counts the directory and what members unfold to.
+        budget: counts the directory and the unpacked members.
 
     Raises:
         CheckpointError: the directory is damaged, has a name twice, names outside the archive, encrypted or
@@ -87,7 +87,7 @@ class Archive:
         self._budget = budget
         self._data = open_bytes(path, budget)
         try:
-            # the bytes that were read, not the path: the file there may be another one by now
+            # the bytes that were read, not the path, which may lead to another file now
             self._archive = zipfile.ZipFile(cast(IO[bytes], _ViewFile(self._data)))
         except _DAMAGE as error:
             raise CheckpointError(f"{self.where}: damaged zip archive: {error}") from error

@@ -1,7 +1,7 @@
 """One budget for all the memory that is made from one checkpoint.
 
 Small files can ask for gigabytes in many ways: compressed members, strides of 0, one value referenced a million times.
-So whatever makes memory from a file's bytes counts it here, before it is made where the amount is known.
+So every allocation for a file's bytes is counted here, beforehand if its size is known.
 """
 
 import os
@@ -9,27 +9,27 @@ import os
 from ...errors import ArgumentError, ArgumentTypeError, CheckpointError
 
 FREE = 64 << 20
-"""Bytes that may be made from any checkpoint where the caller sets no limit, beside those of `RATIO`: 64 MiB."""
+"""Bytes that may be allocated for any checkpoint without a limit, in addition to `RATIO`: 64 MiB."""
 RATIO = 32
-"""Bytes that may be made for each byte of the checkpoint's files, beside `FREE`."""
+"""Bytes that may be allocated for each byte of the checkpoint's files, in addition to `FREE`."""
 
 PER_OBJECT = 512
-"""Bytes that an array, its view of the file and the objects around it take, beside the numbers in it."""
+"""Bytes of an array's objects, without its numbers."""
 
 
 class Budget:
     """Counts the memory made from one checkpoint.
 
-    Nothing is given back: the sum is compared with the limit, not the peak, so that no order of making and dropping
-    values gets around it.
+    The sum of all allocations, not the peak, is compared with the limit, so that no order of allocation gets around
+    it.
 
     Args:
         path: the checkpoint, for errors.
-        limit: bytes; None: `FREE` and `RATIO` times the size of every file that `add_file` is told of.
-        contained: the process has limits of its own, so that libraries may be given what only they can refuse.
+        limit: bytes; None: `FREE` plus `RATIO` times the sizes of all files passed to `add_file`.
+        contained: the process has its own limits, so that unchecked data may be passed to libraries.
 
     Raises:
-        ArgumentTypeError: `limit` is no integer.
+        ArgumentTypeError: `limit` is not an integer.
         ArgumentError: `limit` is negative.
     """
 

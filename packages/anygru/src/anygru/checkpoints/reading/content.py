@@ -36,21 +36,21 @@ _FORMULA: dict[str, tuple[str, ...]] = {
     "zoneout": (),
     "direction": ("forward", "reverse"),
 }
-"""The keys of a formula in a file's metadata, and the values of those that have few."""
+"""The keys of a formula in a file's metadata, and the allowed values of some."""
 _PROBABILITY = re.compile(r"0?\.\d{1,20}|[01](?:\.0)?|\d(?:\.\d{1,20})?e-\d{1,2}")
 
 
 @dataclass(frozen=True)
 class EntryMark:
-    """What a file tells of a GRU beside its tensors.
+    """Metadata of a GRU in a file, other than its tensors.
 
     Attributes:
-        formula: reset, gate_activation, activation and zoneout, where they are told and not the usual ones.
+        formula: reset, gate_activation, activation and zoneout, if given and not the default.
         reverse: the only direction reads each sequence from its last step to its first.
         batch_first: the layer takes batches first.
         problem: why the layer cannot be computed; empty if it can.
-        notes: facts that a reader must know.
-        covers: it holds for each GRU below it, too, that has no mark of its own.
+        notes: important facts for the reader.
+        covers: it also applies to each GRU below it without its own mark.
     """
 
     formula: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class EntryMark:
 
     @classmethod
     def of_metadata(cls, entries: Mapping[Any, Any]) -> "EntryMark":
-        """Read what anygru writes into a file's metadata; an entry of another kind or value is a problem."""
+        """Read anygru's entries in a file's metadata; an entry of another kind or value is a problem."""
         for key, value in entries.items():
             choices = _FORMULA.get(key) if isinstance(key, str) else None
             known = isinstance(value, str) and (not choices or value in choices)
@@ -81,9 +81,8 @@ class Content:
     """A checkpoint without its file.
 
     Attributes:
-        tree: nested dicts, lists and tuples whose leaves are `StoredTensor` tensors and plain values.
-        marks: what the file tells of GRUs beside their tensors, by the layer's name.
-        metadata: texts beside the tensors (safetensors has them).
+        tree: nested dicts, lists and tuples with `StoredTensor` tensors and plain values as leaves.
+        marks: the metadata of GRUs, by the layer's name. metadata: texts of the file (safetensors has them).
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
         places: where a file of HDF5 holds the values of a tensor in one piece, by its name: the first byte (in a `.keras`
             archive, of the member), and NumPy's name of the dtype.
@@ -97,7 +96,7 @@ class Content:
 
 
 _PER_ENTRY = 160
-"""Bytes of an entry of a dict, beside the text of its key."""
+"""Bytes of an entry of a dict, without the text of its key."""
 
 
 def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str, Any]:
@@ -106,8 +105,8 @@ def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str,
     Args:
         tree: nested dicts and lists.
         where: the file's name for errors.
-        budget: counts the names, and each tensor's values again where it comes a second time: a program that copies or
-            writes the tensors makes them again, too.
+        budget: counts the names, and each tensor's values again for each further use, since a program that copies or
+            writes the tensors copies them each time.
 
     Raises:
         CheckpointError: two leaves have the same flat name, or the budget is spent.
@@ -129,12 +128,12 @@ def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str,
 
 
 def texts_of(mark: Mapping[Any, Any]) -> dict[str, str]:
-    """Return the texts by name in a table from a file; anything else in it has no meaning there."""
+    """Return the texts by name in a table from a file; other values are ignored."""
     return {key: value for key, value in mark.items() if isinstance(key, str) and isinstance(value, str)}
 
 
 def plain_problem(leaf: object) -> str | None:
-    """Say why a value that is no tensor cannot go into a pickle, or None if it can."""
+    """Return the reason why a value other than a tensor cannot be pickled, or None."""
     if leaf is None or isinstance(leaf, bool | int | float | complex | str | bytes):
         return None
     if isinstance(leaf, list | tuple | set | frozenset):

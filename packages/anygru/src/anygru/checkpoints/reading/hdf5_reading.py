@@ -1,7 +1,7 @@
 """Reading the arrays of an HDF5 file without trusting it.
 
-The library finds the groups and tells where the bytes of an array lie. The bytes themselves are read here: the library
-unpacks a chunk to whatever its compressed bytes unfold to, however large the chunk should be.
+The library finds the groups and the positions of an array's bytes. The bytes themselves are read here: the library
+unpacks the whole content of a compressed chunk, without a limit.
 """
 
 import math
@@ -24,7 +24,7 @@ DEEPEST = 32
 """How deep groups may be nested."""
 
 _LONGEST_HEADER = 16_384
-"""Bytes of an object's description; those of arrays have some hundreds."""
+"""Bytes of an object's description; arrays need some hundreds."""
 
 _HEAP_HEADER = 16
 """Bytes of a heap before its first object."""
@@ -58,10 +58,10 @@ class Reader:
         self._read: dict[int, np.ndarray] = {}
 
     def text_attribute(self, group: "h5.Group", name: str) -> str:
-        """Return a text that is attached to a group, "" if there is none of that name.
+        """Return a text attribute of a group, "" if it does not exist.
 
         Raises:
-            CheckpointError: the attribute is no single text, or longer than the file.
+            CheckpointError: the attribute is not a single text, or longer than the file.
         """
         self._check_header(self._h5py.h5o.get_info(group.id).hdr.space.mesg, group.name)
         if name not in group.attrs:
@@ -132,7 +132,7 @@ class Reader:
                 self._fail(path, "neither a group nor an array")
 
     def _read_once(self, dataset: "h5.Dataset", path: str) -> np.ndarray:
-        """Read an array, or return the one already read through another hard link."""
+        """Read an array, or return the array already read through another hard link."""
         address = self._h5py.h5o.get_info(dataset.id).addr
         if address not in self._read:
             self._read[address] = self._read_dataset(dataset, path)
@@ -171,7 +171,7 @@ class Reader:
         return array_from(view, dtype, dataset.shape, place, self._budget)
 
     def _read_chunks(self, dataset: "h5.Dataset", path: str, dtype: np.dtype) -> np.ndarray:
-        """Read an array that is stored in chunks, each of which must be there."""
+        """Read an array that is stored in chunks; every chunk must exist."""
         chunks: list[h5.h5d.StoreInfo] = []
         dataset.id.chunk_iter(chunks.append)
         self._budget.take(PER_OBJECT * len(chunks))
@@ -222,7 +222,7 @@ class Reader:
 
 
 def _unfiltered(data: bytes, filters: list[int], mask: int, length: int, itemsize: int, place: str) -> bytes:
-    """Undo the filters of a chunk, the last one first; a bit of the mask says that a filter was left out."""
+    """Undo the filters of a chunk, the last one first; a set bit of the mask means an omitted filter."""
     for number, code in reversed(list(enumerate(filters))):
         if mask >> number & 1:
             continue
@@ -254,12 +254,12 @@ def _checked(data: bytes, place: str) -> bytes:
     """Take the checksum off the end of the data.
 
     Raises:
-        CheckpointError: it is another one than that of the data.
+        CheckpointError: it differs from the checksum of the data.
     """
     content, stored = data[:-4], data[-4:]
     words = np.frombuffer(content + b"\0" * (len(content) % 2), ">u2").astype(np.uint64)
     weights = np.arange(len(words), 0, -1, dtype=np.uint64) % np.uint64(65535)
-    # HDF5 folds sums to 16 bits, which is their rest modulo 65535 with 65535 in place of 0 unless all words are 0
+    # HDF5 folds sums to 16 bits: the remainder modulo 65535, with 65535 instead of 0 unless all words are 0
     sums = [(int(values.sum()) - 1) % 65535 + 1 if words.any() else 0 for values in (words, words * weights)]
     if int.from_bytes(stored, "little") != sums[1] << 16 | sums[0]:
         raise CheckpointError(f"{place}: damaged: the checksum is not that of the values")

@@ -1,4 +1,4 @@
-"""JSON from strangers: parsed only if what it would become fits into the budget."""
+"""Untrusted JSON: parsed only if the result fits into the budget."""
 
 import json
 from typing import Any

@@ -1,8 +1,8 @@
 """The options of the GRUs in a configuration of Keras, by their paths in the file.
 
-Nothing of a configuration is ever built. Every option is in one of four groups: it changes nothing that a layer computes
-after training, it is computed, it is noted, or it is refused by its name. A class or an option that is in none of them, such
-as a layer that a program registered, is refused as well: its tensors may look like a GRU's and mean another model.
+Nothing of a configuration is ever built. Every option is in one of four groups: no effect after training, computed,
+noted, or refused by its name. An unknown class or option, such as a layer that a
+program registered, is also refused: its tensors may look like a GRU's and mean another model.
 Classes and options: Keras 3.15's `get_config` of `GRU`, `GRUCell`, `RNN`, `Bidirectional`, and tf.keras 2.15's.
 """
 
@@ -25,7 +25,7 @@ _WITHOUT_EFFECT = {
     *(f"{part}_{kind}" for part in ("kernel", "recurrent", "bias") for kind in ("initializer", "regularizer", "constraint")),
     *("activity_regularizer", "dropout", "recurrent_dropout", "layer", "backward_layer", "autocast", "input_dim"),
 }  # fmt: skip
-"""Options that training alone uses, that tell how a caller wants the results, or that the tensors tell as well."""
+"""Options for training only, for the form of the results, or implied by the tensors."""
 _READ = {"activation", "recurrent_activation", "reset_after", "go_backwards", "dtype", "stateful", "merge_mode"}
 
 _ACTIVATIONS = {
@@ -39,7 +39,7 @@ _Place: TypeAlias = tuple[str | None, str | None, EntryMark]
 
 _DEEPEST = 64
 _PER_MARK = 512
-"""Bytes of a mark, beside the text of its path."""
+"""Bytes of a mark, without the text of its path."""
 
 _TOLD = "its options are those that"
 _UNTOLD = "the configuration has no layer at this place: only the program that made the file knows its options"
@@ -62,7 +62,7 @@ def parse_config(text: Bytes, place: str, budget: Budget) -> Any:
 def marks_by_path(config: object, version: str, budget: Budget) -> dict[str, EntryMark]:
     """Give the marks of GRUs by the groups in `model.weights.h5`, which Keras calls after the classes of layers, with numbers.
 
-    A group that has no mark, and none above it but the model's, has options that only a program knows.
+    A group without a mark, below the model's mark only, has unknown options.
 
     Args:
         config: the parsed configuration of a model.
@@ -84,13 +84,13 @@ def marks_by_path(config: object, version: str, budget: Budget) -> dict[str, Ent
 def marks_by_name(config: object, version: str, budget: Budget) -> dict[str, dict[str, EntryMark]]:
     """Give the marks of GRUs by the names of layers, which the older HDF5 files of whole models have as groups.
 
-    Two layers of one name with unlike options are refused, since the file does not tell which one a group belongs to.
+    Two layers of one name with unlike options are refused, since the file does not map groups to layers.
 
     Args:
         config, version, budget: as of `marks_by_path`.
 
     Returns:
-        For the name of each layer of the model the marks of the layers in it; under no name that of the model.
+        The marks of the layers in each layer of the model, by name; "" for the model itself.
     """
     model = _dict(config)
     told = {"": {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model))}}
@@ -121,7 +121,7 @@ def _numbered(layers: list[dict[str, Any]], path: str | None) -> Iterator[tuple[
 
 
 def _layer(layer: Mapping[str, Any], path: str | None, version: str, depth: int) -> Iterator[_Place]:
-    """The places in a layer whose group is at a path, None if no group has it."""
+    """The places in a layer with its group at a path, None if there is no such group."""
     options = _dict(layer.get("config"))
     cell = _dict(options.get("cell"))
     if depth >= _DEEPEST:
@@ -165,8 +165,8 @@ def _parts(part: object, path: str | None, version: str, depth: int) -> Iterator
 def _directions(layer: Mapping[str, Any], path: str | None, version: str, depth: int) -> Iterator[_Place]:
     """A `Bidirectional`: one group by path, except that stacks of cells keep their directions apart, and one for each by name.
 
-    By name it does not matter how the wrapper joins them. Before Keras 2.4 the second one is no entry of its own, but a copy of
-    the first that reads the other way.
+    By name it does not matter how the wrapper joins them. Before Keras 2.4 the second layer has no separate entry: it is a copy
+    of the first that reads the other way.
     """
     options = _dict(layer.get("config"))
     forward, given = _dict(options.get("layer")), _dict(options.get("backward_layer"))
@@ -212,7 +212,7 @@ def _told_by(layer: Mapping[str, Any], places: Iterator[_Place]) -> Iterator[_Pl
 
 
 def _both(layer: Mapping[str, Any], version: str) -> EntryMark:
-    """The mark of a `Bidirectional`, whose two layers compute alike and read in opposite orders."""
+    """The mark of a `Bidirectional`: its two layers compute alike and read in opposite orders."""
     options = _dict(layer.get("config"))
     forward, backward = _dict(options.get("layer")), _dict(options.get("backward_layer"))
     first = _mark(forward, version, _cell_of(forward))
@@ -240,7 +240,7 @@ def _mark(layer: Mapping[str, Any], version: str, cell: Mapping[str, Any] | None
     if problem := _unknown_options(options):
         return EntryMark(problem=problem)
     formula = {}
-    if "reset_after" in options:  # where it is missing, in files before Keras 2.1.3, the bias tells
+    if "reset_after" in options:  # files before Keras 2.1.3 lack it; the bias determines it
         formula["reset"] = "after" if options["reset_after"] else "before"
     for ours, theirs, usual in (
         ("gate_activation", "recurrent_activation", "sigmoid"),
@@ -278,7 +278,7 @@ def _unknown_options(options: Mapping[str, Any]) -> str:
 
 
 def _activation(given: object, version: str) -> str | None:
-    """Our name of an activation; None for one that is not known."""
+    """Our name of an activation; None if unknown."""
     if isinstance(given, dict) and given.get("registered_name") in (None, given.get("config"), "function"):
         # {"module": "keras.activations", "class_name": "function", "config": "gelu"}: a function of Keras by its name
         given = given.get("config") if given.get("module") in ("keras.activations", "keras.src.activations") else given
@@ -290,7 +290,7 @@ def _activation(given: object, version: str) -> str | None:
 
 
 def _hint(given: object, version: str) -> str:
-    """Keras 2's functions of the same name that compute something else."""
+    """Keras 2's functions of the same name with other results."""
     return (
         " of Keras 2, 0.2 x + 0.5 between 0 and 1," if given == "hard_sigmoid" and not version.startswith("3") else ""
     )
@@ -326,7 +326,7 @@ def _is_layer(value: object) -> bool:
 
 
 def _layers_of(model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The layers of a model; before Keras 2.2.3 a Sequential has nothing else in its configuration."""
+    """The layers of a model; before Keras 2.2.3 the configuration of a Sequential is only this list."""
     inner = model.get("config")
     return [_dict(each) for each in inner] if isinstance(inner, list) else _list(_dict(inner), "layers")
 

@@ -1,6 +1,6 @@
 """The types that a checkpoint's pickle may name: NumPy arrays and Python's containers, each made by a function that checks.
 
-None of NumPy's or Python's own constructors is ever called with a file's values as they are: `bytearray(10**9)` or
+Constructors of NumPy and Python are never called with unchecked values of a file: `bytearray(10**9)` or
 `ndarray((10**9,))` would take memory for nothing, and `list(value)` a thousand times would copy the value each time.
 """
 
@@ -15,14 +15,14 @@ from .pickle_tree import Pending, check_key
 from .source import Bytes, array_from, native, plain_dtype
 
 _PER_ITEM, _PER_KEY = 16, 224
-"""Bytes for a place in a list or tuple, and for one in a dict or set with its key."""
+"""Bytes for an entry of a list or tuple, and for an entry of a dict or set with its key."""
 
 Names = dict[tuple[str, str], Any]
-"""What a pickle of arrays needs, whatever framework wrote it."""
+"""The names in a pickle of arrays of any framework."""
 
 
 def known_types(budget: Budget) -> Names:
-    """Return what any checkpoint's pickle may name, under the names of Python 2 and 3 and of NumPy 1 and 2."""
+    """Return the names allowed in every checkpoint's pickle, for Python 2 and 3 and NumPy 1 and 2."""
     containers = _containers(budget)
     arrays: Names = {("numpy", "ndarray"): _NDARRAY, ("numpy", "dtype"): _make_dtype}
     for core in ("core", "_core"):
@@ -72,8 +72,8 @@ class _PendingArray(Pending):
 def make_array(data: object, dtype: object, shape: object, budget: Budget, *, fortran: bool = False) -> np.ndarray:
     """View a pickle's bytes as an array.
 
-    The one array of Python objects that is accepted is NumPy's wrapping of None, with which Chainer marks a missing
-    value.
+    The only accepted array of Python objects is NumPy's wrapping of None, Chainer's mark of a missing value.
+
 
     Raises:
         ValueError, CheckpointError: the parts do not fit together.
@@ -90,7 +90,7 @@ def make_array(data: object, dtype: object, shape: object, budget: Budget, *, fo
 
 
 def _raw_bytes(data: object, budget: Budget) -> Bytes:
-    """Return bytes as they are, and Python 2's text, read as Latin-1, as the bytes that it was."""
+    """Return bytes unchanged, and Python 2's text, read as Latin-1, as its original bytes."""
     if isinstance(data, str):
         budget.take(len(data))
         return bytearray(data, "latin-1")
@@ -100,7 +100,7 @@ def _raw_bytes(data: object, budget: Budget) -> Bytes:
 
 
 class _ArrayType:
-    """Stands for the class numpy.ndarray, which a pickle may name but not make objects of."""
+    """Represents the class numpy.ndarray, which a pickle may name but not instantiate."""
 
 
 _NDARRAY = _ArrayType()

@@ -1,6 +1,6 @@
 """The operators that exporters put between stored weights and a GRU node, which only rearrange or unpack them.
 
-Each one is computed as its text at https://onnx.ai/onnx/operators says, for all operator sets at once. Sizes come first: an
+Each operator is computed as described at https://onnx.ai/onnx/operators, for all operator sets. Sizes come first: an
 output's size can follow from an attribute (`DequantizeLinear(block_size=...)`, `Split(num_outputs=...)`) or from broadcasting,
 so it is checked against the input's and counted before anything is made.
 """
@@ -27,10 +27,10 @@ _MOST_OUTPUTS = 1 << 12
 
 
 class _Attributes:
-    """The attributes of a node by name, and whether each was asked for.
+    """The attributes of a node by name, and whether each was used.
 
     Raises:
-        ValueError: one is there twice.
+        ValueError: an attribute is repeated.
     """
 
     def __init__(self, node: "NodeProto"):
@@ -61,7 +61,7 @@ class _Attributes:
 
 
 def rearranged(node: "NodeProto", inputs: Inputs, budget: Budget, place: str) -> dict[str, np.ndarray]:
-    """Compute a node whose operator is in `OPERATORS`.
+    """Compute a node with an operator in `OPERATORS`.
 
     Raises:
         CheckpointError: its inputs do not fit, or its outputs are over the budget.
@@ -81,7 +81,7 @@ def rearranged(node: "NodeProto", inputs: Inputs, budget: Budget, place: str) ->
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         names = ", ".join(node.input[:4])
         raise CheckpointError(f"{place}: {node.op_type} of {names} cannot be computed: {error}") from error
-    # a view keeps its array alive, and costs as much again once somebody copies it
+    # a view keeps its array alive, and may be copied later
     budget.take(sum(PER_OBJECT + output.nbytes for output in outputs))
     return dict(zip(node.output, outputs, strict=True))
 
@@ -97,7 +97,7 @@ def _first(inputs: Inputs) -> np.ndarray:
 
 
 def _list(array: np.ndarray | None) -> list[int] | None:
-    """An input of integers, such as axes: there are never more than a tensor has axes."""
+    """An input of integers, such as axes: at most the number of axes of a tensor."""
     if array is None:
         return None
     if array.dtype.kind != "i" or array.ndim > 1 or array.size > 64:

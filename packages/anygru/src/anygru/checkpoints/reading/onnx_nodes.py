@@ -1,4 +1,4 @@
-"""GRU nodes of an ONNX graph: which of them are the layers of one GRU, and what each of them computes."""
+"""GRU nodes of an ONNX graph: group them to layers of one GRU, and read their options."""
 
 import math
 from collections import defaultdict
@@ -56,9 +56,9 @@ _FLOAT, _INT, _STRING, _FLOATS, _STRINGS = 1, 2, 3, 6, 8
 _ATTRIBUTES = {"activation_alpha": _FLOATS, "activation_beta": _FLOATS, "activations": _STRINGS, "clip": _FLOAT}
 _ATTRIBUTES |= {"direction": _STRING, "hidden_size": _INT, "layout": _INT, "linear_before_reset": _INT}
 _ATTRIBUTES |= {"output_sequence": _INT}
-"""The attributes of GRU in operator sets 1 to 22, with their types. output_sequence, of set 1, tells which outputs are used."""
+"""The attributes of GRU in operator sets 1 to 22, with their types. output_sequence, of set 1, selects the outputs."""
 OF_SHAPES = {"Shape", "Size"}
-"""What reads no values."""
+"""Operators that read no values."""
 LONGEST_CHAIN = 16
 
 
@@ -69,7 +69,7 @@ class Constants(Protocol):
         """Return the array of that name, or raise CheckpointError if it is computed."""
 
     def stored_within(self, name: str) -> str:
-        """Return the name of a stored number other than 0 from which a value is computed, and nothing else; "" if none is."""
+        """Return the name of a stored number other than 0 from which alone a value is computed; "" if none is."""
 
 
 def stacks(graph: "GraphProto", constants: Constants, where: str) -> list[list["NodeProto"]]:
@@ -97,12 +97,12 @@ def stacks(graph: "GraphProto", constants: Constants, where: str) -> list[list["
 def _next_layer(
     node: "NodeProto", readers: dict[str, list["NodeProto"]], outputs: set[str], constants: Constants
 ) -> "NodeProto | None":
-    """The GRU node whose input is all of this one's output, with the same attributes."""
+    """The GRU node with the whole output of this node as its input and the same attributes."""
     name = node.output[0] if node.output else ""
     batch_first = any(attribute.name == "layout" and attribute.i for attribute in node.attribute)
     axes = "btdh" if batch_first else "tdbh"  # of Y: steps, directions, sequences, units
     for _ in range(LONGEST_CHAIN):
-        # torch's older exporter makes each layer's first state of zeros, for as many sequences as its input's shape tells.
+        # torch's older exporter makes each layer's first state of zeros, with the number of sequences from its input's shape.
         reading = [reader for reader in readers[name] if reader.op_type not in OF_SHAPES]
         if not name or name in outputs or len(reading) != 1:
             return None
@@ -121,7 +121,7 @@ def _next_layer(
 def _moved(axes: str, node: "NodeProto", constants: Constants) -> str | None:
     """Where a GRU's axes are after a node that only moves them; None after any other, or where its numbers are not stored.
 
-    "h" without "d" beside it is the units of all directions.
+    "h" without "d" is the units of all directions.
     """
     given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
     if node.domain not in ("", "ai.onnx"):
@@ -159,7 +159,7 @@ def _checked_attributes(node: "NodeProto", place: str) -> dict[str, "AttributePr
 
 
 def _stored_inputs(node: "NodeProto", constants: Constants) -> Iterator[str]:
-    """What a caller has to pass, since it is no part of a layer."""
+    """Values that a caller has to pass, since a layer does not store them."""
     for place, name, argument in ((4, "sequence_lens", "lengths"), (5, "initial_h", "h_0")):
         stored = constants.stored_within(node.input[place]) if len(node.input) > place else ""
         if stored:

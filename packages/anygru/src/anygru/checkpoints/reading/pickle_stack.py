@@ -8,7 +8,7 @@ from .pickle_tree import Pending, check_key
 from .source import shown
 
 _PER_PLACE, _PER_KEY = 16, 128
-"""Bytes for a place on the stack, in the memo or in a list, and for one in a dict or set."""
+"""Bytes for an entry of the stack, the memo or a list, and for an entry of a dict or set."""
 _PER_GAP = 160
 """Bytes for a place in the memo that does not follow the last one."""
 
@@ -36,7 +36,7 @@ class PickleStack:
         raise NotImplementedError
 
     def _push(self, value: object) -> None:
-        """Put a value on the stack that exists already, or takes no memory of its own."""
+        """Push a value that exists already or takes no memory."""
         self.budget.take(_PER_PLACE)
         self._stack.append(value)
 

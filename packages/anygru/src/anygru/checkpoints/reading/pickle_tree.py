@@ -18,7 +18,7 @@ _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 
 
 class Pending:
-    """An object whose state is still to come in the pickle; never seen outside the unpickler."""
+    """An object that waits for its state in the pickle; internal to the unpickler."""
 
     def __init__(self) -> None:
         self.remembered_as: list[int] = []
@@ -32,7 +32,7 @@ def check_key(key: object) -> Any:
     """Return the key if it is plain: hashing nested tuples that repeat themselves would never end.
 
     Raises:
-        ValueError: the key is neither text, a number nor a tuple of those.
+        ValueError: the key is not a text, a number or a tuple of them.
     """
     if isinstance(key, _PLAIN_KEYS):
         return key
@@ -53,12 +53,12 @@ def check_tree(root: object, where: str, budget: Budget, states: Mapping[int, tu
     Args:
         root: the value of the pickle.
         where: the file's name for errors.
-        states: objects made from a state, with it, by the object's id: a module holds what its state holds.
-        budget: counts each value that the tree unfolds to because a container is used twice: whoever walks or copies
-            the tree meets the container again at each use.
+        states: objects made from a state, with the state, by the object's id: a module contains its state.
+        budget: counts each value that the tree unfolds to because a container is used twice: walking or copying the
+            tree visits the container at each use.
 
     Raises:
-        CheckpointError: a value contains itself, lies too deep, was never finished, or the budget is spent.
+        CheckpointError: a value contains itself, is nested too deep, is unfinished, or the budget is exhausted.
     """
 
     def parts_of(value: Any) -> Collection[Any]:
@@ -73,7 +73,7 @@ def check_tree(root: object, where: str, budget: Budget, states: Mapping[int, tu
     known: dict[int, tuple[int, int]] = {}
     open_containers: set[int] = set()
     distinct = 1
-    # a container is visited twice: when it is opened, and after all that is in it
+    # a container is visited twice: before and after its contents
     work: list[tuple[Any, bool]] = [(root, False)]
     while work:
         value, leaving = work.pop()
@@ -105,12 +105,12 @@ def check_tree(root: object, where: str, budget: Budget, states: Mapping[int, tu
 
 
 def is_container(value: object) -> TypeGuard[Branch]:
-    """Tell whether a value holds others; keys are plain by construction, and so are the members of sets."""
+    """Return whether a value is a container; keys and members of sets are plain by construction."""
     return isinstance(value, dict | list | tuple)
 
 
 def settle_bytes(root: Any, budget: Budget) -> Any:
-    """Turn views of the file that no array took into bytes of their own, each once; lists and dicts change in place."""
+    """Copy the remaining views of the file to bytes, each once; lists and dicts change in place."""
     settled: dict[int, Any] = {}
 
     def settle(value: Any) -> Any:

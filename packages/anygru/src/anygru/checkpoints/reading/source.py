@@ -24,19 +24,19 @@ COMPRESS_BELOW = 16 << 20
 """Arrays from this size on are never written compressed, so that a reader can map them: 16 MiB."""
 
 _PER_VALUE = 80
-"""Bytes of one of Python's values beside its content, or of one list, with its place in another list."""
+"""Bytes of a Python value without its content, or of a list, with its entry in another list."""
 
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f[248]|c(?:8|16)|[SUO]\d{0,9})", re.ASCII)
 
 MAX_AXES = 32
-"""No tensor has more axes than NumPy knows."""
+"""NumPy's limit for the axes of a tensor."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file for reading; a FIFO or a device could block forever.
 
     Raises:
-        CheckpointError: the file cannot be opened, or is none of the regular ones.
+        CheckpointError: the file cannot be opened, or is not a regular file.
     """
     try:
         # without O_NONBLOCK the open itself would wait for a FIFO's writer
@@ -72,7 +72,7 @@ def open_bytes(path: str | os.PathLike[str], budget: Budget) -> memoryview:
 
 
 class Cursor:
-    """A position in some bytes. Every read says what it wants, so that an error can name it.
+    """A position in some bytes. Every read takes a description for the error message.
 
     Args:
         data: the bytes.
@@ -98,7 +98,7 @@ class Cursor:
         return self.data[start : self.position]
 
     def number(self, code: str, what: str) -> int:
-        """Give the next little-endian integer, `code` being that of the struct module: I, i, Q, q ..."""
+        """Return the next little-endian integer; `code` is a format of the struct module: I, i, Q, q ..."""
         layout = struct.Struct("<" + code)
         return int(layout.unpack(self.take(layout.size, what))[0])
 
@@ -113,7 +113,7 @@ def naming(path: str | os.PathLike[str], instead: str | os.PathLike[str] | None 
 
     Args:
         path: the file.
-        instead: a path in a private place, in whose stead `path` is named.
+        instead: a private path to open; errors name `path`.
     """
     name = printable(os.fspath(path))
     try:
@@ -130,9 +130,9 @@ def naming(path: str | os.PathLike[str], instead: str | os.PathLike[str] | None 
 
 
 def shown(value: object) -> str:
-    """Write a value of a file for an error: numbers and short texts as they are, of anything else the type.
+    """Write a value of a file for an error: numbers and short texts verbatim, otherwise the type.
 
-    The `repr` of nested values could take forever, and that of a long integer is refused by Python.
+    The `repr` of nested values could take forever, and Python refuses the `repr` of a long integer.
     """
     if isinstance(value, str | bytes):
         return repr(value) if len(value) <= 60 else f"{value[:60]!r}..."
@@ -178,7 +178,7 @@ def array_from(
     In a mapped file they stay even when not aligned, since a copy is what mapping avoids.
 
     Raises:
-        CheckpointError: the bytes are not as many as dtype and shape say, or the budget is spent.
+        CheckpointError: the number of bytes does not match dtype and shape, or the budget is exhausted.
     """
     view = memoryview(data).cast("B")
     count = count_elements(shape, place)
@@ -186,7 +186,7 @@ def array_from(
     if expected != len(view):
         raise CheckpointError(f"{place}: the shape times the size of {dtype} is {expected} bytes, got {len(view)}")
     if dtype.itemsize == 0 and tuple(shape):
-        # NumPy would make such texts one letter long, of whatever memory holds there
+        # NumPy would make such texts one letter long, from uninitialized memory
         raise CheckpointError(f"{place}: an array of {dtype}, whose values have no size")
     budget.take(PER_OBJECT)
     if expected == 0:
@@ -199,7 +199,7 @@ def plain_values(array: np.ndarray, place: str, budget: Budget) -> Any:
     """Return an array of text, or None, as Python's own values: one value, or nested lists of them.
 
     Raises:
-        CheckpointError: the budget is spent, or a letter is none of Unicode.
+        CheckpointError: the budget is exhausted, or a letter is not valid Unicode.
     """
     lists, made = 1, 0
     for axis in array.shape:
@@ -232,7 +232,7 @@ def native(array: np.ndarray, budget: Budget) -> np.ndarray:
 
 
 def empty_array(shape: tuple[int, ...], dtype: np.dtype, place: str) -> np.ndarray:
-    """Return an array without any value; NumPy bounds the other axes of such a shape, too.
+    """Return an array without any value; NumPy also bounds the other axes of such a shape.
 
     Raises:
         CheckpointError: an axis is beyond NumPy's bounds.

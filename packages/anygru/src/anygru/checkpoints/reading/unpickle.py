@@ -1,6 +1,6 @@
-"""Reading pickles as data: an interpreter of the opcodes that can build plain values and arrays and nothing else.
+"""Read pickles as data: an interpreter of the opcodes that builds only plain values and arrays.
 
-Python's own unpickler imports and calls whatever a file names. This one looks names up in a short table, takes every
+Python's unpickler imports and calls any name in a file. This one looks names up in a short table, takes every
 length from the file with suspicion, and gives arrays that are views of the file's bytes.
 """
 
@@ -34,9 +34,10 @@ class RestrictedUnpickler(PickleStack):
 
     Args:
         file: the pickle as a path, as bytes, or as an open binary file (which is read to its end).
-        allowed: what the pickle may name besides NumPy arrays and Python's containers, by (module, name). The pickle
+        allowed: further names that the pickle may use, by (module, name); NumPy arrays and Python's containers are
+        built in. The pickle
             calls a callable found under that name; it gets any other value as it is. A callable may return a
-            `Pending`, whose `build(state)` makes the final object when the pickle sets its state.
+            `Pending`: its `build(state)` makes the final object when the pickle sets its state.
         where: the file's name for errors; taken from `file` if it is a path.
         persistent_load: gives the object for a persistent id; without it such ids are refused.
         budget: counts the memory that is made; None: the usual one for a pickle of this size.
@@ -64,12 +65,12 @@ class RestrictedUnpickler(PickleStack):
                 self.budget.add_file(len(data))
         self.cursor = Cursor(data, self.where)
         self._allowed = {**known_types(self.budget), **(allowed or {})}
-        # a class of NumPy stands for itself: called with a list it would copy it
+        # a class of NumPy represents itself: a call with a list would copy it
         self._functions = {
             id(value) for value in self._allowed.values() if callable(value) and not _is_number_type(value)
         }
         self._persistent_load = persistent_load
-        # what was set on OrderedDicts; torch keeps `_metadata` there
+        # attributes of OrderedDicts; torch keeps `_metadata` there
         self.attributes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self._states: dict[int, tuple[object, object]] = {}
         self._opcode_at = 0
@@ -78,7 +79,7 @@ class RestrictedUnpickler(PickleStack):
         """Read one pickle, from where the last one ended; text of Python 2 is taken as Latin-1.
 
         Returns:
-            Plain values, lists, tuples, dicts, sets, NumPy arrays, and what `allowed` made.
+            Plain values, lists, tuples, dicts, sets, NumPy arrays, and results of `allowed`.
 
         Raises:
             CheckpointError: the pickle is damaged, names something that is not allowed, or refers to itself.
@@ -167,7 +168,7 @@ class RestrictedUnpickler(PickleStack):
         if len(line) < 2 or line[:1] not in (b"'", b'"') or line[-1:] != line[:1]:
             self._fail("a text without its quotes")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes that Python does not know, and leaves as they are
+            warnings.simplefilter("ignore")  # about unknown escapes, which Python keeps
             self._push_new(line[1:-1].decode("unicode_escape"))
 
     def _push_known(self, module: object, name: object) -> None:
@@ -193,7 +194,7 @@ class RestrictedUnpickler(PickleStack):
 
     def _call(self) -> None:
         arguments, function = self._pop(), self._pop()
-        # nothing but the table's own functions is called: an object that one of them gave may be callable, too
+        # only functions of the table are called, not their results, which may also be callable
         if id(function) not in self._functions or not isinstance(arguments, tuple):
             self._fail("the pickle calls what is not a harmless type")
         self.budget.take(PER_OBJECT)

@@ -36,7 +36,7 @@ def convert(
         target: the file or folder to write.
         choices: the options.
         progress: called with the bytes written.
-        named: options by their names in `Choices`, instead of those in `choices`.
+        named: options by their names in `Choices`, instead of `choices`.
 
     Returns:
         The report, with a verdict for each GRU.
@@ -109,13 +109,13 @@ def _take_place(result: FilePath, place: FilePath, folder: bool) -> None:
 def _workplace(place: FilePath, target: str) -> Iterator[FilePath]:
     """A folder near the target that is gone afterwards.
 
-    Its name cannot be guessed and only this user can write in it: nobody can plant a link there, and a second conversion
-    to the same target has a folder of its own.
+    Its name cannot be guessed and only this user can write in it: no other user can plant a link there, and a second
+    conversion to the same target uses another folder.
     """
     parent = next(folder for folder in place.parents if folder.is_dir())
     try:
         folder = tempfile.mkdtemp(prefix=".anygru-", dir=parent)
-    except OSError as error:  # under the name that the caller knows
+    except OSError as error:  # under the caller's name
         raise OSError(error.errno, error.strerror, target) from None
     try:
         yield FilePath(folder)

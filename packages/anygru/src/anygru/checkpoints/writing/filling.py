@@ -1,4 +1,4 @@
-"""Writing weights into a copy of a Keras file, whose model, optimizer and names stay as they are."""
+"""Write weights into a copy of a Keras file with the same model, optimizer and names."""
 
 import io
 import os
@@ -24,15 +24,15 @@ def fill(
 ) -> Conversion:
     """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
 
-    A GRU goes to the place that `mapping` names, otherwise to the GRU of the same name; where no name fits and both files have
-    as many GRUs, to the GRU at the same place in their order. A tensor outside of GRUs is written where the file has one of its
+    A GRU goes to the place that `mapping` names, otherwise to the GRU of the same name; if no name fits and both files have the
+    same number of GRUs, to the GRU at the same position. A tensor outside of GRUs is written where the file has one of its
     name and shape.
 
     Args:
         checkpoint: the weights.
         like: a `.keras`, `.weights.h5` or whole-model HDF5 file.
         target: the file to write.
-        choices: the mapping has names of GRUs in `like` by those in the checkpoint.
+        choices: the mapping maps names of GRUs in the checkpoint to names in `like`.
 
     Raises:
         CheckpointError: `like` is no such file, a GRU has no partner, or a partner has another size or formula.
@@ -90,7 +90,7 @@ def _check_fit(gru: FoundGRU, place: FoundGRU, where: str) -> None:
 
 
 def _unlike_formula(gru: FoundGRU, place: FoundGRU) -> str:
-    """Why the file's layer would not compute what the source's does; empty if it does."""
+    """Why the file's layer would give other results than the source's; empty if it does not."""
     for attribute in ("gate_activation", "activation", "reverse", "zoneout"):
         ours, theirs = getattr(gru, attribute), getattr(place, attribute)
         if ours != theirs:

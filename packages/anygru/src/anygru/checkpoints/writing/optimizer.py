@@ -1,7 +1,7 @@
 """The state of Paddle's Adam as one of `torch.optim.Adam`.
 
-A `.pdopt` file has the moments by Paddle's own names of parameters ("linear_0.w_0_moment1_0"), which only the `.pdparams` file
-of the same model tells apart; torch numbers parameters in the model's order.
+A `.pdopt` file has the moments by Paddle's own names of parameters ("linear_0.w_0_moment1_0"), which are mapped to parameters
+by the `.pdparams` file of the same model; torch numbers parameters in the model's order.
 """
 
 import math
@@ -33,7 +33,7 @@ def adam_state(
     betas: tuple[float, float] = (0.9, 0.999),
     lr: float | None = None,
 ) -> dict[str, Any]:
-    """Give what `torch.optim.Adam.load_state_dict` (or `AdamW`'s) takes.
+    """Return a state for `torch.optim.Adam.load_state_dict` (or `AdamW`'s).
 
     Args:
         optimizer: Paddle's `.pdopt` file of `Adam` or `AdamW`.
@@ -41,7 +41,7 @@ def adam_state(
         order: the torch module, or the names of its parameters in its order; None: the file's order, which is the same where
             the torch model makes its layers in the order of the Paddle model.
         betas: of the optimizer, which the file does not hold; the number of steps follows from them.
-        lr: the learning rate; None: that of the scheduler in the file.
+        lr: the learning rate; None: from the scheduler in the file.
 
     Returns:
         A state_dict with one group of parameters; the moments of linear layers' weights are transposed as the weights are. A
@@ -107,7 +107,7 @@ def _steps(state: Checkpoint, parameter: str, betas: tuple[float, float]) -> int
         if stored is None or stored.values.size != 1:
             raise CheckpointError(f"{state.path}: no number {parameter + ending}")
         power = float(stored.values.reshape(-1)[0])
-        # float32 holds no powers below 1e-38: then the other beta alone tells
+        # float32 has no powers below 1e-38: then only the other beta is usable
         counts.append(math.log(power) / math.log(beta) - 1 if 1e-37 < power < 1 else math.nan)
     told = [count for count in counts if not math.isnan(count)]
     steps = round(told[-1]) if told else 0

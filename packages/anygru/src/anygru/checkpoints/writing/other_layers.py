@@ -14,7 +14,7 @@ from ...errors import CheckpointError
 from ..stored import StoredTensor
 
 _IN_OUT = {"paddle"}
-"""The formats whose framework keeps the weight of a linear layer as [in, out]."""
+"""The formats of frameworks that keep the weight of a linear layer as [in, out]."""
 
 _ROLES = ("weight", "bias", "scale", "shift", "mean", "variance", "count")
 _TORCH = ("weight", "bias", "weight", "bias", "running_mean", "running_var", "num_batches_tracked")
@@ -28,11 +28,11 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "chainer": _CHAINER,
     "hdf5": _CHAINER,
 }
-"""The names of a layer's parts by format, in the order of `_ROLES`; "" for one that it does not keep."""
+"""The names of a layer's parts by format, in the order of `_ROLES`; "" for a part that it lacks."""
 _ROLE_OF = {
     name: role for names in reversed(_NAMES.values()) for role, name in reversed([*zip(_ROLES, names, strict=True)])
 }
-"""The role of each name, whatever framework it is from."""
+"""The role of each name in any framework."""
 _ENDINGS = sorted(filter(None, _ROLE_OF), key=len, reverse=True)
 """The names, the longest first, since "running_mean" ends in "_mean"."""
 _SEPARATORS = "./:_"
@@ -44,13 +44,13 @@ class LayerPlan:
 
     Attributes:
         transposed: the tensors to transpose, with the reason.
-        undecided: two-dimensional tensors that may be the weight of a linear layer, and are left as they are.
+        undecided: two-dimensional tensors that may be the weight of a linear layer, and are kept unchanged.
         renamed: names of parts that the target's framework writes differently, new by old.
         unknown: names of parts that the target's framework does not have: torch counts batches, others do not.
         certain: those of `renamed` that are written so in any case: a path of Chainer with another framework's word at its end,
             which a conversion with the target's names left in another format.
         further: names under which the target's framework keeps a tensor once more: Paddle those of a layer's cells.
-        again: names of tensors that are there once more, by the names under which other frameworks have them.
+        again: second names of tensors, by their names in other frameworks.
     """
 
     transposed: dict[str, str] = field(default_factory=dict)
@@ -72,10 +72,10 @@ def plan_layers(
     """Find the tensors that the target's framework expects transposed, or under another name.
 
     Args:
-        tensors: those outside of GRUs, by name.
+        tensors: the tensors outside of GRUs, by name.
         source, target: names of formats.
-        transpose: names, or patterns with * and ?, of tensors to transpose whatever they seem to be.
-        no_transpose: of tensors to leave as they are.
+        transpose: names, or patterns with * and ?, of tensors to transpose in any case.
+        no_transpose: of tensors to keep unchanged.
 
     Raises:
         CheckpointError: a name or pattern fits no tensor of two dimensions.
@@ -110,7 +110,7 @@ def _plan_names(
     target: str,
     from_mxnet: bool,
 ) -> None:
-    """Put the names that the target's framework gives, or has none for, into the plan."""
+    """Add the target framework's names, and names that it lacks, to the plan."""
     for parts in layers:
         plan.renamed |= _other_names(parts, target)
         plan.unknown += [name for role, name in parts.items() if not _NAMES[target][_ROLES.index(role)]]
@@ -124,7 +124,7 @@ def _plan_names(
 
 
 def _plan_second_names(plan: LayerPlan, tensors: Mapping[str, StoredTensor], to_paddle: bool) -> None:
-    """Put the names into the plan under which Paddle alone keeps a tensor once more."""
+    """Add Paddle's second names of tensors to the plan."""
     names = {name: _cell_name(name, tensors) for name in tensors}
     same = {name: cell for name, cell in names.items() if cell is not None}
     if to_paddle:
@@ -138,7 +138,7 @@ _GLUON = tuple(
     re.compile(rf"(?P<home>(?:.*[^._:/])?)[._:/]*{place}(?P<of>[ih])2h_(?P<part>weight|bias)", re.DOTALL)
     for place in (r"(?P<side>[lr])(?P<layer>\d{1,3})_", r"_unfused\.(?P<layer>\d{1,3})\.(?:(?P<side>[lr])_cell\.)?")
 )
-"""The tensors of MXNet's LSTM and RNN, by the parameters' names and by those of `save_parameters`. Their rows are in torch's
+"""The tensors of MXNet's LSTM and RNN, by the names of parameters and of `save_parameters`. Their rows are in torch's
 order: `LSTMCell._gate_names` of MXNet 1.9.1 is _i, _f, _c, _o."""
 
 
@@ -161,7 +161,7 @@ _STACKED = re.compile(
 
 
 def _cell_name(name: str, tensors: Mapping[str, StoredTensor]) -> str | None:
-    """The name that Paddle's `LSTM` or `SimpleRNN` gives a tensor a second time, that of its cell; None for other tensors."""
+    """The second name of a tensor in Paddle's `LSTM` or `SimpleRNN`, from its cell; None for other tensors."""
     match = _STACKED.fullmatch(name[-_LONGEST:]) if len(name) <= _LONGEST else None
     if match is None:
         return None
@@ -171,13 +171,13 @@ def _cell_name(name: str, tensors: Mapping[str, StoredTensor]) -> str | None:
 
 
 _LONGEST = 1000
-"""Letters of a name that is looked at as that of a stacked layer."""
+"""Limit of the length of a stacked layer's name."""
 
 
 def _layers(tensors: Mapping[str, StoredTensor]) -> list[dict[str, str]]:
-    """Group tensors to layers by what stands before the names of parts: {role: name} for each.
+    """Group tensors to layers by the prefix of the names of parts: {role: name} for each.
 
-    Names of every framework are known in every file, since a conversion keeps them unless told otherwise.
+    Names of every framework are recognized in every file, since a conversion keeps them by default.
     """
     layers: dict[str, dict[str, str]] = defaultdict(dict)
     for name in tensors:

@@ -1,6 +1,6 @@
 """Where a converted file comes from: digests, the version and the options, as a text in its metadata.
 
-The digest of the result is that of its tensors, since a file cannot hold its own.
+The digest of the result covers its tensors, since a file cannot contain its own digest.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def describe(source: Checkpoint, tensors: Mapping[str, StoredTensor], choices: C
 
 
 def lines(checkpoint: Checkpoint) -> Iterator[str]:
-    """Say where a file comes from, and whether its tensors are those that were written; nothing for a file that does not tell."""
+    """Describe the origin of a file, and whether its tensors are unchanged; empty without provenance metadata."""
     text = checkpoint.content.metadata.get(KEY)
     if text is None:
         return
@@ -82,7 +82,7 @@ def tensor_digest(tensors: Mapping[str, StoredTensor]) -> str:
 
 
 def file_digest(path: str) -> str:
-    """Give the SHA-256 of a file; of a folder that of the names and digests of its files.
+    """Return the SHA-256 of a file, or of the names and digests of a folder's files.
 
     Raises:
         CheckpointError: it is not a regular file, or a folder has a link or another thing that is not one.

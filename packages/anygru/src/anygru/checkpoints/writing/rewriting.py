@@ -1,4 +1,4 @@
-"""Writing a checkpoint in another format: GRUs in the target's form, everything else as it is."""
+"""Writing a checkpoint in another format: GRUs in the target's form, other values unchanged."""
 
 import os
 import re
@@ -36,8 +36,8 @@ def rewrite(
 ) -> Conversion:
     """Write a checkpoint in a format, its GRUs in that format's form; see `convert`.
 
-    Without choices nothing is decided: values that the format has no room for are refused rather than left out, and
-    tensors outside of GRUs stay as they are.
+    Without choices, values that the format cannot store raise an error, and tensors outside of GRUs are unchanged.
+
     """
     module = format_module(format)
     if format in READ_ONLY:
@@ -72,7 +72,7 @@ def check_place(target: str | os.PathLike[str], format: str) -> None:
     """Refuse a path to which this format cannot be written, before any work is done."""
     wants_folder = is_folder(format)
     parent = os.path.dirname(os.path.realpath(target))
-    if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it
+    if not wants_folder and not os.path.isdir(parent):  # a folder is created with its parents
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
     check_regular(resolved(target), target)
     if os.path.exists(target) and os.path.isdir(target) != wants_folder:
@@ -81,7 +81,7 @@ def check_place(target: str | os.PathLike[str], format: str) -> None:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be written as UTF-8; one from a pickle may hold half of a surrogate pair."""
+    """Whether a name can be written as UTF-8; a name from a pickle may contain half of a surrogate pair."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -153,7 +153,7 @@ class _Writer:
             return self._rebuild_dict(tree, path)
         if isinstance(tree, list | tuple) and id(tree) in self._branches:
             rebuilt = [self._rebuild(value, (*path, index)) for index, value in enumerate(tree)]
-            # what is left out of a list leaves a gap, so that the others keep their places
+            # an omitted entry of a list leaves a gap, so that other entries keep their places
             values = [None if value is _LEFT_OUT else value for value in rebuilt]
             return values if isinstance(tree, list) else tuple(values)
         if isinstance(tree, StoredTensor):
@@ -193,7 +193,7 @@ class _Writer:
         return new
 
     def _again(self, renamed: object, full: str) -> str | None:
-        """The further name of a tensor that was renamed from `full`, where the target's framework has one."""
+        """The second name of a tensor that was renamed from `full`, if the target's framework has one."""
         cell = self._plan.further.get(full)
         if cell is None or not isinstance(renamed, str):
             return None
@@ -201,7 +201,7 @@ class _Writer:
         return renamed.removesuffix(full[same:]) + cell[same:] if renamed.endswith(full[same:]) else None
 
     def _new_name(self, key: Any, full: str) -> Any:
-        """The key after the mapping, and with the target's word for the part of a layer if that is wanted."""
+        """The key after the mapping, and optionally with the target's word for the part of a layer."""
         renamed = self._names.rename(key)
         wanted = self._plan.renamed.get(full) if self._layer_names or full in self._plan.certain else None
         if wanted is None or not isinstance(renamed, str):
@@ -283,7 +283,7 @@ class _Writer:
                 f"--weights {wanted}: frozen layers are written to safetensors and torch files, not to {self._report.target}"
             )
         start = len(path) + 1 if path else 0
-        if gru.frozen == wanted:  # as they are: rounding them again could change a last bit
+        if gru.frozen == wanted:  # unchanged: rounding them again could change the last bit
             before = f"{gru.path}." if gru.path else ""
             names = [before + tensor[start:] for tensor in tensors]
             names += [name + SCALE for name in names if name + SCALE in gru.names]
@@ -316,7 +316,7 @@ class _Writer:
         """The target's layout for a GRU.
 
         Raises:
-            CheckpointError: there is none that computes the same.
+            CheckpointError: no equivalent exists.
         """
         layouts: list[CheckpointLayout] = [*self._module.LAYOUT, *getattr(self._module, "MARKED_LAYOUT", ())]
         if self._style is not None and self._style not in {layout.name for layout in layouts}:
@@ -360,12 +360,12 @@ class _Writer:
 
 
 _OWN_NAMES = ("torch", "safetensors")
-"""Formats in which layers of anygru are written as they are."""
+"""Formats in which layers of anygru are written unchanged."""
 _PARTS = re.compile(r"(?:^|\.)(weight_hh|gain_hh)(?:_l\d{1,3}(?:_reverse)?)?\Z")
 
 
 def _only_ours(name: str, stored: StoredTensor) -> str:
-    """In words what a tensor of a GRU tells that no other framework's GRU has; nothing of any other tensor."""
+    """The anygru-only feature that a tensor of a GRU implies, or ""."""
     match = _PARTS.search(name[-64:])
     if match is None:
         return ""

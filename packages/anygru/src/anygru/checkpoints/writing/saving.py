@@ -18,7 +18,7 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
     """Write a model or tensors as a checkpoint of any framework; the file is replaced in one step.
 
     GRUs are written under the target's names and in its layout, and the weights of a module's linear layers transposed for
-    Paddle, which keeps them as [in, out]; every other tensor as it is.
+    Paddle, which keeps them as [in, out]; other tensors are unchanged.
 
     Args:
         obj: a module, a state_dict or other nested dicts of tensors (NumPy arrays, plain values), or a `Checkpoint`.
@@ -26,9 +26,9 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
         format: one of `NAMES`; None: by the path's ending, see `format_for`.
 
     Raises:
-        CheckpointError: the format cannot hold something, the message names it and says why; or `path` has no place there.
-        ArgumentTypeError: `obj` is none of these, or `path` is no path.
-        OSError: whatever the file system says while it writes (a full disk); the old file is whole.
+        CheckpointError: the format cannot store a value (the message names it and the reason), or `path` cannot be written.
+        ArgumentTypeError: `obj` has another type, or `path` is not a path.
+        OSError: an error of the file system (such as a full disk); the old file is intact.
     """
     path = checked_path(path)
     name = format or format_for(path)
