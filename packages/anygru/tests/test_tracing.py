@@ -225,3 +225,28 @@ def test_a_compiled_output_may_be_changed_out_of_sight_of_autograd(backend: str)
         found.append(torch.autograd.grad(output.sum(), list(layer.parameters())))
     for one, other in zip(*found, strict=True):
         close(one, other)
+
+
+CALLS_WITH_STATES = {
+    "h_0": lambda x, h: {"h_0": h},
+    "states first": lambda x, h: {"h_0": h},
+    "one state": lambda x, h: {"h_0": h[:, :1]},
+    "resets": lambda x, h: {"h_0": h, "resets": torch.zeros(x.shape[:2], dtype=torch.bool), "reset_states": h[:, :1]},
+    "decay": lambda x, h: {"h_0": h, "decay": torch.ones(*x.shape[:2], 5)},
+    "padded": lambda x, h: {"h_0": h, "lengths": torch.full((x.shape[1],), 2)},
+}
+
+
+@pytest.mark.parametrize("name", mostly_long(CALLS_WITH_STATES))
+def test_a_state_may_come_after_a_call_without_one(name: str) -> None:
+    """The batch of one input is a symbol, that of the other a number or another symbol."""
+    torch._dynamo.reset()
+    layer = anygru.GRU(3, 5, batch_first_states=name == "states first")
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        compiled(torch.randn(3, 2, 3))
+        for batch in (4, 6):
+            x, h = torch.randn(7, batch, 3), torch.randn(1, batch, 5)
+            given = CALLS_WITH_STATES[name](x, h.transpose(0, 1) if layer.batch_first_states else h)
+            for one, other in zip(compiled(x, **given), layer(x, **given), strict=True):
+                close(one, other)

@@ -15,6 +15,7 @@ from .facts.arguments import (
     check_norm,
     check_state,
     check_state_type,
+    is_shape,
     make_noise,
 )
 from .facts.decays import Align, PerStep, join
@@ -226,7 +227,7 @@ def _states_second(h_0: Tensor | None, weights: AnyWeights, options: Options) ->
     """A state [B, L*D, H] as [L*D, B, H], and the options for it; that of one sequence stays."""
     if h_0 is not None and h_0.dim() == 3:
         layout, hidden = sizes_of(weights, options)
-        if tuple(h_0.shape[1:]) != (layout.states(), hidden):
+        if not is_shape(h_0.shape[1:], (layout.states(), hidden)):
             raise ArgumentError(f"h_0 must be [B, L*D, H] = [B, {layout.states()}, {hidden}], got {list(h_0.shape)}")
         h_0 = h_0.transpose(0, 1).contiguous()
     return h_0, options._replace(batch_first_states=False)
@@ -258,7 +259,7 @@ def _align_dense(input: Tensor, batch_first: bool) -> Align:
     """Values [T, B, F] ([B, T, F] if batch_first, [T, F] for one sequence) as [T, B, F]."""
 
     def align(values: PerStep, name: str) -> Tensor:
-        if not isinstance(values, Tensor) or values.shape[:-1] != input.shape[:-1]:
+        if not isinstance(values, Tensor) or not is_shape(values.shape[:-1], input.shape[:-1]):
             came = list(values.shape[:-1]) if isinstance(values, Tensor) else type(values).__name__
             raise ArgumentError(f"{name} must have a value for each step, {list(input.shape[:-1])}, got {came}")
         if values.dim() == 2:

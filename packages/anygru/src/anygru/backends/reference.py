@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import ArgumentError, BackendError
 from ..facts import torch_private
+from ..facts.arguments import is_shape
 from ..facts.formula import Activation, Formula, resolve
 from ..facts.modifiers import Modifiers
 from ..facts.problem import Call, Problem
@@ -243,7 +244,7 @@ def _candidate(formula: Formula, values: Tensor) -> Tensor:
 
 def _activate(argument: str, activation: Activation, values: Tensor) -> Tensor:
     found = resolve(activation)(values)
-    if not isinstance(activation, str) and found.shape != values.shape:  # it would be broadcast
+    if not isinstance(activation, str) and not is_shape(found.shape, values.shape):  # it would be broadcast
         raise ArgumentError(f"{argument} must keep the shape {list(values.shape)}, got {list(found.shape)}")
     return found
 

@@ -11,6 +11,13 @@ from ..errors import ArgumentError, ArgumentTypeError
 from .modifiers import Noise
 
 
+def is_shape(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    """Whether two shapes are equal. Size by size: torch's compiler takes equal tuples of different symbols for unequal."""
+    if len(shape) != len(expected):
+        return False
+    return all(size == other for size, other in zip(shape, expected, strict=True))
+
+
 def check_state_type(state: object, argument: str) -> None:
     """Raises ArgumentTypeError if it is no tensor."""
     if not isinstance(state, Tensor):
@@ -26,7 +33,7 @@ def check_state(
         form: the first shape in letters.
         is_cast: autocast will give both one dtype.
     """
-    if tuple(state.shape) not in shapes:
+    if not any(is_shape(state.shape, shape) for shape in shapes):
         raise ArgumentError(f"{argument} must be {form} = {list(shapes[0])}, got {list(state.shape)}")
     if (state.dtype is not input.dtype and not is_cast) or state.device != input.device:
         raise ArgumentTypeError(

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from ..errors import ArgumentError, ArgumentTypeError
+from .arguments import is_shape
 from .modifiers import Modifiers
 from .sequences import Rows
 from .weights import Layout
@@ -55,7 +56,7 @@ def join(
         kept = align(_each(resets, "resets", _from_resets), "resets").logical_not().unsqueeze(0).to(like.device)
         factors = kept.to(like.dtype)
         if reset_states is not None:
-            if isinstance(reset_states, Tensor) and reset_states.shape == (layout.states(), 1, hidden_size):
+            if isinstance(reset_states, Tensor) and is_shape(reset_states.shape, (layout.states(), 1, hidden_size)):
                 _check_like(reset_states, "reset_states", like)
                 stored = reset_states.view(layout.states(), *(1,) * (kept.dim() - 2), hidden_size)
             else:
@@ -138,7 +139,7 @@ def _from_decay(
     steps, states, came = step_dimensions if batched else 1, layout.states(), list(values.shape)
     if values.dim() == steps + 1 and states == 1:
         values = values.unsqueeze(0)
-    if values.dim() != steps + 2 or values.shape[0] != states or values.shape[-1] not in widths:
+    if values.dim() != steps + 2 or values.shape[0] != states or all(values.shape[-1] != width for width in widths):
         leading = "" if states == 1 else f"{states}, "
         forms = " or ".join(f"[{leading}..., {width}]" for width in sorted(widths, reverse=True))
         raise ArgumentError(f"{name} must be {forms} (L*D = {states}, H = {widths[-1]}), got {came}")

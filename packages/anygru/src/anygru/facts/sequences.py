@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ..errors import ArgumentError, ArgumentTypeError
 from . import torch_private
+from .arguments import is_shape
 
 Lengths: TypeAlias = Tensor | Sequence[int]
 Batch: TypeAlias = Tensor | Sequence[Tensor] | PackedSequence
@@ -196,7 +197,7 @@ def _from_padded(input: Tensor, lengths: Lengths, batch_first: bool) -> Rows:
         return padded.view(*input.shape[:2], *rows.shape[1:])
 
     def align(values: Batch, name: str) -> Tensor:
-        if not isinstance(values, Tensor) or values.shape[:2] != input.shape[:2]:
+        if not isinstance(values, Tensor) or not is_shape(values.shape[:2], input.shape[:2]):
             raise ArgumentError(f"{name} must have the {list(input.shape[:2])} steps of the padded input")
         return values.flatten(0, 1).index_select(0, index)
 

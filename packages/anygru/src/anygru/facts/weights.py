@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import ParameterList
 
 from ..errors import ArgumentError, ArgumentTypeError
+from .arguments import is_shape
 
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
 """The tensors that one direction of one layer may have."""
@@ -199,7 +200,7 @@ class Weights(NamedTuple):
             self._blame_input(features, dtype, device)
         expected = layout.shapes(features, layout.sizes(tensors[0], tensors[1])[1])
         for index, (tensor, shape) in enumerate(zip(tensors, expected, strict=True)):
-            if tensor.shape != shape:
+            if not is_shape(tensor.shape, shape):
                 self._blame_input(features, dtype, device)
                 raise self._shape_error(index, shape)
             if tensor.dtype is not dtype or tensor.device != device:

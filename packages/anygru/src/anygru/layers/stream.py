@@ -11,7 +11,7 @@ from torch import Tensor
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts import torch_private
-from ..facts.arguments import check_sequences
+from ..facts.arguments import check_sequences, is_shape
 from ..facts.decays import resets_of
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call
@@ -234,7 +234,8 @@ class Stream:
         shape, like = self._state.shape, self._like
         if isinstance(states, Tensor) and self.batch_size is None and states.dim() == 2:
             states = states.unsqueeze(1)
-        if not isinstance(states, Tensor) or tuple(states.shape) not in (tuple(shape), (shape[0], 1, shape[2])):
+        one = (shape[0], 1, shape[2])
+        if not isinstance(states, Tensor) or not (is_shape(states.shape, shape) or is_shape(states.shape, one)):
             came = list(states.shape) if isinstance(states, Tensor) else type(states).__name__
             raise ArgumentError(f"reset_states must be {list(shape)} or {[shape[0], 1, shape[2]]}, got {came}")
         if states.dtype is not like.dtype or states.device != like.device:

@@ -250,7 +250,7 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     elif torch_private.tracing_state() or torch_private.dispatch_modes():
         return False
     dtype, device = input.dtype, input.device
-    if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or 0 in input.shape or 0 in h_0.shape:
+    if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or not (input.numel() and h_0.numel()):
         return False
     dtypes: tuple[torch.dtype, ...] = (dtype,)
     if torch.is_autocast_enabled(device.type):
