@@ -17,6 +17,8 @@ VIEWS: dict[str, Any] = {
     "split in sizes": lambda y: y.split([1, 3, 2], dim=1)[1],
     "split of the last": lambda y: y.split(4, -1)[0],
     "chunk": lambda y: y.chunk(2, 1)[1],
+    "chunk by keywords": lambda y: flow.chunk(input=y, chunks=2, dim=1)[1],
+    "unbind by keywords": lambda y: flow.unbind(input=y, dim=1)[2],
     "unbind": lambda y: y.unbind(1)[2],
     "loop": lambda y: list(y)[1],
     "expand": lambda y: y.unsqueeze(0).expand(2, 2, 6),

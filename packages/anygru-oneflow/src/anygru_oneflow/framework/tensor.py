@@ -289,9 +289,10 @@ def _changeable(result: Any, function: Any, args: Sequence[Any], kwargs: dict[st
         if not torch.is_grad_enabled():
             return tuple(_changeable(part, function, args, kwargs) for part in result)
         name = getattr(function, "__name__", "")
-        if name not in _PARTS or not args[0].requires_grad:
+        whole = args[0] if args else kwargs.get("input", kwargs.get("tensor"))
+        if name not in _PARTS or whole is None or not whole.requires_grad:
             return result
-        whole, place = args[0], _PARTS[name]
+        place = _PARTS[name]
         dim = args[place] if len(args) > place else kwargs.get("dim", 0)
         if name == "unbind":
             return tuple(whole.select(dim, number) for number in range(len(result)))
