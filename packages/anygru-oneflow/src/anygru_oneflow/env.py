@@ -7,7 +7,7 @@ from .framework.placement import placement
 
 
 def _start() -> _parallel.World:
-    return _parallel.start(timeout=_parallel.timeout_said(_parallel.LONG_TIMEOUT))
+    return _parallel.start(timeout=_parallel.launch_timeout(_parallel.LONG_TIMEOUT))
 
 
 def get_rank() -> int:

@@ -11,10 +11,10 @@ from anygru.errors import ArgumentError, ArgumentTypeError
 pytestmark = pytest.mark.long  # two processes; test_spawn starts some in the short run
 MISMATCHES = [
     ("shape", "parameter 'second.weight' is [3, 3] float32 on rank 0 and [4, 3] float32 on rank 1"),
-    ("more", "rank 1 has a parameter 'third.weight', [1, 1] float32, that rank 0 has not"),
+    ("more", "rank 1 has a parameter 'third.weight', [1, 1] float32, that rank 0 does not have"),
     ("dtype", "parameter 'second.bias' is [3] float32 on rank 0 and [3] float64 on rank 1"),
     ("frozen", "parameter 'second.bias' is [3] float32 on rank 0 and [3] float32 (not trained) on rank 1"),
-    ("order", "the parameters of rank 1 come in another order than those of rank 0, from 'a.weight' on"),
+    ("order", "the parameters of rank 1 are in another order than on rank 0, from 'a.weight' on"),
 ]
 CALLS = [
     ("place", ()),

@@ -53,7 +53,7 @@ class CommunicatorBase:
     """Communication between the processes. A rank is the number of a process, from 0 to `size` - 1."""
 
     def __init__(self, backend: str, allreduce_grad_dtype: numpy.dtype | None) -> None:
-        parallel.start(backend, alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+        parallel.start(backend, alone=True, timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
         self._grad_dtype = allreduce_grad_dtype
         self._inbox: dict[int, list[tuple[int, Any]]] = {}
 

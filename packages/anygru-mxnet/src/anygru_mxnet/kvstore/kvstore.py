@@ -212,4 +212,4 @@ def _join_processes(name: str) -> None:
             f"kvstore {name!r} needs processes that were started together; start the script with "
             "`anygru launch --nproc N script.py`, which sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
         )
-    parallel.start(timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+    parallel.start(timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))

@@ -107,7 +107,7 @@ def recv(
     out: Tensor | None = None,
 ) -> Tensor:
     """Receive a tensor from process `src`, into `out` if it is given; give shape and type if they are not sent."""
-    parallel.start(alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+    parallel.start(alone=True, timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
     known: Any = plain(dtype)
     if shape is None:
         sent: list[Any] = [None]
@@ -123,7 +123,7 @@ def recv(
 
 def barrier() -> None:
     """Wait for all processes."""
-    parallel.start(alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+    parallel.start(alone=True, timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
     dist.barrier()
 
 
@@ -131,5 +131,5 @@ def _local(tensor: Tensor) -> torch.Tensor:
     """An alias of the tensor's values for torch.distributed."""
     if not isinstance(tensor, Tensor) or tensor.is_global:
         raise AssertionError(f"a collective of oneflow.comm takes local tensors, got {type(tensor).__name__}")
-    parallel.start(alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+    parallel.start(alone=True, timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
     return tensor.detach().as_subclass(torch.Tensor)

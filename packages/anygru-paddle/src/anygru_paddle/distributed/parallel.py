@@ -46,7 +46,7 @@ def init_parallel_env() -> Group | None:
             f"but got {backend}"
         )
     set_torch_variables()
-    parallel.start(None if backend == "auto" else backend, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+    parallel.start(None if backend == "auto" else backend, timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
     return groups.set_global_group()
 
 

@@ -12,10 +12,10 @@ from .spawn import Workers as Workers
 from .spawn import spawn as spawn
 from .world import LONG_TIMEOUT as LONG_TIMEOUT
 from .world import World as World
+from .world import launch_timeout as launch_timeout
 from .world import launched as launched
 from .world import start as start
 from .world import stop as stop
-from .world import timeout_said as timeout_said
 from .world import world as world
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "spawn",
     "start",
     "stop",
-    "timeout_said",
+    "launch_timeout",
     "world",
 ]
 

@@ -30,11 +30,11 @@ class DataParallel(nn.Module):
         find_unused_parameters: look, in each forward, for parameters that do not take part; costs time.
         group: the processes among which to average; None for all.
 
-    Keep the object for as long as you train: where it is dropped, as in `DataParallel(module)(x)`, gradients are no longer
-    averaged (as with torch's own).
+    Keep the object while you train: without it, as in `DataParallel(module)(x)`, gradients are not averaged. torch's own
+    needs the same.
 
     `state_dict` and `load_state_dict` are the module's own, without a prefix. Where no process group exists (a world of
-    one) the module runs as it is. Raises `ModelMismatchError`, on every process and naming the parameter, if a process
+    one) the module runs alone. Raises `ModelMismatchError`, on every process and naming the parameter, if a process
     built another model.
     """
 
@@ -92,7 +92,7 @@ def distribute(
     options: dict[str, Any] = {}
     if "bucket_cap_mb_list" in accepted:  # torch 2.12
         options["bucket_cap_mb_list"] = [last_comm_buffer_size, comm_buffer_size]
-    elif (comm_buffer_size, last_comm_buffer_size) != (25, 1):  # the default of torch, too
+    elif (comm_buffer_size, last_comm_buffer_size) != (25, 1):  # the default of torch as well
         options["bucket_cap_mb"] = comm_buffer_size
     options["forward_sync_buffers" if "forward_sync_buffers" in accepted else "broadcast_buffers"] = False
     if "init_sync" in accepted:  # torch 2.6
@@ -138,7 +138,7 @@ def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_
     Args:
         parameters: the same ones in the same order on every process; those without a gradient are left out.
         group: the processes; None for all.
-        bucket_mb: at most so many MB of gradients travel together.
+        bucket_mb: the most MB of gradients in one all-reduce.
 
     Raises `ModelMismatchError` on every process if a parameter has a gradient on some of them only.
     """
@@ -196,10 +196,10 @@ def _differences(first: dict[str, str], other: dict[str, str], rank: int) -> Ite
         elif other[name] != here:
             yield f"parameter '{name}' is {here} on rank 0 and {other[name]} on rank {rank}"
     for name in other.keys() - first.keys():
-        yield f"rank {rank} has a parameter '{name}', {other[name]}, that rank 0 has not"
+        yield f"rank {rank} has a parameter '{name}', {other[name]}, that rank 0 does not have"
     if first.keys() == other.keys() and list(first) != list(other):
         name = next(mine for mine, theirs in zip(first, other, strict=True) if mine != theirs)
-        yield f"the parameters of rank {rank} come in another order than those of rank 0, from '{name}' on"
+        yield f"the parameters of rank {rank} are in another order than on rank 0, from '{name}' on"
 
 
 def _check_same_gradients(parameters: list[Tensor], group: Group) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ._worker import LAUNCHER, LOGS
-from .world import TIMEOUT, timeout_said
+from .world import TIMEOUT, launch_timeout
 
 
 class LaunchError(AnygruError, RuntimeError):
@@ -89,7 +89,7 @@ def _watched(config: Any, command: Any, words: list[str]) -> int:
 
     from .watch import FaultWatch
 
-    watch = config.rdzv_configs["watch"] = FaultWatch(timeout_said().total_seconds(), config.max_restarts > 0)
+    watch = config.rdzv_configs["watch"] = FaultWatch(launch_timeout().total_seconds(), config.max_restarts > 0)
     success = False
     try:
         elastic_launch(config, command)(*words)

@@ -29,7 +29,7 @@ NAME = "anygru"
 
 
 class Attempts:
-    """torch's rendezvous `inner` with a store for each attempt and a watch; all else is as in `inner`."""
+    """torch's rendezvous `inner` with a store for each attempt and a watch. Other attributes are those of `inner`."""
 
     use_agent_store = True
 
@@ -42,7 +42,7 @@ class Attempts:
         return getattr(self._inner, name)
 
     def get_backend(self) -> str:
-        """Return the name under which torch knows this rendezvous."""
+        """Return the name of this rendezvous in torch's registry."""
         return NAME
 
     def next_rendezvous(self) -> RendezvousInfo:

@@ -1,4 +1,4 @@
-"""Start a function in several processes of this machine that can talk to each other."""
+"""Run a function in several processes of this machine that can connect to each other."""
 
 import contextlib
 import multiprocessing.connection
@@ -101,7 +101,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> Workers:
-    """Call `function(*args)` in `nprocs` new processes that know their rank and find each other.
+    """Call `function(*args)` in `nprocs` new processes, with the variables by which they find each other.
 
     Args:
         function: a function of a module (the new processes import it); it calls `anygru.parallel.start()`, or what its

@@ -1,7 +1,7 @@
 """The rank of this process, the size of its job, and the connection between the processes.
 
-A launcher (`anygru launch`, torchrun, `spawn`) tells each process its place by the variables RANK, WORLD_SIZE,
-LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher there is a world of one.
+A launcher (`anygru launch`, torchrun, `spawn`) sets the variables RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+MASTER_ADDR and MASTER_PORT of each process. Without a launcher there is a world of one.
 """
 
 import atexit
@@ -26,9 +26,9 @@ TIMEOUT = "ANYGRU_TIMEOUT"
 """The variable with the seconds that a collective waits, set by `anygru launch --timeout`."""
 DEFAULT_TIMEOUT = timedelta(minutes=2)
 LONG_TIMEOUT = timedelta(minutes=30)
-"""For the dialects: rank 0 may validate for long while the others wait, which their frameworks allow."""
+"""For the dialects: their frameworks let rank 0 validate for a long time while the others wait."""
 
-RESTING = 5.0  # seconds in which threads that still run at the end of a process come to rest
+RESTING = 5.0  # seconds in which the other threads become idle at the end of a process
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
     if owns_gpu:
         torch.cuda.set_device(place.local_rank)
     backend = backend or ("cpu:gloo,cuda:nccl" if owns_gpu else "gloo")
-    timeout = timeout or timeout_said()
+    timeout = timeout or launch_timeout()
     if launched():
         _join(place, backend, timeout)
     else:
@@ -89,8 +89,8 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
     return place
 
 
-def timeout_said(otherwise: timedelta = DEFAULT_TIMEOUT) -> timedelta:
-    """Return how long a collective waits: what `anygru launch --timeout` said, or `otherwise`.
+def launch_timeout(otherwise: timedelta = DEFAULT_TIMEOUT) -> timedelta:
+    """Return how long a collective waits: the seconds of `anygru launch --timeout`, or `otherwise`.
 
     Raises:
         ArgumentError: the launcher's variable is no number of seconds.
@@ -133,7 +133,8 @@ def _part() -> None:
     """Run at exit: close the connection, or, after an exception in a job of several processes, exit at once.
 
     Its threads would abort an interpreter that is taken down while they run, and closing could wait for peers that are gone.
-    Its peers notice the closed connection and fail; the launcher then ends this process, which is to keep its own exit status.
+    Its peers notice the closed connection and fail. The launcher then ends this process, so it ignores SIGTERM to keep its
+    own exit status.
     """
     if launched() and world().size > 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -22,7 +22,7 @@ def DistributedDataParallel(
         bucket_size: accepted for OneFlow's sake; the gradients travel together at the end of backward.
     """
     vars(module)["_is_ddp_module"] = True
-    place = parallel.start(timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
+    place = parallel.start(timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
     if place.size == 1:
         return module
     if broadcast_parameters:
