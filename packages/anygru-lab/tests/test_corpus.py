@@ -186,7 +186,7 @@ def test_held_out_lines_that_are_trained_on_are_worth_a_warning(tmp_path):
     text = words(2000)
     (tmp_path / "twice.txt").write_bytes(text + text)
     found = corpus.load([str(tmp_path / "twice.txt")])
-    assert any("of the held-out lines also stand in the training text" in warning for warning in found.warnings)
+    assert any("of the held-out lines are also in the training text" in warning for warning in found.warnings)
 
 
 def test_held_out_files_can_be_named(tmp_path):

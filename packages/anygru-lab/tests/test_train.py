@@ -516,7 +516,7 @@ def test_a_text_that_has_changed_is_noticed(anygru, text, tmp_path):
     assert anygru("train", mine, *TINY, "--steps", 2, "--out", tmp_path / "run").status == 0
     mine.write_bytes(text.read_bytes() + b"!")
     result = anygru("train", "--resume", "--steps", 4, "--out", tmp_path / "run")
-    only_line(result, "the text is not the one that the run was started with")
+    only_line(result, "the text differs from the text that the run was started with")
 
 
 def index_and_tensors(folder):

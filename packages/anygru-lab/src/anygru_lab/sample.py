@@ -1,4 +1,4 @@
-"""Generate text from a model of `anygru train`, one byte at a time; speed and seed go to standard error."""
+"""Generate text from a model of `anygru train`, one byte at a time. Speed and seed are printed to standard error."""
 
 import argparse
 import math
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prompt",
         action="append",
         metavar="TEXT",
-        help="beginning of the text, - for standard input (default: none); may be repeated, for a text each",
+        help="beginning of the text, - for standard input (default: none); may be repeated, one text for each",
     )
     parser.add_argument("--num", type=int, default=1, metavar="N", help="texts for each prompt (default: %(default)s)")
     parser.add_argument("--length", type=int, default=1000, metavar="N", help="in bytes (default: %(default)s)")
@@ -35,15 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="draw among the likeliest bytes that together have this probability (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="for the same text again (default: another every time)")
-    parser.add_argument(
-        "--bytes", action="store_true", help="write the bytes as they are, also where they are no UTF-8"
-    )
+    parser.add_argument("--seed", type=int, metavar="N", help="generate the same text again (default: a random seed)")
+    parser.add_argument("--bytes", action="store_true", help="write the raw bytes, even if they are not valid UTF-8")
     parser.add_argument("--backend", metavar="NAME", help="backend of the GRU (default: the fastest that fits)")
     parser.add_argument(
         "--weights",
         choices=("float32", "bfloat16", "int8"),
-        help="freeze the GRU with weights in this format (default: as the file has them)",
+        help="freeze the GRU with weights in this format (default: the format of the file)",
     )
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default: %(default)s)")
 
@@ -68,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
         if len(prompts) > 1:
             write([b"\n" if number else b"", f"--- {number + 1} of {len(prompts)}\n".encode()])
         write([prompt])
-        # Each text has a seed of its own, so that the first is the same however many there are.
+        # One seed per text: the first text does not depend on --num.
         write(generate(model, prompt, args.length, args.temperature, seed + number, args.top_k, args.top_p))
         write([b"\n"])
     seconds = time.perf_counter() - start

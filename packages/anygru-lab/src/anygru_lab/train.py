@@ -44,12 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", default=RUN_FOLDER, metavar="DIR", help="the run's folder (default: %(default)s)")
     start = parser.add_mutually_exclusive_group()
-    start.add_argument("--resume", action="store_true", help="go on with the run in --out, also after it has finished")
+    start.add_argument("--resume", action="store_true", help="continue the run in --out, even if it has finished")
     start.add_argument("--fresh", action="store_true", help="start over, even if the run in --out is unfinished")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, only a line for each validation")
-    parser.add_argument("--tensorboard", action="store_true", help="write event files for TensorBoard into --out, too")
+    parser.add_argument("--tensorboard", action="store_true", help="write event files for TensorBoard into --out")
     parser.add_argument("--wandb", action="store_true", help="send the losses to Weights & Biases (package wandb)")
-    parser.add_argument("--no-xz", action="store_true", help="no comparison with xz in the report, which takes a while")
+    parser.add_argument("--no-xz", action="store_true", help="omit the slow comparison with xz from the report")
     parser.add_argument(
         "--export",
         action="append",
@@ -83,7 +83,7 @@ def main(args: argparse.Namespace) -> int:
         return evaluate.main(args)
     exports.check(args.export)
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
-        args.fresh = False  # the launcher's first attempt has begun afresh; this one goes on
+        args.fresh = False  # the first attempt has started over; a restart continues its run
     folder = RunFolder(args.out)
     if joined.is_joined():
         return _main_of_joined(args, folder)
@@ -120,7 +120,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Raise UsageError for a file that is missing, before torch is imported; in a launched job rank 0 finds out for all."""
+    """Raise UsageError for a missing file before torch is imported; in a launched job rank 0 checks later."""
     if "RANK" in os.environ:
         return
     model = args.evaluate or getattr(args, "init_from", None)
@@ -149,13 +149,13 @@ def _main_of_joined(args: argparse.Namespace, folder: "RunFolder") -> int:
 
 
 def _guarded(train: Callable[[], int], folder: "RunFolder") -> int:
-    """Return what `train` returns; a failure on the way ends with how to go on."""
+    """Call `train` and return its result; add to its errors how to continue the run."""
     try:
         return train()
     except Failure as failure:
         raise Failure(f"{failure}; {_how_to_go_on(folder)}") from None
     except BrokenPipeError:
-        raise  # the reader of standard output closed it: not a failure of the run
+        raise  # standard output was closed: not a failure of the run
     except OSError as error:
         place, cause = error.filename or str(folder.path), error.strerror or error
         raise Failure(f"{place}: {cause}; {_how_to_go_on(folder)}") from None
@@ -190,7 +190,7 @@ def _train(job: "Job", corpus: "Corpus") -> int:
 
 
 def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
-    """Return the job: a new run or the one in the folder; print which, unless it is obvious."""
+    """Return the job, a new run or the run in the folder, and print the choice."""
     from anygru import backends
 
     from .language_model.session import Job
@@ -243,7 +243,7 @@ def _check_init_from(options: options_module.Options) -> None:
 
 
 def _files(paths: list[str]) -> tuple[str, ...]:
-    """Return the files, and those below the folders, by their absolute paths."""
+    """Return the absolute paths of the files, and of all files below the folders."""
     from .language_model.corpus import files_of
 
     return tuple(path if path == "-" else os.path.abspath(path) for each in paths for path in files_of(each))
@@ -256,7 +256,7 @@ def _resumed_options(
     texts: tuple[str, ...],
     val_texts: tuple[str, ...],
 ) -> options_module.Options:
-    """Return the options to resume with; UsageError if the given ones belong to another run."""
+    """Return the options of the resumed run; raise UsageError if the given ones would make another run."""
     at = f"step {progress.step:,} of {progress.steps:,}"
     different = options_module.differences(given, progress.options)
     if texts != progress.texts and (texts or not args.resume):

@@ -1,12 +1,12 @@
 """The byte-level language model that `anygru train` trains and `anygru sample` reads.
 
-options     what the user may choose, with its limits
-corpus      text as documents, some held out
+options     the options of a run, with limits
+corpus      text as documents, training and held out
 lanes       documents as ragged batches, without padding
 model       embedding, GRU, head
 trainer     one training step, one validation
 checkpoint  the files of a run
 session     a run from its first step, or from a checkpoint, to its end
-processes   the same in several processes
+processes   a run in several processes
 progress, report, plot, generate     the output
 """

@@ -1,14 +1,14 @@
-"""The files of a run, always one consistent set.
+"""The files of a run, always a consistent set.
 
-    checkpoint.json                    how far the run is, its options, and the names of the other two
+    checkpoint.json                    the step, the options, and the names of the next two files
     state-00000400-<hash>.safetensors  weights, moments of the optimizer, lanes, random state, history
     model-00000300-<hash>.safetensors  the weights that were best on the held-out documents
     checkpoint-00000300.json           with --keep 2 and more: the same for an older checkpoint, with files of its own
 
-The tensor files are named by their contents and written first; renaming `checkpoint.json` into place is the one
-instant at which a new set takes over from the old one, whose files are removed only then. A kill at any other instant
-leaves the old set whole (and perhaps an orphan, which the next save removes). Sizes and digests in the JSON, and a
-digest of the JSON itself, tell a damaged file from a good one before anything is used.
+The tensor files are named by a hash of their contents and written first. Renaming `checkpoint.json` makes the new set
+valid, and the files of the old set are removed afterwards. A kill at any other moment leaves the old set intact (and
+possibly an unused file, which the next save removes). Sizes and digests in the JSON file, and a digest of the file
+itself, detect damage before anything is used.
 """
 
 import contextlib
@@ -133,12 +133,12 @@ class RunFolder:
     def save(
         self, progress: Progress, tensors: Mapping[str, Tensor], best_weights: Mapping[str, Tensor] | None = None
     ) -> Progress:
-        """Write a checkpoint and remove what it replaces.
+        """Write a checkpoint and remove the files of the old one.
 
         Args:
-            progress: its `state` is set here, and with `best_weights` the file of its `best`, too.
+            progress: its `state` is set here, and with `best_weights` also the file of its `best`.
             tensors: the state of the training.
-            best_weights: the weights of the model if they are the best so far; else the old best file stays.
+            best_weights: the weights of the model if they are the best so far; None keeps the old best file.
 
         Returns:
             The progress as written.
@@ -166,8 +166,8 @@ class RunFolder:
         return TensorFile(name, len(data), fingerprint)
 
     def _set_index_aside(self) -> None:
-        """Copy the index to the name that it has as an older one; its tensor files stay where they are."""
-        with contextlib.suppress(CheckpointError):  # a damaged one is nothing to fall back on
+        """Copy the index to the name of an older checkpoint; its tensor files keep their names."""
+        with contextlib.suppress(CheckpointError):  # a damaged index is not kept
             old = self.read()
             if old is not None:
                 with open_for_replace(self.path / _OLDER.replace("*", f"{old.step:08d}")) as out:

@@ -1,8 +1,7 @@
-"""Text as documents, some of them held out for validation.
+"""Split text into documents, some of them held out for validation.
 
-A document is a run of bytes that belongs together: a topic of the Python manual, a file, or a piece of a long file. A
-model starts each one from a zero state. Which documents are held out depends on their contents alone, so that runs
-with different seeds can be compared.
+A document is a topic of the Python manual, a file, or a piece of a long file. The model starts each document from a
+zero state. The held-out documents depend only on the contents of the text, so runs with different seeds can be compared.
 """
 
 import hashlib
@@ -15,12 +14,12 @@ from anygru.errors import CheckpointError
 from anygru.extend import STANDARD_INPUT, UsageError, count, open_regular
 
 HELD_OUT_SHARE = 0.06
-HELD_OUT_BYTES = 1 << 16  # an upper bound, so that validation stays quick on a large corpus
+HELD_OUT_BYTES = 1 << 16  # an upper bound, for quick validation on a large corpus
 HELD_OUT_PIECES = 8  # or more, spread over the text
 SMALLEST_PIECE, LARGEST_PIECE = 256, 1 << 15
 SMALLEST_GRAIN = 64
 SHOWN_REPETITIONS = 5
-OVERLAP = 0.25  # of the held-out lines; more of them in the training text are worth a warning
+OVERLAP = 0.25  # share of the held-out lines; more in the training text cause a warning
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """Return a digest of every byte and document border, which a resumed run compares."""
+        """Return a digest of all bytes and document boundaries; a resumed run compares it."""
         digest = hashlib.sha256()
         for part in (self.training, self.held_out):
             digest.update(b"part")
@@ -65,7 +64,7 @@ def load(paths: Sequence[str], val_paths: Sequence[str] = (), val_fraction: floa
     """Load the corpus of these texts, or the Python manual if there are none.
 
     Args:
-        paths: files, folders (all files below them) or "-" for standard input; a text that repeats another is left out.
+        paths: files, folders (all files below them) or "-" for standard input; a repeated text is omitted.
         val_paths: the same for the held-out part; without it, pieces spread over the texts are held out.
         val_fraction: the share of the bytes to hold out; None: `HELD_OUT_SHARE`, at most `HELD_OUT_BYTES`.
 
@@ -98,7 +97,7 @@ def load(paths: Sequence[str], val_paths: Sequence[str] = (), val_fraction: floa
 
 
 def _without_repetitions(documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
-    """Return the texts without those whose contents came before, and warnings that name the first of these."""
+    """Omit texts with repeated contents; return the others and warnings that name the first omitted ones."""
     first: dict[bytes, str] = {}
     warnings = []
     for document in documents:
@@ -118,21 +117,21 @@ def _with_overlap_warning(corpus: Corpus) -> Corpus:
     share = sum(line in seen for line in lines) / len(lines) if lines else 0.0
     if share < OVERLAP:
         return corpus
-    warning = f"{share:.0%} of the held-out lines also stand in the training text, so its bits per byte are too low"
+    warning = f"{share:.0%} of the held-out lines are also in the training text, so its bits per byte are too low"
     return replace(corpus, warnings=(*corpus.warnings, warning))
 
 
 def _long_lines(document: Document) -> list[bytes]:
-    """Return the lines that are long enough not to be alike by chance."""
+    """Return the lines of at least 20 bytes; shorter ones are equal by chance."""
     return [line.strip() for line in document.data.split(b"\n") if len(line.strip()) >= 20]
 
 
 def python_manual() -> list[Document]:
     """Return the topics of Python's manual, which CPython carries for `help()`, without repetitions.
 
-    A topic such as "compound" contains "if", "while" and "for", which are topics, too. Held out, they would have been
-    seen in training. So, from the longest to the shortest, a topic is left out if longer ones already contain more than half
-    of its lines.
+    A topic such as "compound" contains "if", "while" and "for", which are also topics. Held out, they would have been
+    seen in training. From the longest to the shortest, a topic is omitted if longer topics contain more than half of its
+    lines.
     """
     try:
         from pydoc_data.topics import topics
@@ -192,19 +191,19 @@ def _read(path: str) -> bytes:
 
 
 def _pieces(documents: Sequence[Document]) -> list[Document]:
-    """Cut documents that are long compared with the whole."""
+    """Cut documents that are long compared with the whole text."""
     size = min(max(sum(map(len, documents)) // 20, SMALLEST_PIECE), LARGEST_PIECE)
     return [piece for document in documents for piece in cut(document, size)]
 
 
 def _grains(documents: Sequence[Document], budget: float) -> list[Document]:
-    """Cut documents so finely that several pieces fit into the budget of held-out text."""
+    """Cut documents into pieces, several of which fit into the budget of held-out text."""
     size = max(int(budget / HELD_OUT_PIECES), SMALLEST_GRAIN)
     return [grain for document in documents for grain in cut(document, size)]
 
 
 def _joined(grains: Sequence[Document]) -> list[Document]:
-    """Join the grains of a text that follow one another in it again."""
+    """Join consecutive pieces of a text."""
     runs: list[list[Document]] = []
     for grain in grains:
         last = runs[-1][-1] if runs else None
@@ -216,7 +215,7 @@ def _joined(grains: Sequence[Document]) -> list[Document]:
 
 
 def cut(document: Document, size: int) -> list[Document]:
-    """Pieces of `size` to 1.5 * `size` bytes (the last one of at least half of it), cut after a paragraph, or after a line."""
+    """Cut after a paragraph or line into pieces of `size` to 1.5 * `size` bytes; the last has at least half of `size`."""
     data, start = document.data, 0
     pieces: list[Document] = []
     while len(data) - start > 1.5 * size:
@@ -235,7 +234,7 @@ def cut(document: Document, size: int) -> list[Document]:
 
 
 def split(documents: Sequence[Document], budget: float) -> Corpus:
-    """Hold out about `budget` bytes, in several documents of moderate length that their contents choose."""
+    """Hold out about `budget` bytes in several documents of moderate length, chosen by a hash of their contents."""
     by_content = sorted(range(len(documents)), key=lambda i: (hashlib.sha256(documents[i].data).digest(), i))
     held_out: set[int] = set()
     size = 0

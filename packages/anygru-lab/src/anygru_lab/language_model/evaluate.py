@@ -1,4 +1,4 @@
-"""`anygru train --evaluate`: the bits per byte of a model that exists, without training."""
+"""`anygru train --evaluate`: the bits per byte of a trained model."""
 
 import argparse
 import dataclasses
@@ -20,7 +20,7 @@ from .trainer import Group, Trainer, check_device
 def main(args: argparse.Namespace) -> int:
     """Print the bits per byte of the model `args.evaluate` on a held-out text; return 0.
 
-    The text is `--val-file`, or the held-out part of the texts; without any, that of the run's own texts.
+    The text is `--val-file`, or the held-out part of the texts; without texts, the held-out part of the run's own.
     """
     shape, weights = read_model(args.evaluate)
     sizes = {"layers": shape.layers, "hidden": shape.hidden, "embedding": shape.embedding, "tie": shape.tied}

@@ -1,4 +1,4 @@
-"""The trained model in a form for deployment: one step as an ONNX file, or frozen weights as a safetensors file."""
+"""Export the trained model: one step as an ONNX file, or frozen weights as a safetensors file."""
 
 import os
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from .model import LanguageModel
 
 
 class Step(nn.Module):
-    """The model for one symbol of each text: symbols int64 [B] and state [L, B, H] to logits [B, 257] and the next state."""
+    """One step: symbols int64 [B] and state [L, B, H] to logits [B, 257] and the next state."""
 
     def __init__(self, model: LanguageModel) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Step(nn.Module):
 
 
 def check(files: Sequence[str]) -> None:
-    """Raise UsageError, before anything is trained, for a file that cannot be written or has an unknown ending."""
+    """Raise UsageError before training if a file cannot be written or has an unknown suffix."""
     for file in files:
         if Path(file).suffix not in (".onnx", ".safetensors"):
             raise UsageError(f"--export writes files that end in .onnx or .safetensors, got {file!r}")
@@ -42,7 +42,7 @@ def check(files: Sequence[str]) -> None:
 
 
 def write(files: Sequence[str], model: Path, weights: str) -> None:
-    """Write the model to each file, and say so; `weights` is the format of a frozen file."""
+    """Write the model to each file and print its name; `weights` is the format of a frozen file."""
     for file in files:
         if Path(file).suffix == ".onnx":
             _write_step(file, model)
@@ -57,7 +57,7 @@ def _write_step(file: str, model: Path) -> None:
 
     shape, weights = read_model(model)
     step = Step(build(shape, weights, model)).eval()
-    # Of two texts: torch.export takes a dimension of 1 for fixed.
+    # A batch of two: torch.export treats a dimension of 1 as fixed.
     example = torch.zeros(2, dtype=torch.int64), torch.zeros(shape.layers, 2, shape.hidden)
     batch = Dim("batch", min=1)
     export(

@@ -1,4 +1,4 @@
-"""Text from a model, one byte at a time through the stream of its GRU."""
+"""Generate text one byte at a time with a stream of the model's GRU."""
 
 import codecs
 import itertools
@@ -24,7 +24,7 @@ def build(
     backend: str | None = None,
     freeze: anygru.quantization.WeightFormat | None = None,
 ) -> LanguageModel:
-    """The model of these weights, ready to generate.
+    """Build the model of these weights for generation.
 
     Args:
         freeze: a format of weights, to freeze the GRU; a file of frozen weights makes a frozen GRU anyway.
@@ -36,7 +36,7 @@ def build(
     frozen = format_of(weights)
     if frozen and freeze not in (None, frozen):
         raise ArgumentError(f"{source} holds {frozen} weights, which cannot become {freeze}")
-    # Sizes first, on a device without memory: a damaged file must not make us allocate what it claims to hold.
+    # Check the sizes on the meta device first: a damaged file must not cause a large allocation.
     model = LanguageModel(shape, backend=backend, device="meta")
     if frozen:
         anygru.freeze(model, frozen)
@@ -51,7 +51,7 @@ def build(
         raise CheckpointError(f"{source} holds weights that are not finite float32 numbers")
     try:
         model.load_state_dict({name: weight.clone() for name, weight in weights.items()}, assign=True)
-    except RuntimeError as error:  # scales that are no scales
+    except RuntimeError as error:  # invalid scales
         raise CheckpointError(f"{source}: {' '.join(str(error).split())}") from None
     if freeze and not frozen:
         anygru.freeze(model, freeze)
@@ -59,7 +59,7 @@ def build(
 
 
 def format_of(weights: Mapping[str, Tensor]) -> anygru.quantization.WeightFormat | None:
-    """The format of a frozen GRU's weights, None if it is not frozen."""
+    """Return the format of a frozen GRU's weights, or None if it is not frozen."""
     if "gru.weight_hh_l0" not in weights:
         return None
     dtype = weights["gru.weight_hh_l0"].dtype
@@ -70,9 +70,9 @@ def format_of(weights: Mapping[str, Tensor]) -> anygru.quantization.WeightFormat
 def generate(
     model: LanguageModel, prompt: bytes, length: int, temperature: float, seed: int, top_k: int = 0, top_p: float = 1.0
 ) -> Iterator[bytes]:
-    """Yield `length` bytes that go on from the prompt, each as soon as it is drawn.
+    """Yield `length` bytes that continue the prompt, each as soon as it is drawn.
 
-    Where the model ends a document, an empty line is yielded beside them and the next document begins.
+    At the end of a document an empty line is yielded in addition, and the next document begins.
 
     Args:
         model: in evaluation mode.
@@ -80,7 +80,7 @@ def generate(
         length: in bytes.
         temperature: divides the logits; 0 takes the likeliest byte.
         seed: of the draws.
-        top_k: draw among so many of the likeliest symbols; 0: all.
+        top_k: draw among the k most probable symbols; 0: all.
         top_p: draw among the likeliest symbols that together have at least this probability (Holtzman et al. 2020).
     """
     generator = torch.Generator().manual_seed(seed)
@@ -118,16 +118,16 @@ def _draw(logits: Tensor, temperature: float, generator: torch.Generator, top_k:
 
 
 def write_bytes(parts: Iterable[bytes]) -> None:
-    """Stream bytes to standard output as they are."""
+    """Stream raw bytes to standard output."""
     for part in parts:
         sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
 
 
 def write_text(parts: Iterable[bytes]) -> None:
-    """Stream bytes to standard output as UTF-8 that is fit for a terminal.
+    """Stream bytes to standard output as printable UTF-8.
 
-    Bytes that are no UTF-8, and control characters, with which text could steer the terminal, become U+FFFD.
+    Invalid UTF-8 and control characters, which could control the terminal, are replaced by U+FFFD.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for part in itertools.chain(parts, [None]):

@@ -1,4 +1,4 @@
-"""What `checkpoint.json` says of a run: how far it is, its options, and its files, with a digest of the whole."""
+"""The contents of `checkpoint.json`: step, options and files of a run, with a digest of the whole."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ FORMAT = "anygru train, 1"
 
 @dataclass(frozen=True)
 class TensorFile:
-    """A safetensors file as the index knows it."""
+    """Name, size and digest of a safetensors file."""
 
     file: str
     bytes: int
@@ -27,7 +27,7 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class Best:
-    """The best model so far: after which step, how good on the held-out documents, and its file."""
+    """The best model so far: after which step, its bits per byte on the held-out documents, and its file."""
 
     step: int
     bits_per_byte: float
@@ -36,7 +36,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Progress:
-    """The part of a checkpoint that goes into the JSON."""
+    """The part of a checkpoint in the JSON file."""
 
     step: int
     steps: int
@@ -65,7 +65,7 @@ def to_json(progress: Progress) -> dict[str, Any]:
 
 
 def from_json(stored: Any) -> Progress:
-    """Parse what `to_json` wrote; ValueError, TypeError or KeyError for anything else."""
+    """Parse the output of `to_json`; raise ValueError, TypeError or KeyError for anything else."""
     if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
         raise ValueError(f"it is not in the format {FORMAT!r}")
     if stored.pop("digest", None) != digest({"format": FORMAT, **stored}):

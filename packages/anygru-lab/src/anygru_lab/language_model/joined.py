@@ -1,7 +1,7 @@
 """Training as one process of a job that a launcher started: `anygru launch -m anygru train ...`, on one machine or many.
 
-Rank 0 alone reads and writes the run's folder and prints; the others get what they need from it. A job that the launcher
-starts again (`--max-restarts`) goes on from the last checkpoint.
+Only rank 0 reads and writes the run's folder and prints; it sends the job to the other ranks. A restarted job
+(`--max-restarts`) continues from the last checkpoint.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def main(args: argparse.Namespace, make_job: Callable[[argparse.Namespace, RunFo
 
 
 class Joined:
-    """One process's part of the job."""
+    """The job on one process."""
 
     def __init__(self, group: Group, job: Job) -> None:
         self.group, self.job = group, job
@@ -70,7 +70,7 @@ class Joined:
 
 
 def _check_folder(folder: RunFolder, group: Group) -> None:
-    """Raise on all processes if another machine than that of rank 0 has the newest checkpoint of the run."""
+    """Raise on all processes if the newest checkpoint of the run is not on the machine of rank 0."""
     step = -1
     with contextlib.suppress(CheckpointError):  # rank 0 will find out itself
         progress = folder.read()
@@ -80,6 +80,6 @@ def _check_folder(folder: RunFolder, group: Group) -> None:
     newest = max(range(group.size), key=lambda rank: steps[rank])
     if steps[newest] > steps[0]:
         raise UsageError(
-            f"the run in {str(folder.path)!r} lies on the machine of rank {newest}, and rank 0 writes it; "
+            f"the run in {str(folder.path)!r} is on the machine of rank {newest}, and rank 0 writes it; "
             "name a folder that all machines share"
         )

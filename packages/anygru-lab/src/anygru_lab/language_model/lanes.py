@@ -2,7 +2,7 @@
 
 The batch has a fixed number of lanes. Each lane walks documents one after another, and every training step takes the
 next `window` symbols of every lane: truncated back-propagation, with the state carried on from window to window. Where
-a document ends inside a window, the lane's next one begins there, from a zero state. What lies between two such
+a document ends inside a window, the lane's next document begins there, from a zero state. What lies between two such
 borders is a segment: a sequence of its own as far as the recurrence is concerned. A training step is therefore one
 ragged batch of segments, longest first, packed as `torch.nn.utils.rnn.PackedSequence` packs them: every step costs the
 same number of symbols, whatever the lengths of the documents, and nothing is computed for padding.
@@ -30,8 +30,8 @@ class Batch:
     """Ragged sequences in packed form.
 
     inputs, targets: int64 [N], rows of all sequences that are still running at time 0, then at time 1, ...
-    batch_sizes: int64 [T], how many run at each time; never increasing, since the longest sequence comes first.
-    slots: int64 [N], the place of each row in the window of all lanes, which is the same for any number of processes
+    batch_sizes: int64 [T], the number of sequences at each time, not increasing: the longest sequence is first.
+    slots: int64 [N], the index of each row in the window of all lanes, independent of the number of processes
         that share the lanes; None outside training.
     """
 
@@ -45,7 +45,7 @@ class Batch:
         return int(self.batch_sizes[0]) if len(self.batch_sizes) else 0
 
     def to(self, device: torch.device) -> "Batch":
-        """The batch with its symbols on a device; batch sizes and slots stay on the CPU, where they are read."""
+        """Copy the symbols to a device; batch sizes and slots stay on the CPU, where torch reads them."""
         return (
             self
             if device.type == "cpu"
@@ -58,7 +58,7 @@ class Segments:
     """The segments of the lanes within one window; arrays [S], longest segment first.
 
     slot: lane * window + steps before the segment in its window, counted over all lanes.
-    carried: the state of the lane goes on into this segment (elsewhere it starts from zero).
+    carried: the segment starts from the state of its lane (otherwise from zero).
     last: the lane carries the state after this segment into the next window.
     """
 
@@ -70,7 +70,7 @@ class Segments:
     last: np.ndarray
 
     def of_lanes(self, first: int, end: int) -> "Segments":
-        """The share of the lanes from `first` to before `end`, renumbered from zero."""
+        """Return the segments of the lanes `first` to `end - 1`, renumbered from zero."""
         mine = (self.lane >= first) & (self.lane < end)
         columns = (self.start, self.length, self.slot, self.carried, self.last)
         return Segments(self.lane[mine] - first, *(column[mine] for column in columns))
@@ -80,17 +80,17 @@ class Stream:
     """Documents as one array of symbols: BOUNDARY, bytes, BOUNDARY, bytes, ..., BOUNDARY."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        boundary = np.array([BOUNDARY], dtype=np.int16)  # two bytes a symbol, since texts may be large
+        boundary = np.array([BOUNDARY], dtype=np.int16)  # two bytes per symbol, as texts can be large
         parts = [boundary]
         for document in documents:
             parts += [np.frombuffer(document.data, dtype=np.uint8).astype(np.int16), boundary]
         self.symbols = torch.from_numpy(np.concatenate(parts))
-        # A document of n bytes has n + 1 inputs: its opening boundary and its bytes. Targets are one place later.
+        # A document of n bytes has n + 1 inputs: its opening boundary and its bytes. Targets are shifted by one.
         self.lengths = np.array([len(document) + 1 for document in documents], dtype=np.int64)
         self.starts = np.cumsum(self.lengths) - self.lengths
 
     def pack(self, starts: np.ndarray, lengths: np.ndarray, slots: np.ndarray | None = None) -> Batch:
-        """The pieces `symbols[start : start + length]`, given longest first, as a packed batch."""
+        """Pack the pieces `symbols[start : start + length]`, which are sorted by decreasing length."""
         steps = np.arange(lengths[0] if len(lengths) else 0)[:, None]
         running = steps < lengths[None, :]
         places = torch.from_numpy((steps + starts[None, :])[running])
@@ -101,7 +101,7 @@ class Stream:
 
 
 class Lanes:
-    """Endless walk of `count` lanes through the documents, every epoch in a new order drawn from `seed`."""
+    """`count` lanes that read the documents endlessly, in a new random order for every epoch."""
 
     def __init__(self, stream: Stream, count: int, window: int, seed: int) -> None:
         self.count, self.window, self._seed = count, window, seed
@@ -113,7 +113,7 @@ class Lanes:
         self._carries = np.zeros(count, dtype=bool)
 
     def next(self) -> Segments:
-        """Walk on by one window: `count * window` symbols."""
+        """Advance all lanes by one window, `count * window` symbols."""
         segments = [segment for lane in range(self.count) for segment in self._walk(lane)]
         columns = list(map(np.array, zip(*segments, strict=True)))
         longest_first = np.argsort(-columns[2], kind="stable")
@@ -147,7 +147,7 @@ class Lanes:
         return np.random.default_rng([self._seed, self._epoch]).permutation(len(self._spans))
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state that `load_state` resumes from."""
+        """Return the state for `load_state`."""
         return {
             "place": torch.from_numpy(self._place.copy()),
             "end": torch.from_numpy(self._end.copy()),
@@ -164,7 +164,7 @@ class Lanes:
 
 
 def _spans(stream: Stream, longest: int) -> list[tuple[int, int]]:
-    """Begin and end of the spans, in which no document is longer than `longest` and all pieces of one about equal."""
+    """Return begin and end of spans of at most `longest` symbols; a longer document is cut into about equal spans."""
     spans = []
     for start, length in zip(stream.starts.tolist(), stream.lengths.tolist(), strict=True):
         pieces = -(-length // longest)

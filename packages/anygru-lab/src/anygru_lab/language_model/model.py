@@ -1,4 +1,4 @@
-"""The model: bytes are embedded, a GRU reads them, a linear head predicts the next one."""
+"""The model: an embedding of bytes, a GRU and a linear head that predicts the next byte."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Shape:
 
     @classmethod
     def from_json(cls, stored: Any) -> "Shape":
-        """ValueError unless `stored` is a dict of the three positive sizes, and perhaps of `tied`."""
+        """Parse a dict of three positive sizes and an optional `tied`; raise ValueError for anything else."""
         names = ("layers", "hidden", "embedding")
         if not isinstance(stored, Mapping) or set(stored) - {"tied"} != set(names):
             raise ValueError(f"the shape of the model must give {', '.join(names)}, got {stored!r}")
@@ -50,7 +50,7 @@ class Shape:
 
 
 class Masks(NamedTuple):
-    """Dropout as factors: of the GRU's outputs [N, hidden], and of those of each layer below the last."""
+    """Dropout factors [N, hidden] for the outputs of the last GRU layer and of each layer below it."""
 
     head: Tensor | None
     between: tuple[Tensor, ...]
@@ -60,13 +60,13 @@ NO_MASKS = Masks(None, ())
 
 
 class TiedHead(nn.Module):
-    """A linear head whose weights are those of the embedding (Press and Wolf 2017)."""
+    """A linear head that shares its weights with the embedding (Press and Wolf 2017)."""
 
     def __init__(self, embedding: nn.Embedding) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(SYMBOLS, device=embedding.weight.device))
         self._embedding: nn.Embedding
-        object.__setattr__(self, "_embedding", embedding)  # not a submodule: its weights are saved once
+        object.__setattr__(self, "_embedding", embedding)  # no submodule: its weights are saved once
 
     def forward(self, features: Tensor) -> Tensor:
         return linear(features, self._embedding.weight, self.bias)
@@ -86,7 +86,7 @@ class LanguageModel(nn.Module):
         else:
             self.gru = GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=backend)
         if shape.tied:
-            nn.init.normal_(self.embed.weight, std=shape.hidden**-0.5)  # logits of a common size
+            nn.init.normal_(self.embed.weight, std=shape.hidden**-0.5)  # logits of unit variance
             self.head: nn.Module = TiedHead(self.embed)
         else:
             self.head = nn.Linear(shape.hidden, SYMBOLS, device=device)
@@ -96,7 +96,7 @@ class LanguageModel(nn.Module):
         return f"{type(self.gru).__module__.split('.')[0]}.GRU({shape.embedding}, {shape.hidden}, {shape.layers})"
 
     def probe(self) -> None:
-        """Compute a tiny ragged batch, so that a backend that cannot do it fails before the training starts."""
+        """Compute a tiny ragged batch, so that an unsuitable backend fails before training."""
         symbols = torch.zeros(3, dtype=torch.int64, device=self.embed.weight.device)
         self(Batch(symbols, symbols, torch.tensor([2, 1])), self.initial_state(2))
 
@@ -104,10 +104,10 @@ class LanguageModel(nn.Module):
         return torch.zeros(self.shape.layers, rows, self.shape.hidden, device=self.embed.weight.device)
 
     def forward(self, batch: Batch, state: Tensor, masks: Masks = NO_MASKS) -> tuple[Tensor, Tensor]:
-        """Logits [N, 257] of the packed rows, and the state [layers, rows, hidden] in which each sequence ends."""
+        """Return logits [N, 257] of the packed rows and the final state [layers, rows, hidden] of each sequence."""
         packed = PackedSequence(self.embed(batch.inputs), batch.batch_sizes)
         if masks.between:
-            assert isinstance(self.gru, GRU)  # the options say so
+            assert isinstance(self.gru, GRU)  # options.py refuses layer_dropout otherwise
             output, state = gru(
                 packed,
                 state,

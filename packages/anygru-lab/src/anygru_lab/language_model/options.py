@@ -1,4 +1,4 @@
-"""The options of `anygru train`, with defaults and limits, in one table."""
+"""The options of `anygru train` with defaults and limits."""
 
 import argparse
 import dataclasses
@@ -34,7 +34,7 @@ class Options:
     embedding: int = _option(128, int, "embedding size of a byte", least=1, most=1 << 16)
     dropout: float = _option(0.1, float, "dropout of the outputs that the head reads", least=0, most=0.99)
     layer_dropout: float = _option(0.0, float, "dropout between stacked GRU layers", least=0, most=0.99)
-    tie: bool = _option(False, bool, "use the embedding as the head's weights, too; --embedding must equal --hidden")
+    tie: bool = _option(False, bool, "share the weights of embedding and head; --embedding must equal --hidden")
     layer: str = _option("anygru", str, "which GRU computes", choices=("anygru", "torch"))
     backend: str | None = _option(None, str, "backend of the anygru layer (default: the fastest that fits)")
     device: str = _option("cpu", str, "where to compute: cpu, cuda, cuda:1, ...")
@@ -48,19 +48,19 @@ class Options:
         None, str, "start from the weights of this run or model (fine-tuning)", metavar="MODEL"
     )
     batch: int = _option(16, int, "lanes: documents that are read side by side", least=1, most=1 << 20)
-    bptt: int = _option(128, int, "BPTT length: steps that a gradient is carried back", least=1, most=1 << 20)
-    accumulate: int = _option(1, int, "windows whose gradients make one step", least=1, most=1 << 20)
+    bptt: int = _option(128, int, "length of backpropagation through time, in steps", least=1, most=1 << 20)
+    accumulate: int = _option(1, int, "windows per step; their gradients are summed", least=1, most=1 << 20)
     lr: float = _option(4e-3, float, "peak learning rate", least=0, most=1e3)
     warmup: int | None = _option(None, int, "steps of rising learning rate (default: 5 %%, at most 100)", least=0)
     weight_decay: float = _option(0.01, float, "weight decay of AdamW, on matrices", least=0, most=1e3)
     clip: float = _option(1.0, float, "limit of the gradient's norm", least=1e-12)
     steps: int | None = _option(None, int, "training steps (default: as many as fit into --seconds)", least=1)
-    seconds: float = _option(150.0, float, "time to aim at; a few first steps are timed to set --steps", least=0.1)
+    seconds: float = _option(150.0, float, "target duration; a few steps are timed to set --steps", least=0.1)
     epochs: float | None = _option(
         None, float, "length of the run in passes over the text, instead of --steps", least=1e-3
     )
     patience: int | None = _option(
-        None, int, "stop after so many validations without a better one (default: never)", least=1, most=1 << 20
+        None, int, "stop after N validations without improvement (default: never)", least=1, most=1 << 20
     )
     val_fraction: float | None = _option(
         None, float, "share of the text to hold out (default: 0.06, at most 64 KiB)", least=1e-6, most=0.5, metavar="X"
@@ -79,7 +79,7 @@ class Options:
 # A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, not what
 # is trained.
 FREE_ON_RESUME = frozenset({"steps", "every", "keep", "threads", "nproc", "backend", "patience", "device"})
-# The others shape or train a model; --evaluate reads one that exists.
+# The other options define or train a model; --evaluate reads a trained one.
 USED_IN_EVALUATION = frozenset({"val_fraction", "layer", "backend", "device", "dtype", "threads"})
 METAVARS = {int: "N", float: "X", str: "NAME"}
 

@@ -16,13 +16,13 @@ TICKS = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
 
 
 class Picture:
-    """A picture of a run that goes on: drawn at most every `EVERY` seconds, since it takes as long as some steps."""
+    """The picture of a running training, redrawn at most every `EVERY` seconds because drawing takes as long as several steps."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self._last = path, time.monotonic()
 
     def show(self, history: History, title: str) -> None:
-        """Draw the curve, if the last time is long enough ago."""
+        """Draw the curve unless it was drawn less than `EVERY` seconds ago."""
         if time.monotonic() - self._last >= EVERY:
             draw(self.path, history, {}, title)
             self._last = time.monotonic()
@@ -34,8 +34,8 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
     Args:
         path: the picture's file.
         history: the measurements.
-        references: up to three levels to compare with, in bits per byte, by name.
-        title: in the picture.
+        references: up to three levels for comparison: name -> bits per byte.
+        title: of the picture.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -78,7 +78,7 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
 
 
 def _smooth(values: np.ndarray) -> np.ndarray:
-    """Mean over the steps around each one, about a fiftieth of the run."""
+    """Return the moving average over about a fiftieth of the run."""
     width = max(1, len(values) // 50)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     low = np.maximum(np.arange(len(values)) - width, 0)

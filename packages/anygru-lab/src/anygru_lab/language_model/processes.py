@@ -1,8 +1,7 @@
 """Training in several processes of this machine.
 
-The parent only watches. When one of the workers dies, of whatever cause, the others are ended and the parent says
-which one it was; when the parent dies, the workers see it and end, too. Ctrl-C and SIGTERM are passed on, and the
-workers agree on the step after which they stop.
+The parent process waits. If a worker dies, the parent terminates the others and its error names the rank; if the parent
+dies, the workers exit. Ctrl-C and SIGTERM are forwarded, and the workers agree on the step after which they stop.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ Outcome = int | Exception
 
 
 def run_together(job: Job) -> int:
-    """`session.run` in `job.options.nproc` processes; returns what it returns and raises what it raises."""
+    """Call `session.run` in `job.options.nproc` processes; return its result or raise its error."""
     size = job.options.nproc
     with _ignored(signal.SIGINT):  # inherited by the workers, until each installs its own handler
         workers = parallel.spawn(_work, (job,), size, join=False, daemon=True)
@@ -58,7 +57,7 @@ def _wait_for(workers: parallel.Workers, stop: StopRequest) -> None:
             deadline = time.monotonic() + GRACE
         for worker in workers.processes:
             if stop.signal and worker.is_alive():
-                os.kill(worker.pid, stop.signal)  # repeated, since a worker that is still starting has no handler yet
+                os.kill(worker.pid, stop.signal)  # repeated: a worker that is still starting has no handler
 
 
 def _outcome(outcomes: Sequence[Outcome]) -> int:

@@ -17,13 +17,13 @@ from anygru.extend import needed
 
 from . import curve
 
-NARROW = 80  # columns; the bar and all numbers do not fit into fewer
-WIDEST = 100  # columns of the curve
+NARROW = 80  # columns, the least for the bar and all numbers
+WIDEST = 100  # columns, the most for the curve
 RECENT = 50  # steps over which the loss and the speed are averaged
 
 
 class Display(AbstractContextManager["Display"]):
-    """Shows nothing: for the processes beside the first."""
+    """Shows nothing; used by all ranks but 0."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         pass
@@ -32,7 +32,7 @@ class Display(AbstractContextManager["Display"]):
         """Show a line about the run."""
 
     def start(self, step: int, steps: int, tokens: int, history: Sequence[float]) -> None:
-        """The run goes from `step` to `steps`, with `tokens` a step; `history` is its loss so far."""
+        """Begin at `step` of `steps`, with `tokens` per step; `history` has the loss of each earlier step."""
 
     def step(self, step: int, bits_per_byte: float) -> None:
         """Note that a training step is done."""
@@ -136,7 +136,7 @@ class Board(Display):
 
 
 class Wandb(Display):
-    """Sends the losses to Weights & Biases; its settings are those of its environment variables."""
+    """Sends the losses to Weights & Biases; configured by its environment variables."""
 
     def __init__(self, folder: str, options: Mapping[str, object]) -> None:
         package = needed("wandb", "--wandb", "wandb")

@@ -14,11 +14,11 @@ from .index import Progress
 
 SAMPLE_BYTES = 600
 SAMPLE_TEMPERATURE = 0.6
-XZ_MEMORY = 1 << 24  # bytes of training text for xz: the last ones of a longer text
+XZ_MEMORY = 1 << 24  # bytes: xz reads the end of a longer training text
 
 
 def finish(folder: RunFolder, progress: Progress, corpus: Corpus, xz: bool = True) -> None:
-    """Draw the loss curve, compare with xz (if it is wanted), and generate a sample from the best model."""
+    """Draw the loss curve, compare with xz if `xz`, and generate a sample from the best model."""
     assert progress.state is not None
     assert progress.best is not None  # a finished run has been validated
     history = History.of(folder.read_tensors(progress.state))
@@ -47,8 +47,8 @@ def finish(folder: RunFolder, progress: Progress, corpus: Corpus, xz: bool = Tru
 def compressed(corpus: Corpus) -> tuple[float, float]:
     """Return bits per byte of xz on the held-out documents, alone and after the training text.
 
-    All held-out documents are one input: unlike the model, xz can reuse one of them for the next. "After" is the length of
-    both texts compressed together, less that of the training text alone.
+    All held-out documents are one input: unlike the model, xz can reuse one of them for the next. "After" is the compressed
+    length of both texts together minus that of the training text.
     """
     held_out = b"".join(document.data for document in corpus.held_out)
     training = b"".join(document.data for document in corpus.training)[-XZ_MEMORY:]

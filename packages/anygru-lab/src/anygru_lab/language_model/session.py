@@ -1,4 +1,4 @@
-"""A run from its first step, or from its last checkpoint, to its end: in one process, or as one of several."""
+"""Train from the first step or the last checkpoint to the end, as the only process or as one of several."""
 
 import math
 import signal
@@ -33,7 +33,7 @@ FINISHED = 0  # otherwise `run` returns the number of the signal that stopped it
 
 @dataclass(frozen=True)
 class Job:
-    """What to train, and where: the same for every process."""
+    """The options, texts and folder of a training, equal on every process."""
 
     options: Options
     texts: tuple[str, ...]
@@ -48,7 +48,7 @@ class Job:
         return load(self.texts, self.val_texts, self.options.val_fraction)
 
     def display(self) -> Display:
-        """Return what shows the run to a person: on the terminal, and in TensorBoard or Weights & Biases if it is wanted."""
+        """Return the displays of the run: the terminal, and TensorBoard or Weights & Biases if requested."""
         displays: list[Display] = [Screen(self.bar)]
         displays += [Board(self.folder)] if self.tensorboard else []
         displays += [Wandb(self.folder, asdict(self.options))] if self.wandb else []
@@ -56,9 +56,9 @@ class Job:
 
 
 class StopRequest(AbstractContextManager["StopRequest"]):
-    """Turns Ctrl-C and SIGTERM into a request that the loop looks at between two steps.
+    """Turn Ctrl-C and SIGTERM into a request that the loop checks after each step.
 
-    A second one stops at once, unless `patient`: worker processes get the signal twice, from the terminal and from
+    A second signal stops at once unless `patient`: worker processes get every signal twice, from the terminal and from
     their parent.
     """
 
@@ -96,7 +96,7 @@ def run(job: Job, corpus: Corpus, group: Group, display: Display) -> int:
 
 
 class Session:
-    """One process's part of a run."""
+    """A run on one process."""
 
     def __init__(self, job: Job, corpus: Corpus, group: Group, display: Display) -> None:
         self.group, self.display = group, display
@@ -157,7 +157,7 @@ class Session:
         if progress is None or progress.state is None:
             raise UsageError(f"there is no run to resume in {str(self.folder.path)!r}")
         if progress.corpus != digest:
-            raise UsageError("the text is not the one that the run was started with")
+            raise UsageError("the text differs from the text that the run was started with")
         return progress, self.folder.read_tensors(progress.state)
 
     def _steps_in(self, seconds: float) -> int:
@@ -224,12 +224,12 @@ class Session:
             self.display.note(f"stopped: no better one in {count(worse, 'validation')} (--patience)")
 
     def _draw(self) -> None:
-        """Draw the curve so far, for those who look into the folder; the report draws the last one."""
+        """Draw the curve of the unfinished run; the report draws the final one."""
         if self.group.rank == 0 and not self.progress.finished:
             self.picture.show(self.history, f"step {self.progress.step:,} of {self.progress.steps:,}")
 
     def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
-        """Write a checkpoint: every process sends its part of the state, the first one writes."""
+        """Write a checkpoint: every process sends its part of the state, and rank 0 writes."""
         tensors = self.trainer.tensors() | self.history.tensors()
         if self.group.rank > 0:
             return progress

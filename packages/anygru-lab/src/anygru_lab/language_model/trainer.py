@@ -1,8 +1,8 @@
 """One training step and one validation, alone or together with other processes.
 
-Every process walks all lanes, since that costs next to nothing, and computes its share of them. The loss is divided by
-the symbols of the whole window before gradients are summed over the processes, so that shares of unequal size weigh
-what they should and the sum is the gradient that one process would have computed.
+Every process advances all lanes, which is cheap, and computes its own share. The loss is divided by the symbols of the
+whole window before gradients are summed over the processes. The sum is therefore the gradient of a single process, even
+if the shares have unequal sizes.
 """
 
 import math
@@ -48,19 +48,19 @@ class Group:
         return tensor
 
     def of_rank_0(self, read: Callable[[], T]) -> T:
-        """Return on every process what `read` returns on rank 0, or raise what it raises there."""
+        """Call `read` on rank 0; return its result, or raise its error, on every process."""
         if self.size == 1:
             return read()
-        told: list[Any] = [None]
+        shared: list[Any] = [None]
         if self.rank == 0:
             try:
-                told = [read()]
+                shared = [read()]
             except (AnygruError, Failure, OSError) as error:
-                told = [error]
-        self._collective(torch.distributed.broadcast_object_list, told)
-        if isinstance(told[0], Exception):
-            raise told[0]
-        result: T = told[0]
+                shared = [error]
+        self._collective(torch.distributed.broadcast_object_list, shared)
+        if isinstance(shared[0], Exception):
+            raise shared[0]
+        result: T = shared[0]
         return result
 
     def all_equal(self, value: object) -> bool:
@@ -84,11 +84,11 @@ def _lost(error: RuntimeError) -> ConnectionLost:
 
 class Step(NamedTuple):
     bits_per_byte: float
-    stop: bool  # whether any of the processes was asked to stop
+    stop: bool  # whether a process was asked to stop
 
 
 class Trainer:
-    """Model, optimizer, lanes and random state: all that a training step changes.
+    """Model, optimizer, lanes and random state: everything that a training step changes.
 
     The lanes, the random draws and the saved state stay on the CPU, so that a run is the same on every device, up to rounding.
     """
@@ -117,7 +117,7 @@ class Trainer:
         self.validated = range(group.rank, len(corpus.held_out), group.size)  # this process's held-out documents
 
     def step(self, learning_rate: float, stop: bool = False) -> Step:
-        """Train on the next windows of every lane; `stop` tells the other processes that this one was asked to."""
+        """Train on the next windows of every lane; `stop` asks all processes to stop."""
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         facts = torch.zeros(3)
@@ -149,7 +149,7 @@ class Trainer:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.dtype == "bfloat16")
 
     def _masks(self, batch: Batch) -> Masks:
-        """Draw masks for all lanes, since the generators are equal in every process, and return our rows of them."""
+        """Draw masks for all lanes, with generators that are equal on every process, and return the rows of this process."""
         options = self.options
         head = self._mask(options.dropout, batch) if options.dropout else None
         between = range(1, options.layers) if options.layer_dropout else ()
@@ -176,7 +176,7 @@ class Trainer:
     def validate(self) -> float:
         """Return bits per byte on the held-out documents, each read from its beginning to its end from a zero state.
 
-        The bits include those for the end of each document.
+        The bits include the predictions of each document's end.
         """
         self.model.eval()
         mine = sorted(self.validated, key=lambda i: -self.held_out.lengths[i])
@@ -212,7 +212,7 @@ class Trainer:
         return tensors
 
     def load_tensors(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Resume from `tensors`, saved after `step` steps. KeyError or ValueError if they are not of this model."""
+        """Resume from `tensors`, saved after `step` steps. Raise KeyError or ValueError if they do not fit the model."""
         self.load_weights({name.removeprefix("model."): tensor for name, tensor in tensors.items()})
         for name, parameter in self.model.named_parameters():
             if step:
@@ -230,7 +230,7 @@ class Trainer:
         torch.set_rng_state(_like(tensors, "random", torch.get_rng_state()))
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Start from these weights. KeyError or ValueError if they are not of this model."""
+        """Start from these weights. Raise KeyError or ValueError if they do not fit the model."""
         own = self.model.state_dict()
         found = {name: _like(weights, name, weight) for name, weight in own.items()}
         for name, weight in own.items():
@@ -247,7 +247,7 @@ def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:
 
 
 def check_device(name: str) -> torch.device:
-    """Return the device; UsageError if there is no such."""
+    """Return the device; raise UsageError if it does not exist."""
     if name.split(":")[0] not in ("cpu", "cuda"):
         raise UsageError(f"--device must be cpu or a CUDA device, got {name}")
     try:
@@ -260,7 +260,7 @@ def check_device(name: str) -> torch.device:
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
-    """Return the rate of step `step` (from 0): rising in a line over the warm-up, then falling along half a cosine."""
+    """Return the rate of step `step` (from 0): a linear warm-up, then half a cosine."""
     if step < warmup:
         return peak * (step + 1) / warmup
     progress = (step - warmup) / max(1, steps - warmup)
