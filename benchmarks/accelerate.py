@@ -1,4 +1,4 @@
-"""What `anygru.accelerate` gains: torch's layers as they are and accelerated, in two processes that take turns.
+"""Compare torch's layers, unchanged and under `anygru.accelerate`, in two processes that take turns.
 
     python benchmarks/accelerate.py
 
@@ -22,7 +22,7 @@ TURNS = 9
 
 
 def median(call: Callable[[], object], total: float = 0.3) -> float:
-    """Microseconds of one call, over about `total` seconds."""
+    """Return the median microseconds of a call, measured for about `total` seconds."""
     times: list[float] = []
     call()
     end = time.perf_counter() + total
@@ -53,7 +53,7 @@ def cell() -> float:
 
 
 def serve(accelerated: bool) -> None:
-    """One line of times for each line that comes in."""
+    """Print a line of times for each line of standard input."""
     torch.set_num_threads(1)
     if accelerated:
         import anygru

@@ -1,10 +1,10 @@
-"""Nanoseconds a step of GRU + Linear(1): files of anygru.export_c, RTNeural, and ONNX Runtime's C function for a session.
+"""Time a step of GRU + Linear(1) in nanoseconds: files of anygru.export_c, RTNeural, and ONNX Runtime's C API.
 
 python benchmarks/c_export.py [--rtneural FOLDER] [--onnxruntime FOLDER] [--compiler g++] [--repeats 5]
 
-Each is a program of its own; the programs take turns, and the median of their minima is printed. RTNeural is a checkout with its
-modules (its two backends are compiled with -ffast-math, as its authors do); ONNX Runtime is an unpacked release for C with
-`include` and `lib`. Without them only anygru is measured.
+Each implementation is a separate program. The programs take turns, and the median of their minima is printed. RTNeural is a
+checkout with submodules (its two backends are compiled with -ffast-math, as in its own builds). ONNX Runtime is an unpacked
+release for C with `include` and `lib`. Without them only anygru is measured.
 """
 
 import argparse
@@ -107,7 +107,7 @@ int main(void) {
 
 
 def programs(folder: Path, inputs: int, hidden: int, args: argparse.Namespace) -> dict[str, Path]:
-    """The programs of a cell, compiled, by their names."""
+    """Compile the programs of a cell and return them by name."""
     sizes = [f"-DINPUTS={inputs}", f"-DHIDDEN={hidden}"]
     fast = ["-O3", "-march=native"]
     found = {}
@@ -126,7 +126,7 @@ def programs(folder: Path, inputs: int, hidden: int, args: argparse.Namespace) -
         (folder / weights).mkdir()
         anygru.export_c(model, folder / weights / "net.h", weights=weights, check=False)
         compiled(f"anygru_{weights}", OURS, ".c", ["-I", folder / weights])
-    if args.rtneural is not None and hidden <= 128:  # larger ones do not fit the stack of its Eigen backend
+    if args.rtneural is not None and hidden <= 128:  # larger layers overflow the stack of its Eigen backend
         modules = args.rtneural / "modules"
         common = [
             "-std=c++17",

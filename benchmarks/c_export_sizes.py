@@ -1,4 +1,4 @@
-"""The table of docs/deploy.md: what a file in C takes of a Cortex-M4F's flash and memory, for some sizes and formats.
+"""Renew the table of docs/deploy.md: flash and memory of C files on a Cortex-M4F, for several sizes and formats.
 
 python benchmarks/c_export_sizes.py [--write]     (needs arm-none-eabi-gcc; --write renews the table in the page)
 """
@@ -25,7 +25,7 @@ void step(net_state *state, const float *input, float *output) { net_step(state,
 
 
 def sizes(inputs: int, hidden: int, weights: str) -> tuple[int, int, int, int]:
-    """Bytes of the constants, of the code, of a state, and of the stack in a step."""
+    """Return the bytes of constants, code, state, and stack of a step."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = torch.nn.Sequential(anygru.GRU(inputs, hidden), torch.nn.Linear(hidden, 1))
@@ -37,13 +37,13 @@ def sizes(inputs: int, hidden: int, weights: str) -> tuple[int, int, int, int]:
             ["arm-none-eabi-size", "-A", "net.o"], cwd=folder, capture_output=True, text=True, check=True
         )
         code = sum(int(size) for size in re.findall(r"^\.text\S*\s+(\d+)", listed.stdout, re.MULTILINE))
-        # The functions of a step call one another; all of them at once are an upper bound.
+        # An upper bound: the stack of all functions of a step together.
         stack = sum(int(line.split("\t")[1]) for line in (folder / "net.su").read_text().splitlines())
         return source.constants, code, source.state, stack
 
 
 def table() -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     lines = [
         "| GRU + Linear(1) | weights | constants | code | state | stack, at most |",
         "|---|---|---:|---:|---:|---:|",

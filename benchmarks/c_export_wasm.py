@@ -1,11 +1,11 @@
-"""Microseconds of GRU + Linear(1) as WebAssembly in node: files of anygru.export_c, and onnxruntime-web in one thread.
+"""Time GRU + Linear(1) as WebAssembly in node: files of anygru.export_c, and onnxruntime-web with one thread.
 
 npm install --prefix FOLDER onnxruntime-web
 python benchmarks/c_export_wasm.py --onnxruntime-web FOLDER/node_modules/onnxruntime-web [--repeats 5] [--cells 1x16 1x128]
 
-Measured are a step that a call computes (a stream), and a block of 128 steps in one call (audio). Each is a program of its own;
-the programs take turns, and the median of their minima is printed, with that of onnxruntime-web over that of float32. The
-states go on from call to call in both; outputs are compared first. Needs node, clang, lld and wasi-libc.
+It measures one step per call (a stream) and a block of 128 steps per call (audio). Each implementation is a separate program. The
+programs take turns. The output has the median of their minima and the ratio of onnxruntime-web to float32. Both keep the state
+between calls; outputs are compared first. Needs node, clang, lld and wasi-libc.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FORMATS: tuple[WeightFormat, ...] = ("float32", "bfloat16", "int8")
 CALLS = {"step": 1, "block": 128}
 STEPS = 1024
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2, "int8": 2e-2, "onnxruntime-web": 1e-5}
-"""Of the model's outputs in float32; narrow weights are other numbers."""
+"""For outputs in float32; narrow weights are not compared."""
 MEASURE = """
 import { readFileSync } from "node:fs";
 const [, , name, each, library] = process.argv;
@@ -67,7 +67,7 @@ await report(async (block) => {
 
 
 class Stream(nn.Module):
-    """A GRU with a head, and its state as an input and an output."""
+    """A GRU with a head; its state is an input and an output."""
 
     def __init__(self, gru: anygru.GRU, head: nn.Linear) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Stream(nn.Module):
 
 
 def prepare(folder: Path, inputs: int, hidden: int, library: str | None) -> Tensor:
-    """Writes the programs of a cell and their input; gives the outputs of the model."""
+    """Write the programs of a cell and their input; return the outputs of the model."""
     gru, head = anygru.GRU(inputs, hidden).eval(), nn.Linear(hidden, 1)
     for weights in FORMATS:
         export_wasm(nn.Sequential(gru, head), folder / weights, weights=weights, name="net", check=False)
@@ -106,10 +106,10 @@ def prepare(folder: Path, inputs: int, hidden: int, library: str | None) -> Tens
 
 
 def measured(folder: Path, name: str, steps: int, library: str | None, expected: Tensor) -> float:
-    """The microseconds of a call.
+    """Return the microseconds of a call.
 
     Raises:
-        RuntimeError: the program computes other numbers than the model.
+        RuntimeError: the outputs of the program and the model differ.
     """
     script = "ours.js" if name in FORMATS else "peer.js"
     command = ["node", script, name, str(steps), library or ""]

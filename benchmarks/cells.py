@@ -1,10 +1,10 @@
-"""Loops over a GRUCell, as decoders have them: torch's cell, the same cell accelerated, and anygru's.
+"""Time loops over a GRUCell, as in decoders: torch's cell, the same cell accelerated, and anygru's.
 
     python benchmarks/cells.py [--threads 1] [--seconds 1] [--json FILE]
 
-Ten steps without gradients, and ten steps with a loss and its backward pass. The implementations take turns, call by call, so
-that a machine that changes its speed changes it for all of them. Prints a Markdown table of microseconds a loop (the least of
-all calls) and of ratios to torch (medians of the ratios of neighbouring calls).
+Ten steps without gradients, and ten steps with a loss and its backward pass. The implementations take turns after each call, so
+that changes of the machine's speed affect all of them. Prints a Markdown table with microseconds per loop (minima) and ratios
+to torch (medians of the ratios of neighbouring calls).
 """
 
 import argparse
@@ -26,7 +26,7 @@ NAMES = ("torch", "accelerated", "anygru")
 
 
 def loops(name: str, batch: int, hidden: int) -> dict[str, Callable[[], object]]:
-    """The two loops over one cell, whose input is as wide as its state."""
+    """Return the two loops over a cell with an input of the hidden size."""
     if name == "anygru":
         cell = anygru.GRUCell(hidden, hidden)
     else:

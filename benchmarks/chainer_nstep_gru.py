@@ -1,11 +1,11 @@
-"""NStepGRU on a ragged batch: anygru's Chainer dialect beside Chainer itself.
+"""Compare NStepGRU on a ragged batch under anygru's Chainer dialect and under Chainer.
 
     python benchmarks/chainer_nstep_gru.py --chainer PYTHON [--rounds 5] [--inputs variables] [--json FILE]
 
 32 sequences of up to 100 steps, 256 features, 256 hidden units, float32, one thread; forward, and forward and backward. The
-same script runs under `anygru run` and under an interpreter that has Chainer (7.8 was the last), in processes that take turns;
-each gives the median of its own repetitions, and the medians over the rounds are compared. The results are compared before
-the times: what differs is not timed.
+same script runs under `anygru run` and in an interpreter with Chainer 7.8, the last version. The two processes take turns; each
+reports the median of its repetitions, and the medians over the rounds are compared. Times are measured only if the results
+agree.
 """
 
 import argparse
@@ -69,7 +69,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_
 
 
 def run(command: list[str], script: str, repetitions: int, inputs: str) -> dict:
-    """The workload in a process of its own."""
+    """Run the workload in this process."""
     environment = {**os.environ, **ONE_THREAD}
     done = subprocess.run(
         [*command, script, str(repetitions), inputs], env=environment, stdout=subprocess.PIPE, text=True, check=True
@@ -78,7 +78,7 @@ def run(command: list[str], script: str, repetitions: int, inputs: str) -> dict:
 
 
 def check(ours: dict, theirs: dict) -> None:
-    """Exit unless both have computed the same."""
+    """Exit unless both results agree."""
     for key in ("loss", "w5"):
         if abs(ours[key] - theirs[key]) > 1e-4 * abs(theirs[key]):
             sys.exit(f"the results differ, so no times are given: {key} is {ours[key]}, under Chainer {theirs[key]}")

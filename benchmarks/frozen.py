@@ -1,8 +1,8 @@
-"""Frozen layers against their peers: each target's cells, with torch's int8 layer and OpenVINO at both precisions.
+"""Compare frozen layers with their peers, including torch's int8 layer and OpenVINO at both precisions.
 
     python benchmarks/frozen.py [--threads 1 2] [--peer openvino=PYTHON] [--only TEXT]
 
-Writes `frozen_THREADS.md` into `results` or --out. A ratio is that of medians, of runs that took turns.
+Writes `frozen_THREADS.md` into `results` or --out. Runs take turns; a ratio is a ratio of medians.
 """
 
 import argparse
@@ -49,7 +49,7 @@ TARGETS = [
 
 
 def rows(target: Target, found: dict[str, str], args: argparse.Namespace, threads: int) -> Iterator[str]:
-    """Lines of the table for one target."""
+    """Return the lines of the table for one target."""
     chosen = {name: found[name] for name in ("anygru", *target.rivals) if name in found}
     for cell in target.cells:
         (row,) = run([cell], chosen, threads, args.rounds, args.seconds)

@@ -1,10 +1,10 @@
-"""The errors of frozen layers, of random ones and of ten that `anygru train` trained, beside torch's `quantize_dynamic`.
+"""Compare the errors of frozen layers, random and trained by `anygru train`, with torch's `quantize_dynamic`.
 
     python benchmarks/frozen_accuracy.py [--layers N] [--steps N] [--trained FOLDER]
 
-An error is the greatest difference from the float32 layer's output over all steps of a sequence; the last column is that of
-int8 as a share of torch's. With --trained, ten language models are trained in FOLDER, unless they are there (half a minute to
-three minutes each on one core); a second table has their bits per byte on the text that was held out.
+An error is the greatest difference from the output of the float32 layer over all steps of a sequence; the last column is the
+error of int8 as a share of torch's. With --trained, ten language models are trained in FOLDER unless it has them (half a minute
+to three minutes each on one core); a second table has their bits per byte on held-out text.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from anygru_lab.language_model.trainer import Group, Trainer
 SIZES = [(16, 32), (64, 128), (32, 256), (128, 64), (8, 16)]
 """(input size, hidden size)"""
 SCALES = (1.0, 1.0, 1.0, 1.0, 1e-3, 1e3)
-"""Of inputs."""
+"""Scales of the inputs."""
 
 MANUAL = ""
 MODELS = {
@@ -44,7 +44,7 @@ MODELS = {
     "news": ("stdlib idlelib/NEWS.txt", "--hidden 128 --embedding 32 --bptt 64 --seed 9 --steps 700"),
     "HTML, small": ("stdlib idlelib/help.html", "--hidden 32 --embedding 16 --seed 10 --steps 1200"),
 }
-"""Of `anygru train`: what a model reads, from the Python that runs this (its manual is the default), and its options."""
+"""Texts of the running Python (None: its manual) and options of `anygru train`."""
 
 
 def quantized_by_torch(model: nn.Module) -> nn.Module:
@@ -60,7 +60,7 @@ def torch_layer(layer: anygru.GRU) -> nn.GRU:
 
 
 def errors(layer: anygru.GRU, input: Tensor, h_0: Tensor | None = None) -> dict[str, float]:
-    """The greatest error of each way to round a layer's weights."""
+    """Return the greatest error of each format of the weights."""
     quantized = quantized_by_torch(nn.Sequential(torch_layer(layer)))[0]
     exact = layer(input, h_0)[0]
     ways = {"bfloat16": layer.freeze("bfloat16"), "int8": layer.freeze("int8"), "torch": quantized}
@@ -68,7 +68,7 @@ def errors(layer: anygru.GRU, input: Tensor, h_0: Tensor | None = None) -> dict[
 
 
 def random_case(seed: int, steps: int) -> tuple[anygru.GRU, Tensor, Tensor | None]:
-    """A layer as it is made; every fifth of five starts from a state that leaves [-1, 1]."""
+    """Return a new layer; every fifth one starts from a state outside [-1, 1]."""
     torch.manual_seed(seed)
     features, hidden = SIZES[seed % len(SIZES)]
     layer = anygru.GRU(features, hidden)
@@ -78,7 +78,7 @@ def random_case(seed: int, steps: int) -> tuple[anygru.GRU, Tensor, Tensor | Non
 
 
 def train(folder: Path, name: str) -> Path:
-    """The folder of a run that is finished."""
+    """Return the folder of a finished run."""
     text, options = MODELS[name]
     run = folder / name.replace(", ", "-").replace(" ", "_")
     if RunFolder(run).holds_a_run():
@@ -93,7 +93,7 @@ def train(folder: Path, name: str) -> Path:
 
 
 def trained_model(run: Path) -> tuple[Trainer, bytes]:
-    """The best model of a run, in what validates it, and the text that was held out."""
+    """Return a trainer with the best model of a run, and the held-out text."""
     progress = RunFolder(run).read()
     assert progress is not None
     documents = corpus.load(progress.texts, (), progress.options.val_fraction)
@@ -103,13 +103,13 @@ def trained_model(run: Path) -> tuple[Trainer, bytes]:
 
 
 def trained_case(model: LanguageModel, text: bytes, steps: int) -> tuple[anygru.GRU, Tensor]:
-    """The layer of a language model, and two texts as it reads them."""
+    """Return the GRU of a language model and its inputs for two texts."""
     assert isinstance(model.gru, anygru.GRU)
     return model.gru, model.embed(torch.tensor(list(text[: 2 * steps])).view(2, -1).T)
 
 
 def bits_per_byte(trainer: Trainer) -> Iterator[float]:
-    """Of the model as trained, with bfloat16 and int8 weights, and with torch's int8 layer."""
+    """Return bits per byte of the trained model, with bfloat16 and int8 weights, and with torch's int8 layer."""
     yield trainer.validate()
     layer = trainer.model.gru
     assert isinstance(layer, anygru.GRU)

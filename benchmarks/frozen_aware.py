@@ -1,11 +1,11 @@
-"""What int8 weights cost a model that was trained for them, and one that was not.
+"""Measure the error that int8 weights add to a model trained for them, and to one that was not.
 
     python benchmarks/frozen_aware.py [--hidden N] [--steps N] [--seeds N]
 
-A layer learns to follow a chaotic series (a logistic map behind noise). From the same weights the training goes on for a tenth
-of the steps, as it was and with `anygru.freeze_aware`; both are frozen. The errors are root mean squares of the prediction, as
-a share of the series' deviation, on a part that nobody has seen; the change is the greatest difference between the outputs of a
-trained layer and of the frozen one.
+A layer learns to predict a chaotic series (a logistic map with noise). Training then continues from the same weights for a tenth
+of the steps, once as before and once with `anygru.freeze_aware`; both results are frozen. An error is the root mean square of the
+prediction error as a share of the series' deviation, on unseen data; the change is the greatest difference between the outputs of
+the trained layer and the frozen one.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import anygru
 
 
 class Forecast(nn.Module):
-    """The next value of a series [T, B, 1]."""
+    """Predict the next value of a series [T, B, 1]."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Forecast(nn.Module):
 
 
 def series(steps: int, batch: int, seed: int) -> Tensor:
-    """[T, B, 1]: a logistic map, seen through noise."""
+    """Return [T, B, 1]: a logistic map with noise."""
     generator = torch.Generator().manual_seed(seed)
     value, values = torch.rand(batch, generator=generator), []
     for _ in range(steps + 20):
@@ -52,7 +52,7 @@ def train(model: Forecast, steps: int, rate: float, seed: int) -> None:
 
 @torch.no_grad()
 def error(model: Forecast, x: Tensor) -> float:
-    """In percent."""
+    """Return the error in percent."""
     return 100 * math.sqrt((model(x[:-1]) - x[1:]).square().mean() / x.var())
 
 

@@ -1,10 +1,10 @@
-"""What frozen layers cannot go below on this machine: its multiply-add units, and the reading of weights.
+"""Measure the limits of frozen layers on this machine: its multiply-add units, and reading the weights.
 
     python benchmarks/frozen_limits.py [FOLDER]
 
-Writes `frozen_limits.md` into FOLDER or `results`; on a CPU with AMX also what limits layers that multiply on it. The loops of
-`units.cpp`, which is compiled with `c++` for this CPU (AVX-512 with VNNI), take turns with the layers in one process and thread,
-so that both meet the same state of the machine; a share is the median of those of single turns.
+Writes `frozen_limits.md` into FOLDER or `results`; on a CPU with AMX also the limits of layers that multiply on it. `units.cpp`
+is compiled with `c++` for this CPU (AVX-512 with VNNI). Its loops take turns with the layers in one process and thread, so that
+the state of the machine affects both; a share is the median over the turns.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ ON_TILES = {
     "float32, high": (32, 6),
     "module in bfloat16": (32, 1),
 }
-"""How many k a product of tiles has, and how often each is computed with other terms or bytes; see docs/kernels.md."""
+"""The depth of a tile product, and how often it is computed with other terms or bytes; see docs/kernels.md."""
 
 
 def compiled(folder: str) -> ctypes.CDLL:
@@ -59,7 +59,7 @@ def seconds(layer: anygru.FrozenGRU, input: torch.Tensor) -> float:
 
 
 def products(units: ctypes.CDLL, weights: str, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
-    """A line of the table: a layer's operations a second, and the share of those in registers."""
+    """Return a line of the table: operations per second of a layer, and their share of the speed in registers."""
     steps, batch, features, hidden = cell
     layer, input = anygru.GRU(features, hidden).freeze(weights), torch.randn(steps, batch, features)
     operations = 2.0 * steps * batch * 3 * hidden * (features + hidden)
@@ -78,7 +78,7 @@ def products(units: ctypes.CDLL, weights: str, cell: tuple[int, int, int, int], 
 
 
 def on_tiles(units: ctypes.CDLL, kind: str, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
-    """A line: a layer's time for inference on a matrix unit, and the share that its products of tiles take in registers."""
+    """Return a line: inference time of a layer on a matrix unit, and the share of its tile products in registers."""
     steps, batch, features, hidden = cell
     layer, input = anygru.GRU(features, hidden).eval(), torch.randn(steps, batch, features)
     if kind == "module in bfloat16":
@@ -102,7 +102,7 @@ def on_tiles(units: ctypes.CDLL, kind: str, cell: tuple[int, int, int, int], tot
 
 
 def walks(units: ctypes.CDLL, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
-    """A line: a layer's time for one sequence, and that of reading its recurrent weights for each step."""
+    """Return a line: time of a layer for one sequence, and time to read its recurrent weights at each step."""
     steps, _, features, hidden = cell
     layer, input = anygru.GRU(features, hidden).freeze(), torch.randn(steps, 1, features)
     weights = torch.zeros(3 * hidden * hidden)

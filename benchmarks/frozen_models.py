@@ -1,9 +1,9 @@
-"""What frozen weights cost three models that were trained for something: a language model, a tagger and a forecast.
+"""Measure the loss that frozen weights add to three trained models: a language model, a tagger and a forecast.
 
     python benchmarks/frozen_models.py [--steps 500] [--models language tagger forecast]
 
-Each is trained here in a minute or two, on sources of Python's own library or on a chaotic series, and measured on data that it
-has not seen: as trained, frozen in each format, and with torch's int8 layer (`quantize_dynamic`).
+Each model trains for a minute or two on sources of Python's standard library or on a chaotic series. Its loss is measured on
+unseen data: as trained, frozen in each format, and with torch's int8 layer (`quantize_dynamic`).
 """
 
 import argparse
@@ -26,7 +26,7 @@ KINDS = (tokenize.NAME, tokenize.NUMBER, tokenize.STRING, tokenize.OP, tokenize.
 
 
 class Model(nn.Module):
-    """Something before a torch.nn.GRU, and something behind it."""
+    """A torch.nn.GRU with a layer before and after it."""
 
     def __init__(self, before: nn.Module, gru: nn.GRU, outputs: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def kinds(source: str) -> list[int]:
 
 
 def pieces(*rows: Tensor, length: int = 200) -> list[Tensor]:
-    """Long rows as sequences [T, N]."""
+    """Cut long rows into sequences [T, N]."""
     return [row[: len(row) // length * length].view(-1, length).t() for row in rows]
 
 
@@ -86,7 +86,7 @@ def tagger() -> tuple[Model, list[Tensor], list[Tensor], Callable[..., Tensor], 
 
 
 def forecast() -> tuple[Model, list[Tensor], list[Tensor], Callable[..., Tensor], str]:
-    """The next value of the Mackey-Glass equation with a delay of 17, in steps of 1."""
+    """Return a model for the next value of the Mackey-Glass equation with a delay of 17, in steps of 1."""
     series = [1.2] * 18
     for _ in range(200_000):
         delayed = series[-18]

@@ -1,17 +1,16 @@
-"""What a step of data-parallel training costs: CPU time and bytes, of four ways to say it.
+"""Measure CPU time and bytes of a step of data-parallel training in four notations.
 
     python benchmarks/global_tensors.py [--steps 30] [--turns 8] [--processes 2]
 
 - torch DDP: `torch.nn.parallel.DistributedDataParallel` with torch's GRU;
 - OneFlow DDP: the OneFlow dialect's `nn.parallel.DistributedDataParallel`;
 - global tensors: the dialect's model with weights of `broadcast` and a batch of `split(0)`;
-- global tensors alike: the same with `check_meta=False`, so that the processes do not tell each other the sizes of their pieces.
+- global tensors alike: the same with `check_meta=False`, so that the processes do not exchange the sizes of their shards.
 
-Each way runs in processes of its own, one thread each. They take turns, each of as many steps as `--steps` says, while the others
-sleep: what the machine does beside this then bears on all alike. The time is the CPU time of a process (`time.process_time`), so
-what it waits for the others does not count, but its share of the communication does. The bytes are those that all processes send
-over the loopback interface in a step, in a network namespace of their own where the system allows one, and are shown beside the
-bytes of the parameters.
+Each variant runs in its own processes with one thread each. The variants take turns of `--steps` steps while the others sleep, so
+that other load of the machine affects all of them. The time is the CPU time of a process (`time.process_time`): it includes the
+process's share of the communication and excludes waiting. The bytes are all bytes sent over the loopback interface in a step, in
+a network namespace if the system allows it, and are printed beside the bytes of the parameters.
 """
 
 import argparse
@@ -37,7 +36,7 @@ WORDS = 200
 
 
 def own_network() -> bool:
-    """Put this process and its children into a network with nothing but a loopback interface; return whether that worked."""
+    """Move this process and its children into a network with only a loopback interface; return whether that worked."""
     if ctypes.CDLL(None).unshare(NEW_NETWORK):
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -46,7 +45,7 @@ def own_network() -> bool:
 
 
 def sent() -> int:
-    """The bytes sent over the loopback interface by all processes of this network."""
+    """Return the bytes that all processes of this network have sent over the loopback interface."""
     line = next(line for line in Path("/proc/self/net/dev").read_text().splitlines() if line.strip().startswith("lo:"))
     return int(line.split()[9])
 
@@ -100,10 +99,10 @@ def of_oneflow(
 
 
 def train(way: str, size: str, steps: int, turns: int, meeting: Any) -> dict[str, Any]:
-    """The CPU seconds and the bytes of each step, on one process.
+    """Train on one process; report CPU seconds and bytes of each step.
 
     Args:
-        meeting: where the processes of all ways wait for the end of each turn.
+        meeting: a barrier for the processes of all variants at the end of each turn.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     import numpy as np
@@ -135,7 +134,7 @@ def train(way: str, size: str, steps: int, turns: int, meeting: Any) -> dict[str
         bytes_sent.append(sent() - before)
         losses.append(loss.detach().item())
 
-    for _ in range(turns + 1):  # the first is to warm up
+    for _ in range(turns + 1):  # the first is a warm-up
         for other in WAYS:
             meeting.wait()
             for _ in range(steps if other == way else 0):

@@ -1,9 +1,9 @@
-"""Layers and cells on a GPU beside torch's own: Markdown rows for `results/MACHINE/gpu.md`.
+"""Compare layers and cells with torch's on a GPU; prints Markdown rows for `results/MACHINE/gpu.md`.
 
     python benchmarks/gpu.py
 
-Milliseconds a call in float32 without tf32, by CUDA events from an idle GPU on, so that what a call costs in Python counts: the
-implementations take turns in one process, three times; medians. Each call is compared with torch's before it is timed.
+Times are milliseconds per call in float32 without TF32, by CUDA events that begin on an idle GPU and include Python's overhead.
+The implementations take three turns in one process; the output has medians. Results are compared with torch's before timing.
 """
 
 import statistics
@@ -16,15 +16,15 @@ from side_by_side.cuda_events import timed
 import anygru
 
 LAYERS = ((1, 32, 256), (100, 1, 128), (100, 32, 128), (100, 32, 512), (50, 64, 1024), (20, 512, 512))
-"""Steps T, sequences B, and H, which is the input size, too."""
+"""Steps T, sequences B, and H for hidden and input size."""
 CELLS = ((32, 256), (512, 512))
-"""B and H of single steps."""
+"""(B, H) of single steps."""
 SECONDS = 0.12
-"""Of one turn."""
+"""Seconds per turn."""
 
 
 def row(name: str, kinds: dict[str, torch.nn.Module], *inputs: torch.Tensor, train: bool) -> str:
-    """One line of the table: everybody's time, and torch's divided by that of each of ours."""
+    """Return a line of the table: all times, and the ratios of torch to anygru."""
     calls, expected = {}, None
     for kind, module in kinds.items():
         calls[kind] = (
@@ -48,7 +48,7 @@ def first_of(found: Any) -> torch.Tensor:
 
 
 def trained(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Callable[[], tuple[torch.Tensor, ...]]:
-    """Forward and backward with gradients for the input and the weights."""
+    """Run forward and backward, with gradients of input and weights."""
     given = [inputs[0].clone().requires_grad_(), *inputs[1:]]
     wanted = [given[0], *module.parameters()]
 

@@ -1,9 +1,9 @@
-"""How many times as fast as the dense layer a layer with groups is, in turns in one process.
+"""Compare the speed of layers with groups and the dense layer, in turns in one process.
 
     python benchmarks/groups.py [--groups 8] [--threads 1] [--seconds 2]
 
-With `input_groups` a layer has G times fewer multiply-adds, and should be at least half of that faster at 512 units and 16
-sequences; without, the products with the input stay, so that it is less than twice as fast where they are half of the work.
+With `input_groups` a layer has G times fewer multiply-adds; the aim is G / 2 times the speed at 512 units and 16 sequences.
+Without them the products with the input remain, so the speedup is below 2 if they are half of the work.
 """
 
 import argparse
@@ -18,7 +18,7 @@ SIZES = [(50, 16, 512, 512), (50, 64, 512, 512), (50, 16, 1024, 1024), (50, 16, 
 
 
 def ways(groups: int, features: int, hidden: int) -> dict[str, tuple[torch.nn.Module, torch.nn.Module]]:
-    """The dense layer and the one with groups, by what is compared."""
+    """Return the dense layer and the layer with groups for each comparison."""
     dense = anygru.GRU(features, hidden)
     recurrent = anygru.GRU(features, hidden, groups=groups)
     both = anygru.GRU(features, hidden, groups=groups, input_groups=groups)

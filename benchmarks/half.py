@@ -1,11 +1,11 @@
-"""bfloat16, float16, autocast and int8 against their peers: the table of a machine, above all of one with matrix units.
+"""Compare bfloat16, float16, autocast and int8 with their peers, mainly on machines with matrix units.
 
     python benchmarks/half.py --out benchmarks/results/MACHINE [--peer NAME=PYTHON ...]
 
-The peers that are not in anygru's own environment are jax, openvino (in float32) and openvino_default.
-Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON beside them. OpenVINO needs `onnx` too.
-Peers that are not installed are left out, and torch's float16 where the CPU has no units for it and a call would take seconds.
-A ratio is that of medians, of runs that took turns. The files are written after each cell.
+The peers outside anygru's environment are jax, openvino (float32) and openvino_default.
+Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON beside them. OpenVINO also needs `onnx`.
+Missing peers are omitted, and torch's float16 on CPUs without units for it, where a call would take seconds.
+Runs take turns; a ratio is a ratio of medians. The files are written after each cell.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from anygru.backends.products import units
 
 
 class Rivals(NamedTuple):
-    """What one of our ways to compute is compared with: the fastest of these."""
+    """The peers of one of our variants; the fastest is compared."""
 
     ours: str
     theirs: tuple[str, ...]
@@ -37,12 +37,12 @@ FROZEN = (
 )
 SLOW_PEERS = ("torch_float16", "torch_autocast_float16")
 SLOW_FLOPS = 2.6e9
-"""Left out of cells with more multiplications and additions than these."""
+"""Omitted in cells with more operations than this."""
 WORKS = {"inference": (*FLOATS, *HALVES, *FROZEN), "training": (*FLOATS, *HALVES)}
 
 
 def table(rows: Sequence[Row], pairs: Sequence[Rivals]) -> list[str]:
-    """Markdown: the milliseconds of everybody, and for each of ours the fastest rival's time divided by it."""
+    """Return Markdown: all milliseconds, and the ratio of the fastest peer to each of our variants."""
     names = list(dict.fromkeys(name for row in rows for name in row.timed))
     shown = [pair for pair in pairs if pair.ours in names]
     heading = ["cell", *names, *(f"rivals / {pair.ours}" for pair in shown)]

@@ -1,6 +1,6 @@
-"""keras.layers.GRU on Keras's torch backend, as it is and under `anygru.accelerate()`.
+"""Compare keras.layers.GRU on Keras's torch backend, unchanged and under `anygru.accelerate()`.
 
-Each of the two runs in a process of its own, and they take turns; figures are medians of all turns, ratios those of the medians.
+Each variant runs in its own process; the processes take turns. Times are medians of all turns, ratios are ratios of medians.
 
     python benchmarks/keras_gru.py [--threads 1] [--turns 5] [--json FILE]
 """

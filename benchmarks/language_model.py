@@ -1,13 +1,13 @@
-"""A word-level language model in Gluon or in Paddle: the same training under anygru and under the framework itself.
+"""Compare the training of a word-level language model in Gluon or Paddle under anygru and under the framework.
 
     python benchmarks/language_model.py mxnet --original /path/to/a/python/that/has/mxnet
     python benchmarks/language_model.py paddle           # anygru alone
 
-Two processes load the model below, one by `anygru run`, one by the interpreter given, and train it in turns, a few steps a
-turn, so that whatever else the machine does slows both. Reported are the medians of seconds a step, and the losses,
-which must agree. `--json FILE` keeps the figures with the machine, the versions and the commit.
+Two processes load the model below, one with `anygru run`, one with the given interpreter. They train in turns of a few steps, so
+that other load of the machine affects both. The output has median seconds per step and the losses, which must agree.
+`--json FILE` stores the figures with machine, versions and commit.
 
-The trainings are ordinary MXNet 1.x and Paddle 2 scripts; they run on Python 3.8, which MXNet 1.9 still needs.
+The trainings are MXNet 1.x and Paddle 2 scripts that run on Python 3.8, as MXNet 1.9 requires.
 """
 
 import argparse
@@ -25,7 +25,7 @@ WARM_UP = 3
 
 
 def corpus(words, count):
-    """A text whose words depend on the one before, so that there is something to learn."""
+    """Return a text in which each word depends on the previous one."""
     import numpy as np
 
     rng = np.random.RandomState(0)
@@ -134,7 +134,7 @@ def paddle_training(hybridize, sizes):
 
 
 def train(framework, hybridize, sizes):
-    """Train for as many steps as each line of the standard input asks; answer with seconds and the last loss."""
+    """For each line of standard input, train that many steps and print the seconds and the last loss."""
     step = {"mxnet": mxnet_training, "paddle": paddle_training}[framework](hybridize, sizes)
     print(json.dumps({"python": platform.python_version()}), flush=True)
     for line in sys.stdin:

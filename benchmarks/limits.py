@@ -1,10 +1,10 @@
-"""What a call of few rows cannot go below on this machine: the reading of its weights, and the call itself.
+"""Measure the limits of calls with few rows on this machine: reading the weights, and the overhead of a call.
 
     python benchmarks/limits.py [FOLDER]
 
-Writes `limits.md` into FOLDER or `results`: how fast one thread reads arrays of several sizes again and again, and, for single
-steps as plain calls and of a stream, their time beside that of the reading. Times are the least of many: on a machine whose
-speed changes these are the nearest to one another.
+Writes `limits.md` into FOLDER or `results`: the speed at which one thread repeatedly reads arrays of several sizes, and the
+time of single steps (plain calls and streams) beside the time to read their weights. Times are minima, which vary least on a
+machine of changing speed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SINGLE_STEPS = ((16, 16), (64, 64), (128, 128), (128, 256), (512, 512), (512, 10
 
 
 def seconds(call: Callable[[], object], total: float = 1.5) -> float:
-    """The least of one call in about `total` seconds."""
+    """Return the minimum over about `total` seconds of calls."""
     call()
     times: list[float] = []
     end = time.perf_counter() + total
@@ -38,7 +38,7 @@ def seconds(call: Callable[[], object], total: float = 1.5) -> float:
 
 
 def reading(size: int) -> float:
-    """Seconds of reading `size` bytes, from whichever cache holds them after the last time."""
+    """Return the seconds to read `size` bytes again from the caches."""
     values = torch.ones(size // 4)
     return seconds(lambda: _native.sum_float32((values.data_ptr(), values.nbytes), values.numel()))
 

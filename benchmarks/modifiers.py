@@ -1,7 +1,7 @@
-"""What resets, a decay, layer norm, zoneout and recurrent dropout cost, and a rollout with resets against torch's many calls.
+"""Measure the cost of resets, decay, layer norm, zoneout and recurrent dropout, and a rollout with resets against torch.
 
-Variants take turns in one process; ratios are medians of the ratios of neighbouring turns. A rollout also has the time of its
-products at the speed of the multiply-add units alone (`units.cpp`, on one thread): no program in float32 can be faster.
+Variants take turns in one process; ratios are medians of the ratios of neighbouring turns. For a rollout the time of its products
+at the speed of the multiply-add units (`units.cpp`, one thread) is a lower bound for float32.
 
     python benchmarks/modifiers.py [--threads 1] [--seconds 2] [--only WORD] [--json FILE]
 """
@@ -25,7 +25,7 @@ EPISODES_END = 7
 
 
 def turns(first: Callable[[], object], other: Callable[[], object], seconds: float) -> dict[str, float]:
-    """Milliseconds a call of both, and the ratio of the second to the first."""
+    """Return milliseconds per call of both, and the ratio of the second to the first."""
     times: tuple[list[float], list[float]] = ([], [])
     for work in (first, other):
         for _ in range(3):
@@ -59,7 +59,7 @@ def call(work: str, layer: torch.nn.Module, x: torch.Tensor, **given: object) ->
 
 
 def variants() -> dict[str, tuple[dict[str, object], Callable[[], dict[str, object]]]]:
-    """The layer's options and the call's arguments by name."""
+    """Return options of the layer and arguments of the call by name."""
     steps, batch, _, hidden = SIZE
     resets = torch.rand(steps, batch) < 0.05
     return {
@@ -84,7 +84,7 @@ def cost(name: str, reset: str, work: str, seconds: float) -> dict[str, float]:
 
 
 def rollout(size: tuple[int, int, int, int], work: str, seconds: float) -> dict[str, float]:
-    """rl_games' `RnnWithDones`: between the steps where some episode ends, one call of torch's layer each."""
+    """Compute as rl_games' `RnnWithDones`: one call of torch's layer for each stretch between ends of episodes."""
     steps, batch, features, hidden = size
     generator = torch.Generator().manual_seed(0)
     ends = torch.zeros(steps, batch, dtype=torch.bool)
@@ -116,14 +116,14 @@ def rollout(size: tuple[int, int, int, int], work: str, seconds: float) -> dict[
 
 
 def multiply_adds_a_second() -> float:
-    """Operations of one thread's units, two for a multiply-add."""
+    """Return operations per second of one thread; a multiply-add counts as two."""
     with tempfile.TemporaryDirectory() as folder:
         units = compiled(folder)
         return TURNS * PER_TURN["float32"] / min(units.multiply_adds(TURNS) for _ in range(200))
 
 
 def operations(size: tuple[int, int, int, int], work: str) -> float:
-    """Those of a rollout's products; the input wants no gradient."""
+    """Return the operations of a rollout's products, without a gradient of the input."""
     steps, batch, features, hidden = size
     once = 2.0 * steps * batch * 3 * hidden
     return once * (features + hidden) + (once * (features + 2 * hidden) if work == "training" else 0.0)

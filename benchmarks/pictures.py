@@ -1,7 +1,7 @@
-"""Draws the results that `run.py` left in `results/`: an SVG beside each JSON file. python benchmarks/pictures.py
+"""Draw the results of `run.py` in `results/` as an SVG file beside each JSON file: python benchmarks/pictures.py
 
-A row is a cell of the grid, a dot a peer: how many times as long as anygru it takes, on a logarithmic axis. The pictures have no
-background and grey text, so they can be read on white and on black. They are plain text, small and the same on every machine.
+A row is a cell of the grid. A dot is the time of a peer divided by anygru's, on a logarithmic axis. The pictures have no
+background and grey text, so they can be read on white and on black. The files are small and the same on every machine.
 """
 
 import json
@@ -28,7 +28,7 @@ WORK = ("inference", "streaming", "training")
 
 
 def place(ratio: float) -> float:
-    """Where a ratio stands on the axis; what lies beyond its end is put at the end."""
+    """Return the position of a ratio on the axis, clipped to its ends."""
     share = math.log(min(max(ratio, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
     return LEFT + share * (WIDTH - LEFT - RIGHT)
 
@@ -46,7 +46,7 @@ def text(x: float, y: float, words: str, anchor: str = "start") -> str:
 
 
 def draw(found: dict[str, Any], title: str) -> str:
-    """The picture of one JSON file of results."""
+    """Draw the picture of one JSON file."""
     cells = found["cells"]
     peers = [name for name in COLORS if any(name in each["results"] for each in cells)]
     bottom = TOP + ROW * len(cells)
@@ -89,7 +89,7 @@ OVERVIEW = [
 
 
 def overview(machine: str) -> str:
-    """A bar per row of `OVERVIEW`: how many times as long as anygru torch takes."""
+    """Draw a bar per row of `OVERVIEW`: the time of torch divided by anygru's."""
     ratios = []
     for _, work, sizes in OVERVIEW:
         for each in json.loads((RESULTS / machine / f"{work}.json").read_text())["cells"]:
@@ -115,7 +115,7 @@ def overview(machine: str) -> str:
 
 
 def pictures() -> dict[Path, str]:
-    """The pictures of all committed results, by their files."""
+    """Return the pictures of all committed results: path -> SVG."""
     found = {RESULTS.parents[1] / "docs/images/speed.svg": overview("amd_zen4")}
     for path in sorted(RESULTS.glob("*/*_[0-9].json")):
         work, _, threads = path.stem.partition("_")

@@ -1,9 +1,9 @@
-"""The whole grid, with every peer that is given: tables, times and pictures into `benchmarks/results`.
+"""Measure the whole grid with all given peers; write tables, times and pictures into `benchmarks/results`.
 
     python benchmarks/run.py --threads 1 2 --peer paddle=PYTHON --peer mxnet=PYTHON --peer oneflow=PYTHON --peer chainer=PYTHON
 
-Each PYTHON is an interpreter that has the framework. `--only N ...` runs some of the cells, numbered as
-listed by `--list`, and leaves the results of the others as they are.
+Each PYTHON is an interpreter with the framework. `--only N ...` measures the cells with these numbers of `--list` and keeps the
+results of the others.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ SIZES = [
 """(steps, batch, input size, hidden size)"""
 
 DEEP = (1, 2, 6, 9)
-"""Those that also run with two layers, and with two directions."""
+"""Indices of the sizes that also run with two layers and with two directions."""
 
 SLOW_PEERS = ("chainer", "oneflow")
-"""Left out of cells of more than this many rows, where a call takes seconds."""
+"""Omitted in cells with more rows than this, where a call takes seconds."""
 SLOW_ROWS = 5000
 
 
 def grid(train: bool) -> list[Cell]:
-    """The cells of the grid, the ragged batch last."""
+    """Return the cells of the grid; the ragged batch is last."""
     cells = [Cell(*size, train=train) for size in SIZES]
     cells += [replace(cells[number], layers=2) for number in DEEP]
     cells += [replace(cells[number], bidirectional=True) for number in DEEP]
@@ -50,12 +50,12 @@ def grid(train: bool) -> list[Cell]:
 
 
 def streams() -> list[Cell]:
-    """One step of one sequence, whose state goes on."""
+    """Return cells of one step of one sequence; the state is kept between calls."""
     return [Cell(1, 1, size, hidden, stream=True) for size, hidden in ((64, 64), (128, 128), (128, 256), (512, 512))]
 
 
 def table(rows: list[Row], threads: int) -> str:
-    """A Markdown table: milliseconds of each implementation, and anygru's ratio to the fastest other."""
+    """Return a Markdown table: milliseconds of each implementation, and the ratio of the fastest peer to anygru."""
     names = list(dict.fromkeys(name for row in rows for name in row.results))
     lines = [f"Milliseconds a call, {threads} thread{'s' if threads > 1 else ''}.", ""]
     heading = ["cell", *names, "fastest peer / anygru", "torch / anygru", "share of the limit"]
@@ -99,7 +99,7 @@ def main() -> None:
                 }
                 rows += run([cell], own, threads, args.rounds, args.seconds)
             name = f"{work}_{threads}"
-            if args.only and (args.out / f"{name}.json").exists():  # the other cells stay as they were
+            if args.only and (args.out / f"{name}.json").exists():  # keep the other cells
                 new = [row.cell for row in rows]
                 rows += [row for row in read_json(args.out / f"{name}.json") if row.cell not in new]
                 rows.sort(key=lambda row: cells.index(row.cell))

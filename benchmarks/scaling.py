@@ -1,11 +1,11 @@
-"""How much more two processes train than one: DataParallel on a GRU of hidden size 256, 64 sequences a process.
+"""Compare the training speed of two processes and one: DataParallel on a GRU of hidden size 256, 64 sequences per process.
 
     python benchmarks/scaling.py [--steps 20] [--hidden 256] [--batch 64] [--json FILE]
 
-Weak scaling: each process has one thread and a batch of its own, so that twice the processes do twice the work. First it
-checks that two processes give the gradients of one on the whole batch. Then, for one process and for two, the median time of
-a training step (forward, backward, optimizer) over `--steps`, after as many to warm up, in the best of `--rounds` that take
-turns (a busy machine disturbs two processes more than one); the factor is the ratio of sequences a second.
+Weak scaling: each process has one thread and its own batch, so twice the processes do twice the work. The program first checks
+that two processes have the same gradients as one on the whole batch. It then measures the median time of a training step
+(forward, backward, optimizer) over `--steps`, after as many warm-up steps, for one process and for two in turns. The best of
+`--rounds` counts, since a busy machine slows two processes more than one. The factor is the ratio of sequences per second.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def batch(size: int) -> torch.Tensor:
 
 
 def gradients(hidden: int, size: int) -> list[torch.Tensor]:
-    """The gradients of the mean loss over a batch of which each process takes its columns."""
+    """Return the gradients of the mean loss over a batch; each process computes its columns."""
     world = parallel.start()
     model = Model(hidden)
     share = batch(size)[:, world.rank :: world.size]
@@ -58,7 +58,7 @@ def gradients(hidden: int, size: int) -> list[torch.Tensor]:
 
 
 def step_times(hidden: int, size: int, steps: int) -> list[float]:
-    """Seconds of each training step, as the slowest process sees it."""
+    """Return the seconds of each training step on the slowest process."""
     torch.set_num_threads(1)
     world = parallel.start()
     model = Model(hidden)

@@ -1,10 +1,10 @@
-"""The websocket service of examples/serving, beside the same service with a call of ONNX Runtime for each step of a session.
+"""Compare the websocket service of examples/serving with the same service that calls ONNX Runtime for each step.
 
     python benchmarks/serving.py --clients 1000 --rate 3
 
-Each client sends `--rate` steps per second to a GRU(64, 128) and waits for each answer. Both services run on one thread in a
-process of their own and take turns; figures are steps per second of the service's processor time, and the 99th percentile of the
-time from a step to its answer.
+Each client sends `--rate` steps per second to a GRU(64, 128) and waits for each answer. Each service runs with one thread in its
+own process; the services take turns. The output has steps per second of the service's processor time, and the 99th percentile of
+the time from a step to its answer.
 """
 
 import argparse
@@ -33,7 +33,7 @@ WAYS = ("SessionPool", "ONNX Runtime")
 
 
 class OnnxPool:
-    """As much of a `SessionPool` as the service needs, with a state in NumPy for each session."""
+    """The part of `SessionPool` that the service uses, with a NumPy state per session."""
 
     def __init__(self, model: Any, capacity: int, **options: Any) -> None:
         import onnxruntime
@@ -64,11 +64,11 @@ class OnnxSession:
         return self.state.tobytes()
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing."""
 
 
 def serve(way: str) -> None:
-    """The service itself, with its own arguments."""
+    """Run the service with its own arguments."""
     sys.path.insert(0, str(SERVICE))
     import serve as service
 
@@ -118,7 +118,7 @@ async def client(port: int, rate: float, span: tuple[float, float], times: list[
 async def turn(port: int, clients: int, rate: float, seconds: float) -> list[float]:
     """Seconds from a step to its answer, of all steps of so many clients."""
     times: list[float] = []
-    begin = time.monotonic() + clients / 200  # by then all have connected
+    begin = time.monotonic() + clients / 200  # all clients have connected by then
     spans = [(begin + i / clients / rate, begin + seconds) for i in range(clients)]
     await asyncio.gather(*(client(port, rate, span, times) for span in spans))
     return times

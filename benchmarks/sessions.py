@@ -1,9 +1,9 @@
-"""Steps of many sessions of one model: a pool's rows against states that are gathered and scattered by hand.
+"""Compare steps of many sessions of one model: a `SessionPool`, and states gathered and scattered by hand.
 
     python benchmarks/sessions.py --threads 1
 
-10,000 sessions of GRU(64, 128) with a Linear behind it; each call steps 500 of them, another random choice each time. Every way
-runs in a process of its own, the processes take turns, figures are medians. The last lines step a single session.
+There are 10,000 sessions of GRU(64, 128) and a Linear layer; each call steps 500 random ones. Each variant runs in its own
+process. The processes take turns; times are medians. The last lines step a single session.
 """
 
 import argparse
@@ -25,7 +25,7 @@ Step = Callable[[np.ndarray, torch.Tensor], torch.Tensor]
 
 
 class Model(torch.nn.Module):
-    """What all ways compute."""
+    """The model of all variants."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ SINGLE: dict[str, Callable[[], Callable[[], object]]] = {"Session.step": one_ses
 
 
 def calls(name: str) -> Callable[[], object]:
-    """One call of the way `name`; many sessions are another random choice each time, the same for all ways."""
+    """Return a call of the variant `name`; each call steps other random sessions, the same for all variants."""
     if name in SINGLE:
         return SINGLE[name]()
     step, random = MANY[name](), np.random.default_rng(0)
@@ -124,7 +124,7 @@ def calls(name: str) -> Callable[[], object]:
 
 
 def work(name: str, threads: int) -> None:
-    """A process that measures whenever it reads a line: the median seconds of a call; first a checksum of three calls."""
+    """Print a checksum of three calls, then the median seconds of a call for each line of standard input."""
     torch.set_num_threads(threads)
     call = calls(name)
     check = [float(torch.as_tensor(call()).sum()) for _ in range(3)]
@@ -139,10 +139,10 @@ def work(name: str, threads: int) -> None:
 
 
 def compare(names: list[str], threads: int, rounds: int, seconds: float) -> dict[str, float]:
-    """Median seconds of a call by name.
+    """Return the median seconds of a call by name.
 
     Raises:
-        ValueError: a way computes other numbers than the first one.
+        ValueError: the results of a variant differ from the first.
     """
     command = [sys.executable, __file__, "--threads", str(threads), "--work"]
     processes = {

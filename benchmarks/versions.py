@@ -1,12 +1,12 @@
-"""Two installations of anygru, or one and its torch's own GRU, on the same cells, in processes of their own that take turns.
+"""Compare two installations of anygru, or one with the GRU of its torch, on the same cells in processes that take turns.
 
     python benchmarks/versions.py BEFORE_PYTHON AFTER_PYTHON --most 1.10
     python benchmarks/versions.py PYTHON
     python benchmarks/versions.py PYTHON PYTHON --table benchmarks/results/versions.md
 
-The arguments are interpreters that have anygru. The exit status is 1 if a cell of AFTER takes more than `--most` times as long as
+The arguments are interpreters with anygru. The exit status is 1 if a cell of AFTER takes more than `--most` times as long as
 the same cell of BEFORE: CI runs this against the last release. With one interpreter BEFORE is `torch.nn.GRU` of its torch. A
-table has a column for each interpreter: its torch's GRU beside anygru.
+table has a column for each interpreter: the GRU of its torch beside anygru.
 """
 
 import argparse
@@ -55,9 +55,9 @@ for line in sys.stdin:
 
 @contextlib.contextmanager
 def worker(python: str, layers: str, cell: tuple[object, ...]) -> Iterator[subprocess.Popen[str]]:
-    """A process that measures whenever it reads a line, and answers with the median seconds of a call.
+    """Start a process that answers each line with the median seconds of a call.
 
-    `layers` is the module that has the GRU.
+    `layers` is the module of the GRU.
     """
     command = [python, "-c", WORKER, layers, *(str(float(value)) for value in cell)]  # type: ignore[arg-type]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -75,7 +75,7 @@ def measured(process: subprocess.Popen[str]) -> float:
 
 
 def compare(pythons: list[str], cell: tuple[object, ...], rounds: int) -> tuple[float, float]:
-    """The median seconds of a call before and after."""
+    """Return the median seconds of a call before and after."""
     first = "anygru" if len(pythons) == 2 else "torch.nn"
     with worker(pythons[0], first, cell) as before, worker(pythons[-1], "anygru", cell) as after:
         turns = [(measured(before), measured(after)) for _ in range(rounds)]
@@ -83,7 +83,7 @@ def compare(pythons: list[str], cell: tuple[object, ...], rounds: int) -> tuple[
 
 
 def write_table(path: Path, pythons: list[str], options: argparse.Namespace) -> None:
-    """A row for each cell, a column for each interpreter: the time of its torch's GRU over that of anygru."""
+    """Write a row per cell and a column per interpreter: the time of torch's GRU divided by anygru's."""
     version = "import torch; print(torch.__version__.partition('+')[0])"
     names = [subprocess.run([each, "-c", version], check=True, capture_output=True, text=True) for each in pythons]
     lines = [f"| (T, B, I, H) | {' | '.join(f'torch {each.stdout.strip()}' for each in names)} |"]

@@ -1,11 +1,11 @@
-"""Times of calls on a GPU."""
+"""Time calls on a GPU."""
 
 import time
 from collections.abc import Callable
 
 
 def timed(call: Callable[[], object], seconds: float, least: int = 1) -> list[float]:
-    """Seconds of each call by CUDA events, from an idle GPU on: what the launches of a call cost counts."""
+    """Return the seconds of each call by CUDA events that begin on an idle GPU, which includes the cost of launches."""
     import torch
 
     times: list[float] = []

@@ -1,9 +1,9 @@
-"""One implementation of the GRU on a GPU in a process of its own; requests and answers as in `worker.py`, times by CUDA events.
+"""Run one implementation of the GRU on a GPU in this process; requests and answers as in `worker.py`, times by CUDA events.
 
 Started as `python gpu_worker.py NAME THREADS`.
 """
 
-# It imports packages that are not there when types are checked.
+# It imports packages that the type checker does not find.
 # mypy: ignore-errors
 from cuda_events import timed
 from worker import Data, serve
@@ -16,7 +16,7 @@ def sample(output):
 
 
 class Tensors:
-    """Input, upstream gradient and flat weights on the device; products of float32 exact for everybody."""
+    """Input, upstream gradient and flat weights on the device; float32 products without TF32."""
 
     def __init__(self, cell):
         import torch
@@ -33,7 +33,7 @@ class Tensors:
         return torch.from_numpy(array).to(self.device, self.dtype)
 
     def calls(self, layer, parameters):
-        """The function to time: layer(), which gives the output, with or without gradients for the input and the parameters."""
+        """Return the function to time: layer(), with gradients of input and parameters if the cell trains."""
         import torch
 
         if not self.cell["train"]:
@@ -93,7 +93,7 @@ def run_torchrl(cell):
 
 
 def run_flashrnn(cell):
-    """One head; its gates of the state are n, r, z, its biases those of n's share of the state, r, z, n."""
+    """One head. The order of its gates is n, r, z for the state; its biases are n (of the state), r, z, n."""
     from importlib.metadata import version
 
     import torch
@@ -121,7 +121,7 @@ def run_flashrnn(cell):
 
 def after_only(cell):
     if cell["reset"] != "after":
-        raise NotImplementedError("it knows reset='after' only")
+        raise NotImplementedError("only reset='after' is supported")
 
 
 def fill(layer, weights):

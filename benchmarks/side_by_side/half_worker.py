@@ -1,9 +1,9 @@
-"""Implementations that compute with 8 or 16 bits, and JAX, each in a process of its own; requests and answers as in `worker.py`.
+"""Run one implementation with 8 or 16 bits, or JAX, in this process; requests and answers as in `worker.py`.
 
 Started as `python half_worker.py NAME THREADS`.
 """
 
-# It imports packages that are not there when types are checked.
+# It imports packages that the type checker does not find.
 # mypy: ignore-errors
 import os
 
@@ -16,7 +16,7 @@ def sample(output):
 
 
 def run_torch_int8(cell, threads):
-    """torch's own layer with int8 weights, which are quantised once and its inputs in every step."""
+    """torch's layer with int8 weights: weights are quantised once, inputs at every step."""
     import torch
 
     data = Data(cell)
@@ -39,7 +39,7 @@ def run_frozen(cell, threads, weights):
 
 
 def run_high(cell, threads):
-    """float32 whose products may be the sums of bfloat16 products that torch's setting allows."""
+    """float32 with `torch.set_float32_matmul_precision("high")`: products as sums of bfloat16 products."""
     import torch
 
     torch.set_float32_matmul_precision("high")
@@ -47,7 +47,7 @@ def run_high(cell, threads):
 
 
 def run_jax(cell, threads):
-    """lax.scan over the steps under jit; the input's products of all steps are one product, as in our kernels."""
+    """lax.scan over the steps under jit; the products of the input for all steps are one product, as in our kernels."""
     if hasattr(os, "sched_setaffinity"):  # before XLA counts the CPUs
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     import jax
@@ -95,7 +95,7 @@ RUNNERS = {
     "torch_autocast": lambda cell, threads: run_torch(cell, threads, autocast="bfloat16"),
     "torch_autocast_float16": lambda cell, threads: run_torch(cell, threads, autocast="float16"),
     "torch_int8": run_torch_int8,
-    # At the precision that OpenVINO chooses itself: bfloat16 where the CPU has instructions for it.
+    # OpenVINO's default precision: bfloat16 if the CPU supports it.
     "openvino_default": lambda cell, threads: run_openvino(cell, threads, {}),
     "jax": run_jax,
 }

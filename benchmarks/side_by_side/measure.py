@@ -1,4 +1,4 @@
-"""Runs implementations side by side: each in a process of its own, taking turns, so that drift of the machine hits all alike."""
+"""Run implementations in separate processes that take turns, so that changes of the machine's speed affect all of them."""
 
 import json
 import statistics
@@ -13,7 +13,7 @@ GPU_WORKER = Path(__file__).with_name("gpu_worker.py")
 HALF_WORKER = Path(__file__).with_name("half_worker.py")
 TOLERANCE = 2e-4
 TOLERANCE_ROUNDED = 0.1
-"""Where an implementation rounds weights or inputs to 8 or 16 bits."""
+"""For implementations that round weights or inputs to 8 or 16 bits."""
 HALF_MODULES = ("bfloat16", "float16", "autocast", "autocast_float16")
 """A module in half precision, and one in float32 under autocast (to bfloat16)."""
 OURS_ROUNDED = (*(f"anygru_{name}" for name in HALF_MODULES), "anygru_frozen_bfloat16", "anygru_int8")
@@ -41,11 +41,11 @@ class Cell:
     lengths: tuple[int, ...] | None = None
     stream: bool = False
     frozen: str = ""
-    """The format of the weights of anygru's layer, which is then frozen."""
+    """The weight format of anygru's frozen layer; "": not frozen."""
     device: str = "cpu"
     dtype: str = "float32"
     reset: str = "after"
-    """These two are for GPUs."""
+    """`dtype` and `reset` are for GPUs."""
 
     @property
     def rows(self) -> int:
@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def recurrent(self) -> int:
-        """Elements of the matrices that every step reads again."""
+        """Elements of the recurrent matrices."""
         return 3 * self.hidden * self.hidden * self.directions * self.layers
 
     @property
@@ -84,7 +84,7 @@ class Cell:
 
 @dataclass
 class Timing:
-    """What one implementation needed for a cell, in seconds a call; or why it has no time."""
+    """The times of one implementation on a cell in seconds per call, or the error that prevented them."""
 
     version: str = ""
     times: list[float] = field(default_factory=list)
@@ -135,15 +135,15 @@ class Runner:
 def compare(
     cell: Cell, peers: dict[str, str], threads: int, rounds: int = 5, seconds: float = 0.2
 ) -> tuple[dict[str, Timing], dict[str, float]]:
-    """Times every implementation on a cell, and the machine's limits for it.
+    """Time every implementation on a cell, and measure the machine's limits for it.
 
     Args:
-        peers: name of the implementation to the Python that has it; the first one's output is what the others must give.
-        rounds, seconds: every implementation runs `rounds` times for about `seconds`, in turns.
+        peers: implementation -> Python interpreter; the outputs must match the first one.
+        rounds, seconds: every implementation takes `rounds` turns of about `seconds`.
 
     Returns:
-        a Timing for each peer, and {"gflops": large matrix product, "gbytes": reading as many bytes as a layer reads at each
-        step, each thread its own share of them}.
+        A Timing for each peer, and {"gflops": speed of a large matrix product, "gbytes": speed of reading as many bytes as a
+        layer reads at each step, divided among the threads}.
     """
     runners = [Runner(name, python, threads, _worker(name, cell)) for name, python in peers.items()]
     try:
@@ -156,7 +156,7 @@ def compare(
             if timing.error is None and expected is None:
                 expected = answer["output"]
             elif timing.error is None and not cell.lengths and _differs(answer["output"], expected, tolerance):
-                timing.error = "its output is another one"
+                timing.error = "its output differs"
         running = [runner for runner in runners if results[runner.name].error is None]
         for runner in running:
             runner.ask({"seconds": seconds / 4})  # warms up
@@ -183,7 +183,7 @@ def _differs(output: Sequence[float], expected: Sequence[float] | None, toleranc
 
 
 def installed(names: Sequence[str], find: Callable[[str], object | None]) -> dict[str, str]:
-    """Those of `names` that this Python has, with this Python's path."""
+    """Return the implementations in `names` that this interpreter has: name -> its path."""
     needs: dict[str, tuple[str, ...]] = {"onnxruntime": ("onnxruntime", "onnx")}
     ours = ("reference", "torch_without_cudnn", "anygru_high", *PEERS_ROUNDED, *OURS_ROUNDED)
     needs |= dict.fromkeys(ours, ("torch",))

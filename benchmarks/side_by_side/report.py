@@ -15,7 +15,7 @@ from anygru.extend import open_for_replace
 
 @dataclass
 class Row:
-    """One cell: what each implementation needed, and what the machine could do."""
+    """The results and the machine's limits of one cell."""
 
     cell: Cell
     results: dict[str, Timing]
@@ -27,22 +27,22 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Time of the fastest other implementation over anygru's."""
+        """The time of the fastest peer divided by anygru's."""
         others = [timing.median for name, timing in self.timed.items() if name != "anygru"]
         return min(others) / self.timed["anygru"].median if others and "anygru" in self.timed else None
 
     @property
     def limit(self) -> float | None:
-        """Seconds that a call takes at least: `estimate`, or less where one took less, which no limit can be above."""
+        """The lower bound of a call in seconds: `estimate`, or the shortest measured time if it is less."""
         if self.estimate is None:
             return None
         return min([self.estimate, *(timing.median for timing in self.timed.values())])
 
     @property
     def estimate(self) -> float | None:
-        """Seconds of the matrix products or the reading of the weights, by what the machine reached with these alone.
+        """Seconds of the matrix products or of reading the weights, from the measured speed of each alone.
 
-        Both are measured at another moment than the calls, and by torch's product, so a call can take less.
+        Both are measured after the calls and with torch's product, so a call can take less.
         """
         if "gflops" not in self.limits or self.cell.frozen in ROUNDED:  # the limits are those of float32
             return None
@@ -90,7 +90,7 @@ def print_rows(rows: list[Row]) -> None:
 
 
 def machine() -> dict[str, str]:
-    """What the numbers depend on."""
+    """Return CPU, system, versions and date."""
     import torch
 
     name = platform.processor() or platform.machine()
@@ -118,7 +118,7 @@ def machine() -> dict[str, str]:
 
 
 def write_json(path: Path, rows: list[Row], threads: int) -> None:
-    """Medians, spreads and versions of every cell, with the machine named."""
+    """Write medians, spreads and versions of every cell, and the machine."""
     cells = []
     for row in rows:
         results = {
@@ -139,7 +139,7 @@ def write_json(path: Path, rows: list[Row], threads: int) -> None:
 
 
 def read_json(path: Path) -> list[Row]:
-    """What `write_json` wrote, each implementation with its median as its one time."""
+    """Read the output of `write_json`; each implementation has its median as the only time."""
     rows = []
     for entry in json.loads(path.read_text())["cells"]:
         facts = dict(entry["cell"])
@@ -156,7 +156,7 @@ def read_json(path: Path) -> list[Row]:
 
 
 def write_plot(path: Path, rows: list[Row], threads: int) -> None:
-    """Bars of GFLOP/s, a group a cell, a colour an implementation, and a line at the machine's matrix product."""
+    """Draw bars of GFLOP/s, grouped by cell and coloured by implementation, with a line at the machine's limit."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(name for row in rows for name in row.timed))

@@ -1,6 +1,6 @@
-"""One implementation of the GRU in a process of its own: builds the cells asked for, times them, answers in JSON lines.
+"""Run one implementation of the GRU in this process: build and time the requested cells, and answer in JSON lines.
 
-Needs NumPy and the implementation only, and runs on Python 3.8: the original frameworks are in environments without anygru.
+Requires only NumPy and the implementation, and runs on Python 3.8, for environments of the original frameworks.
 Started as `python worker.py NAME THREADS`; reads one request per line:
 
     {"cell": {...}}            builds it; answers {"output": [a few values], "version": "..."}
@@ -8,7 +8,7 @@ Started as `python worker.py NAME THREADS`; reads one request per line:
     {"limit": bytes, "threads": n}    (anygru only) answers {"gflops": ..., "gbytes": ...}
 """
 
-# It imports frameworks that are not there when types are checked.
+# It imports packages that the type checker does not find.
 # mypy: ignore-errors
 import importlib
 import json
@@ -18,7 +18,7 @@ import time
 
 
 def serve(build, timed, sample):
-    """Answers requests: build(name, cell, threads) gives a call and a version, timed the times of calls, sample some values."""
+    """Answer requests. build(name, cell, threads) returns a call and a version, timed() times, sample() some values."""
     name, threads = sys.argv[1], int(sys.argv[2])
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)  # before any library reads them
@@ -30,7 +30,7 @@ def serve(build, timed, sample):
         try:
             if "cell" in request:
                 if request["cell"].get("stream") and name not in STREAMING:
-                    raise NotImplementedError(name + " is given no streams here")
+                    raise NotImplementedError(name + " has no streams here")
                 call, version = build(name, request["cell"], threads)
                 answer = {"output": [float(value) for value in sample(call())], "version": version}
             elif "limit" in request:
@@ -52,13 +52,13 @@ def timed(call, seconds):
 
 
 def least(call, seconds):
-    """The shortest of the times of calls after a first one, however long that takes."""
+    """Return the shortest time of calls after a first one."""
     call()
     return min(timed(call, seconds))
 
 
 def sample(output):
-    """Values from all over the output, by which implementations are compared."""
+    """Return values spread over the output, for comparisons of implementations."""
     import numpy
 
     flat = numpy.asarray(output, numpy.float64).reshape(-1)
@@ -66,7 +66,7 @@ def sample(output):
 
 
 def limit(size, threads):
-    """GFLOP/s of a large matrix product, and GB/s of reading `size` bytes again and again, each thread its own part."""
+    """Measure GFLOP/s of a large matrix product, and GB/s of reading `size` bytes repeatedly, divided among the threads."""
     import torch
 
     from anygru.extend import native
@@ -81,7 +81,7 @@ def limit(size, threads):
 
 
 class Data:
-    """The same input and weights for everybody: rows r, z, n as in torch; ragged cells have lengths."""
+    """Input and weights, equal for all implementations: rows r, z, n as in torch; ragged cells have lengths."""
 
     def __init__(self, cell):
         import numpy
@@ -101,7 +101,7 @@ class Data:
 
 
 def run_torch(cell, threads, anygru=False, dtype="float32", autocast=""):
-    """dtype: that of the layer and the input; autocast: the dtype, around the forward pass; "": none."""
+    """dtype: of layer and input; autocast: dtype of torch.autocast around the forward pass, "" for none."""
     import torch
 
     data = Data(cell)
@@ -149,7 +149,7 @@ def run_torch(cell, threads, anygru=False, dtype="float32", autocast=""):
 
 
 def streaming(layer, input, anygru):
-    """One step of one stream a call: anygru's own stream, or a layer that is given its last state."""
+    """Return a call that makes one step of a stream: anygru's stream, or a layer with its last state."""
     if anygru:
         stream, step = layer.stream(input.shape[1]), input[0]
         return lambda: stream.step(step)
