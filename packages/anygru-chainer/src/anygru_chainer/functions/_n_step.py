@@ -32,11 +32,6 @@ class Stack(NamedTuple):
     time_major: bool
     """Whether the data are time steps [B_t, I]; otherwise they are sequences [L_b, I] in any order."""
 
-    @property
-    def cells(self) -> int:
-        """The number of layers, times that of directions."""
-        return self.n_layers * (2 if self.bidirectional else 1)
-
 
 class NStepRNN(TorchFunction):
     """The node of stacked layers: its inputs are the states, weights and biases of each layer and direction, and the data."""
@@ -45,7 +40,7 @@ class NStepRNN(TorchFunction):
         kind, self.n_layers, dropout, self.bidirectional, self.time_major = stack
         self.kind = kind
         self.dropout = dropout if config.train else 0.0
-        self._cells = stack.cells
+        self._cells = self.n_layers * (2 if self.bidirectional else 1)
         end = kind.n_states + 4 * kind.n_gates * self._cells
         self._states, self._weights, self._xs = slice(kind.n_states), slice(kind.n_states, end), slice(end, None)
         self._masks: dict[int, list[Tensor]] = {}
@@ -85,7 +80,10 @@ class NStepRNN(TorchFunction):
         xs = []
         for x in inputs[self._xs]:
             xs.append(x if x.ndim == 2 else x.flatten(1))
-        states = self._initial(inputs[self._states], len(xs[0]) if self.time_major else len(xs))
+        states: Sequence[Tensor] = inputs[self._states]
+        batch = len(xs[0]) if self.time_major else len(xs)
+        if len(states) > 1 or states[0].shape[:2] != (self._cells, batch):
+            states = self._initial(states, batch)
         weights = self._stacked(inputs[self._weights])
         drop = self._drop if self.n_layers > 1 and self.dropout > 0 else None
         compute = (self._results and self.kind.recompute) or self.kind.compute
@@ -192,7 +190,7 @@ def run(stack: Stack, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike)
     """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `Stack` and `n_step_gru`."""
     kind, n = stack.kind, 2 * stack.kind.n_gates
     parameters: list[Any] = []
-    for cell in range(stack.cells):
+    for cell in range(stack.n_layers * (2 if stack.bidirectional else 1)):
         parameters += [*ws[cell][:n], *bs[cell][:n]]
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
