@@ -282,7 +282,8 @@ class Variable:
             self.grad = self.xp.ones_like(self.array)
             if loss_scale is not None:
                 self.grad *= loss_scale
-        start = self.grad_var if self.array.size else Variable(self.array)  # an empty one needs no gradient
+        # An empty output needs no gradient to start from.
+        start = self.grad_var if self.array.size or self.creator_node is None else Variable(self.array)
         if start is None and self.creator_node is not None:
             expected = "needs a gradient to start from; set its `grad`, or make it a scalar (no axes) first"
             raise TypeError(f"backward: a variable of shape {self.shape} {expected}")

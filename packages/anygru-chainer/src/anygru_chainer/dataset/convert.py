@@ -89,7 +89,10 @@ def _concat_examples(batch: Sequence[Any], device: DeviceSpec = None, padding: A
 def _concat_arrays(arrays: NdArray, padding: Any) -> Any:
     # The names of this helper and the next are Chainer's (7.8.1); chainer-chemistry 0.7.1 imports them.
     if not isinstance(arrays[0], _ARRAYS):
-        arrays = numpy.asarray(arrays)
+        try:
+            arrays = numpy.asarray(arrays)
+        except ValueError as error:  # lists of different lengths are a TypeError in Chainer 7.8.1 (recorded)
+            raise TypeError(f"examples must be arrays, or lists of one length: {error}") from None
     if padding is not None:
         return _concat_arrays_with_padding(arrays, padding)
     return backend.get_array_module(arrays[0]).concatenate([array[None] for array in arrays])

@@ -41,9 +41,9 @@ class Dropout(Row):
         self.return_mask = return_mask
 
     def apply(self, inputs: Any) -> tuple[Variable, ...]:
-        x = inputs[0]
+        x = as_variable(inputs[0])
         if self.mask is None and x.dtype.kind == "f":
-            self.mask = as_variable(x).device.send(dropout_mask(x.shape, x.dtype, self.dropout_ratio))
+            self.mask = x.device.send(dropout_mask(x.shape, x.dtype, self.dropout_ratio))
         return super().apply(inputs)
 
     def compute(self, x: Tensor) -> Tensor:  # type: ignore[override]
