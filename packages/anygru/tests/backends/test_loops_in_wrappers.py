@@ -55,6 +55,32 @@ def sharded(net: Net, parts: bool) -> nn.Module:
     return fsdp.fully_shard(net, mesh=mesh)
 
 
+def test_four_steps_in_a_pipeline() -> None:
+    """One stage, which takes the batch in two parts."""
+    pipelining = pytest.importorskip("torch.distributed.pipelining")
+
+    class Stage(Net):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x.transpose(0, 1))
+
+    def losses_of(kind: type[nn.Module]) -> list[Tensor]:
+        net = Stage(kind)
+        stage = pipelining.PipelineStage(net, 0, 1, torch.device("cpu"))
+        schedule = pipelining.ScheduleGPipe(stage, 2, loss_fn=lambda output, target: (output - target).square().mean())
+        optimizer = torch.optim.SGD(net.parameters(), 0.5)
+        kept: list[Tensor] = []
+        for step in range(4):
+            x = torch.randn(4, 6, 4, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
+            losses: list[Tensor] = []
+            optimizer.zero_grad()
+            schedule.step(x, target=torch.zeros(4, 5, dtype=torch.float64), losses=losses)
+            optimizer.step()
+            kept += losses
+        return [loss.detach() for loss in kept]
+
+    torch.testing.assert_close(losses_of(anygru.GRUCell), losses_of(nn.GRUCell))
+
+
 def loss_of(output: Tensor) -> Tensor:
     return output.square().mean()
 
