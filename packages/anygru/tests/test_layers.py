@@ -56,6 +56,35 @@ def test_gru_is_torch_gru(arguments: dict) -> None:
     close(unbatched_h, expected_layer(x[0])[1])
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("kind", ["GRU", "GRUCell"])
+def test_calls_by_torchs_own_signature(kind: str, frozen: bool) -> None:
+    theirs = getattr(nn, kind)(input_size=3, hidden_size=4, bias=True, device="cpu", dtype=torch.float32)
+    ours = getattr(anygru, kind)(input_size=3, hidden_size=4, bias=True, device="cpu", dtype=torch.float32)
+    ours.load_state_dict(theirs.state_dict())
+    ours = ours.freeze() if frozen else ours
+    shapes = {"input": (5, 2, 3), "hx": (1, 2, 4)} if kind == "GRU" else {"input": (2, 3), "hx": (2, 4)}
+    names = list(inspect.signature(theirs.forward).parameters)
+    assert set(names) == set(shapes)
+    given = {name: torch.randn(shape) for name, shape in shapes.items()}
+    with torch.no_grad():
+        for one, other in zip(ours(**given), theirs(**given), strict=True):
+            close(one, other)
+        with pytest.raises(ArgumentError, match="hx is torch's name of"):
+            ours(given["input"], given["hx"], hx=given["hx"])
+
+
+@pytest.mark.parametrize("wrong", ["False", 0.5, None])
+@pytest.mark.parametrize("name", ["bias", "batch_first", "bidirectional", "batch_first_states"])
+def test_flags_are_flags(name: str, wrong: object) -> None:
+    for kind in (anygru.GRU, anygru.FrozenGRU, *(anygru.GRUCell, anygru.FrozenGRUCell) * (name == "bias")):
+        with pytest.raises(TypeError, match=f"{name} must be True or False, got"):
+            kind(3, 4, **{name: wrong})
+    with pytest.raises(TypeError, match="bias must be True or False, got 0.5"):
+        anygru.GRU(3, 4, 1, 0.5)  # a dropout in the place of bias
+    assert anygru.GRU(3, 4, **{name: 1}) is not None
+
+
 @pytest.mark.parametrize("norm", [None, "layer"])
 def test_update_bias_is_where_the_update_gate_begins(norm: str | None) -> None:
     """The gate of an input and a state of zeros is sigmoid(bias); all other parameters are drawn as without the option."""

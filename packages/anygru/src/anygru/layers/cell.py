@@ -18,8 +18,10 @@ from .recurrent import Recurrent
 from .shared import (
     as_leaf,
     as_weights,
+    check_flag,
     check_parts,
     check_size,
+    choose_state,
     defaults_of,
     formula_arguments,
     layout_arguments,
@@ -78,7 +80,7 @@ class GRUCell(Recurrent):
         )
         self.input_size = check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
-        self.bias = bool(bias)
+        self.bias = check_flag("bias", bias)
         check_parts(groups, self.hidden_size, input_groups, self.input_size)
         layout = self._layout
         self._weight_names = layout.kinds()
@@ -130,12 +132,13 @@ class GRUCell(Recurrent):
         cell._adopt(dict(zip(layout.kinds(), tensors, strict=True)))
         return cell
 
-    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, h: Tensor | None = None, *, hx: Tensor | None = None) -> Tensor:
         """The state after one step.
 
         Args:
             input: [B, I], or [I] of one sequence, in the dtype of the weights.
             h: the state before, [B, H] or [H], of the dtype and on the device of the input; None: zeros.
+            hx: h by torch's name.
 
         Returns:
             Tensor: [B, H] or [H].
@@ -144,9 +147,11 @@ class GRUCell(Recurrent):
             ArgumentError, ArgumentTypeError, BackendError: what `functional.gru_cell` raises.
         """
         if not isinstance(input, Tensor):
-            node = as_leaf(self, input, h)
+            node = as_leaf(self, input, hx if h is None else h)
             if node is not None:
-                return node
+                return node if h is None or hx is None else choose_state(h, hx, "h")
+        if hx is not None:
+            h = choose_state(h, hx, "h")
         if h is not None:
             check_state_type(h, "h")
         return compute_cell(input, h, self._current(self._weight_names), self._options)
@@ -191,7 +196,7 @@ class FrozenGRUCell(Frozen):
         input_groups: int = 1,
     ) -> None:
         check_parts(groups, hidden_size, input_groups, input_size)
-        layout = Layout(bias=bool(bias), groups=groups, splits_input=input_groups > 1)
+        layout = Layout(bias=check_flag("bias", bias), groups=groups, splits_input=input_groups > 1)
         formula = make_formula(reset, gate_activation, activation)
         super().__init__((input_size, hidden_size), layout, layout.kinds(), weights, formula, backend, device)
 
@@ -200,16 +205,18 @@ class FrozenGRUCell(Frozen):
     if TYPE_CHECKING:
         __call__: CellCall
 
-    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, h: Tensor | None = None, *, hx: Tensor | None = None) -> Tensor:
         """As `GRUCell.forward`, in float32 and without gradients.
 
         Raises:
             ArgumentError: also where a gradient is asked for.
         """
         if not isinstance(input, Tensor):
-            node = as_leaf(self, input, h)
+            node = as_leaf(self, input, hx if h is None else h)
             if node is not None:
-                return node
+                return node if h is None or hx is None else choose_state(h, hx, "h")
+        if hx is not None:
+            h = choose_state(h, hx, "h")
         if h is not None:
             check_state_type(h, "h")
         return compute_cell(input, h, self.frozen_weights, self._options)

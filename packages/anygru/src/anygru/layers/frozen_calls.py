@@ -22,7 +22,7 @@ from ..operator.frozen_weights import FrozenWeights
 from ..operator.typed_calls import SequenceCall, typed
 from .frozen import Frozen
 from .rnn_names import RNNNames
-from .shared import as_leaf, check_parts, check_size, defaults_of, run_weight_hooks
+from .shared import as_leaf, check_flag, check_parts, check_size, choose_state, defaults_of, run_weight_hooks
 from .stream import Stream
 
 _Kind = TypeVar("_Kind", bound=Frozen)
@@ -52,11 +52,19 @@ class FrozenLayer(RNNNames, Frozen):
         batch_first_states: bool = False,
     ) -> None:
         check_parts(groups, hidden_size, input_groups, input_size)
-        facts = (bool(bidirectional), bool(bias), False, False, groups, input_groups > 1)
+        facts = (
+            check_flag("bidirectional", bidirectional),
+            check_flag("bias", bias),
+            False,
+            False,
+            groups,
+            input_groups > 1,
+        )
         layout = Layout(check_size("num_layers", num_layers), *facts)
         formula = make_formula(reset, gate_activation, activation)
         super().__init__((input_size, hidden_size), layout, layout.names(), weights, formula, backend, device)
-        self.batch_first, self.batch_first_states = bool(batch_first), bool(batch_first_states)
+        self.batch_first = check_flag("batch_first", batch_first)
+        self.batch_first_states = check_flag("batch_first_states", batch_first_states)
         self.dropout = check_dropout(dropout)
 
     _defaults = {**defaults_of(__init__), "weights": None}  # `repr` always shows the format
@@ -82,6 +90,8 @@ class FrozenLayer(RNNNames, Frozen):
         decay: PerStep | None = None,
         return_states: bool = False,
         reset_states: PerStep | None = None,
+        *,
+        hx: Tensor | None = None,
     ) -> tuple[Any, ...]:
         """As `GRU.forward`, in float32 and without gradients.
 
@@ -90,10 +100,12 @@ class FrozenLayer(RNNNames, Frozen):
         """
         if not isinstance(input, Tensor):
             node: tuple[Any, ...] | None = as_leaf(
-                self, input, h_0, lengths, resets, decay, return_states, reset_states
+                self, input, hx if h_0 is None else h_0, lengths, resets, decay, return_states, reset_states
             )
             if node is not None:
-                return node
+                return node if h_0 is None or hx is None else choose_state(h_0, hx, "h_0")
+        if hx is not None:
+            h_0 = choose_state(h_0, hx, "h_0")
         if return_states:
             raise ArgumentError(
                 "return_states: a frozen layer keeps no states between layers; use the layer of `thaw()`"

@@ -31,8 +31,10 @@ from .rnn_names import RNNNames
 from .shared import (
     as_leaf,
     as_weights,
+    check_flag,
     check_parts,
     check_size,
+    choose_state,
     defaults_of,
     formula_arguments,
     layout_arguments,
@@ -116,9 +118,10 @@ class GRU(RNNNames, Recurrent):
         self.input_size = 0 if input_size is None else check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.num_layers = check_size("num_layers", num_layers)
-        self.bias = bool(bias)
-        self.batch_first, self.batch_first_states = bool(batch_first), bool(batch_first_states)
-        self.bidirectional = bool(bidirectional)
+        self.bias = check_flag("bias", bias)
+        self.batch_first = check_flag("batch_first", batch_first)
+        self.batch_first_states = check_flag("batch_first_states", batch_first_states)
+        self.bidirectional = check_flag("bidirectional", bidirectional)
         self.dropout = check_dropout(dropout)
         if self.dropout and self.num_layers == 1:
             warnings.warn(
@@ -235,6 +238,8 @@ class GRU(RNNNames, Recurrent):
         decay: PerStep | None = None,
         return_states: bool = False,
         reset_states: PerStep | None = None,
+        *,
+        hx: Tensor | None = None,
     ) -> tuple[Any, ...]:
         """The outputs in the input's own form, and the state after each sequence's last step.
 
@@ -249,6 +254,7 @@ class GRU(RNNNames, Recurrent):
             decay: factors of the state before each step; see `functional.gru`.
             return_states: also return the states of every layer at every step; see `functional.gru`.
             reset_states: the states that resets go to, instead of 0; see `functional.gru`.
+            hx: h_0 by torch's name.
 
         Returns:
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence; [B, L*D, H] with batch_first_states), and the
@@ -259,10 +265,12 @@ class GRU(RNNNames, Recurrent):
         """
         if not isinstance(input, Tensor):
             node: tuple[Any, ...] | None = as_leaf(
-                self, input, h_0, lengths, resets, decay, return_states, reset_states
+                self, input, hx if h_0 is None else h_0, lengths, resets, decay, return_states, reset_states
             )
             if node is not None:
-                return node
+                return node if h_0 is None or hx is None else choose_state(h_0, hx, "h_0")
+        if hx is not None:
+            h_0 = choose_state(h_0, hx, "h_0")
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)

@@ -39,6 +39,28 @@ def check_size(argument: str, value: object, least: int = 1) -> int:
     return value
 
 
+def check_flag(argument: str, value: object) -> bool:
+    """The flag as a bool; 0 and 1 are flags too, other numbers and texts are mistakes.
+
+    Raises:
+        ArgumentTypeError: naming the argument.
+    """
+    if isinstance(value, str) or value not in (False, True):
+        raise ArgumentTypeError(f"{argument} must be True or False, got {value!r:.60}")
+    return bool(value)
+
+
+def choose_state(state: Any, hx: Any, name: str) -> Any:
+    """The state that a call gives by torch's name.
+
+    Raises:
+        ArgumentError: it gives one by our name as well.
+    """
+    if state is not None:
+        raise ArgumentError(f"hx is torch's name of {name}: give one of them, got both")
+    return hx
+
+
 def as_leaf(module: nn.Module, *call: Any) -> Any:
     """The call as one node of a graph if torch.fx traces it; None otherwise. The tracer does so by itself for torch.nn only."""
     proxy = next((one for one in call if isinstance(one, Proxy)), None)

@@ -29,6 +29,8 @@ class SequenceCall(Protocol):
         decay: PerStep | None = None,
         return_states: Literal[False] = False,
         reset_states: PerStep | None = None,
+        *,
+        hx: Tensor | None = None,
     ) -> tuple[Form, Tensor]: ...
 
     @overload
@@ -42,6 +44,7 @@ class SequenceCall(Protocol):
         *,
         return_states: Literal[True],
         reset_states: PerStep | None = None,
+        hx: Tensor | None = None,
     ) -> tuple[Form, Tensor, Form]: ...
 
     @overload
@@ -54,6 +57,8 @@ class SequenceCall(Protocol):
         decay: PerStep | None = None,
         return_states: bool = False,
         reset_states: PerStep | None = None,
+        *,
+        hx: Tensor | None = None,
     ) -> tuple[Any, ...]: ...
 
 
@@ -65,7 +70,7 @@ def typed(method: Callable[..., tuple[Any, ...]]) -> SequenceCall:
 class CellCall(Protocol):
     """A call of a cell."""
 
-    def __call__(self, input: Tensor, h: Tensor | None = None) -> Tensor: ...
+    def __call__(self, input: Tensor, h: Tensor | None = None, *, hx: Tensor | None = None) -> Tensor: ...
 
 
 class CallOptions(TypedDict, total=False):
