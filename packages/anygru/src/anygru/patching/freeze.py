@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import nn
 
-from ..errors import AnygruError
+from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat, check_format
 from ..layers.from_torch import from_torch
 from ..layers.frozen import Frozen
@@ -23,7 +23,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
     The model is changed in place, its other modules stay. A module that is used in several places is exchanged in all.
 
     Args:
-        model: the module to walk. If it is itself a GRU there is no place to exchange it in; use `layer.freeze()`.
+        model: the module to walk, which holds the layers.
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
 
     Returns:
@@ -31,7 +31,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
 
     Raises:
         ArgumentTypeError: `model` is not a torch.nn.Module.
-        ArgumentError: no such format.
+        ArgumentError: no such format, or `model` is itself a GRU or GRUCell, which cannot be exchanged.
 
     Example:
         >>> model = torch.nn.Sequential(torch.nn.GRU(3, 5, batch_first=True))
@@ -113,7 +113,10 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
     if not isinstance(module, _KNOWN):
         return f"{type(module).__module__}.{kind} is no GRU or GRUCell of torch or anygru"
     if is_model:
-        return "it is the model itself, with no place to exchange it in: freeze a module that holds it, or use its own freeze()"
+        raise ArgumentError(
+            f"model is itself a {kind}, which cannot be exchanged in place: pass a module that holds it, such as "
+            "torch.nn.Sequential(model), or call freeze() of a layer of anygru"
+        )
     if "forward" in module.__dict__:
         return f"its own `forward` hides {kind}.forward"
     if not any(type(module).forward is known.forward for known in _KNOWN):
