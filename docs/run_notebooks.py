@@ -1,6 +1,7 @@
 """Runs the notebooks and keeps their outputs in them: python docs/run_notebooks.py [NAME.ipynb ...]
 
-Needs nbclient and ipykernel (the dependency group `docs`). A test runs the same and compares the words of the outputs.
+Needs nbclient and ipykernel (the dependency group `docs`); forecasting_libraries.ipynb also needs
+.ci/downstream/notebook.txt. A test runs the same and compares the words of the outputs.
 """
 
 import sys
