@@ -185,7 +185,7 @@ def test_an_executor_computes_and_sums_gradients():
     given, gradient = nd.array([1.0, 2.0]), nd.zeros((2,))
     held = symbol.bind(mx.cpu(), [given, nd.ones((2,))], [gradient, None])
     assert held.forward(is_train=True)[0].asnumpy().tolist() == [3, 5]
-    held.backward()
+    held.backward(nd.ones((2,)))
     assert gradient.asnumpy().tolist() == [2, 2]
     given[:] = 0
     assert held.forward()[0].asnumpy().tolist() == [1, 1]

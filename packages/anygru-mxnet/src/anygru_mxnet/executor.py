@@ -114,7 +114,7 @@ class Executor:
         self._recorded = recording
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Fill the gradients' arrays, given those of the outputs: an array, a list or a dict; ones by default.
+        """Fill the gradients' arrays, given those of the outputs: an array, a list or a dict; losses need none.
 
         `is_train=False` gives the gradients that layers have in prediction.
 
@@ -125,7 +125,7 @@ class Executor:
         """
         if isinstance(out_grads, dict):
             out_grads = [out_grads[name] for name in self._symbol.list_outputs()]
-        given = [out_grads] if isinstance(out_grads, NDArray) else list(out_grads or [None] * len(self.outputs))
+        given = [out_grads] if isinstance(out_grads, NDArray) else list(out_grads or [])
         if not all(gradient is None or isinstance(gradient, NDArray) for gradient in given):
             raise TypeError(f"inputs must be NDArray, got {[type(gradient) for gradient in given]}")
         if not self._recorded:

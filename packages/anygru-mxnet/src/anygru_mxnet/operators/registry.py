@@ -76,7 +76,14 @@ class Operator:
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
         self.attributes = frozenset(self.defaults)
-        flags_and_numbers = {bool: bool, bool | None: bool, int: int, int | None: int}
+        flags_and_numbers = {
+            bool: bool,
+            bool | None: bool,
+            int: int,
+            int | None: int,
+            float: float,
+            float | None: float,
+        }
         self.kinds = {p.name: kind for p in parameters[count:] if (kind := flags_and_numbers.get(p.annotation))}
         self.checked = not self.variadic and (self.needs is not None or self.infer is not None)
 
@@ -165,11 +172,23 @@ class Operator:
         Raises:
             MXNetError: a text that is no flag, or no whole number.
         """
-        flag = self.kinds[key] is bool
-        good = str(text).strip().lower() in _FLAGS if flag else type(value) is int
+        kind = self.kinds[key]
+        if kind is bool:
+            good = str(text).strip().lower() in _FLAGS
+        else:
+            good = type(value) in ((int,) if kind is int else (int, float)) or (kind is float and is_float(text))
         if not good and value is not None:
-            wanted = "boolean" if flag else "int"
+            wanted = "boolean" if kind is bool else kind.__name__
             raise MXNetError(f"Invalid Parameter format for {key} expect {wanted} but value='{str(text)[:60]}'")
+
+
+def is_float(text: Any) -> bool:
+    """Whether a text, such as "inf", is a number; a flag is none."""
+    try:
+        float(str(text))
+    except ValueError:
+        return False
+    return True
 
 
 def _agree(have: tuple[int, ...], need: tuple[int, ...]) -> bool:

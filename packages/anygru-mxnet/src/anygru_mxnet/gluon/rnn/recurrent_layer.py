@@ -11,7 +11,8 @@ from ...base import DtypeLike, MXNetError
 from ...initializer import Initial
 from ...ndarray.array import run, wrap
 from ...ndarray.ndarray import NDArray
-from ...operators.recurrent import gates_of, run_recurrent
+from ...operators.recurrent import GATES, gates_of, run_recurrent
+from ...operators.registry import is_float
 from ..blocks.hybrid import HybridBlock
 from ..blocks.parameter import Parameter, tensor_types
 from ..blocks.parameter_dict import ParameterDict
@@ -48,6 +49,8 @@ class RecurrentLayer(HybridBlock):
     ) -> None:
         super().__init__(prefix=prefix, params=params)
         assert layout in ("TNC", "NTC"), f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']"
+        if mode not in GATES:
+            raise KeyError(mode)  # the class that MXNet 1.9.1 raises (recorded)
         rows = gates_of(mode) * hidden_size
         self._mode = mode
         self._hidden_size = hidden_size
@@ -174,6 +177,10 @@ class RecurrentLayer(HybridBlock):
         if len(states) != _STATES.get(self._mode, 1):
             raise MXNetError(
                 f"{type(self).__name__}: states must be {_STATES.get(self._mode, 1)} arrays, got {len(states)}"
+            )
+        if not is_float(self._dropout):
+            raise MXNetError(
+                f"Invalid Parameter format for p expect float but value='{self._dropout}', in operator RNN"
             )
         try:
             results = run(
