@@ -4,6 +4,7 @@ import json
 import lzma
 import math
 import pathlib
+import re
 
 import pytest
 
@@ -15,8 +16,10 @@ ANSWERS = json.loads(
     lzma.decompress((pathlib.Path(__file__).parent / "data" / "careless_programs.json.xz").read_bytes())
 )
 KINDS = careless_programs.KINDS
-# Adaptive rules divide a gradient that is 0 apart from rounding, such as the shift's between two normalizations, by its own size.
-MOST_DIFFERENT = 0.003
+# These rules divide a gradient by its own size, so that a gradient of 0, apart from rounding, becomes a step of any sign: the
+# gradient of a shift between two normalizations, or of the first layer of a network with tiny weights.
+ADAPTIVE = re.compile("adam|adagrad|adamax|nadam|rmsprop|adadelta", re.IGNORECASE)
+MOST_DIFFERENT = 0.006
 
 
 def close(theirs, ours):
@@ -47,6 +50,8 @@ def different(seed, kinds):
 def test_programs_have_mxnets_results():
     found = [text for seed in ANSWERS for text in different(seed, range(len(KINDS)))]
     count = sum(map(len, ANSWERS.values()))
+    unexplained = [text for text in found if not ADAPTIVE.search(text)]
+    assert not unexplained, unexplained[0]
     assert len(found) <= MOST_DIFFERENT * count, f"{len(found)} of {count}:\n" + "\n".join(found[:5])
 
 

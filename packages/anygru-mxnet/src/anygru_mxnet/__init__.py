@@ -1,7 +1,7 @@
 """MXNet's dialect: `import anygru_mxnet as mx`, or any MXNet 1.x Gluon script under `anygru run`.
 
-Names are at the same places as in MXNet 1.9. `names.txt` lists those that are covered, and those that are not, with the
-reason; `README.md` tells where results may differ.
+Names are at the same places as in MXNet 1.9. `names.txt` lists covered and refused names, with the
+reason; `README.md` lists differences.
 """
 
 from anygru.extend import cover as _cover

@@ -28,7 +28,7 @@ class AttrScope(metaclass=_ScopeType):
     """`with mx.AttrScope(ctx_group="a"):` symbols made inside have the attribute.
 
     Raises:
-        ValueError: for a value that is no string.
+        ValueError: for a value that is not a string.
     """
 
     # How many graphs of loops and branches had each name.

@@ -38,7 +38,7 @@ def set_recording(is_recording: bool) -> bool:
     """Set the flag of recording; the flag as it was."""
     before = state.recording
     state.recording = bool(is_recording)
-    if is_recording:  # inside `pause`, too, which switches torch's own graph off
+    if is_recording:  # also inside `pause`, which switches torch's own graph off
         torch._C._set_grad_enabled(True)
     return before
 
@@ -81,7 +81,7 @@ def predict_mode() -> Scope:
 
 
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | list[str] = "write") -> None:
-    """Make arrays variables whose gradients go to the given arrays.
+    """Make arrays variables with gradients in the given arrays.
 
     Raises:
         KeyError: for a request other than write, add and null.

@@ -1,4 +1,4 @@
-"""What every part of the dialect rests on: the error class, type groups and dtype names.
+"""Definitions for the whole dialect: the error class, type groups and dtype names.
 
 Of MXNet 1.9's `mxnet.base`.
 """
@@ -42,7 +42,7 @@ class MXNetError(RuntimeError):
 
 
 class NotImplementedForSymbol(MXNetError):
-    """What only arrays can do."""
+    """The error for operations of arrays only."""
 
     def __init__(self, function: Callable, alias: str | None, *args: Any) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ _known_dtypes: dict[Any, torch.dtype] = {}
 
 
 def torch_dtype(dtype: DtypeLike) -> torch.dtype:
-    """The torch dtype of whatever MXNet takes for one: a name, a NumPy type or dtype, None for float32.
+    """The torch dtype of an MXNet dtype: a name, a NumPy type or dtype, None for float32.
 
     Raises:
         TypeError: for a dtype that MXNet arrays do not have.
@@ -94,7 +94,7 @@ def torch_dtype(dtype: DtypeLike) -> torch.dtype:
 
 
 class FrontEndFault(Exception):
-    """What MXNet's own Python finds wrong, not its engine: it keeps Python's class."""
+    """An error of MXNet's Python layer, not of its engine: it keeps Python's class."""
 
 
 class FrontEndIndexError(FrontEndFault, IndexError):

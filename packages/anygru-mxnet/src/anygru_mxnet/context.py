@@ -109,7 +109,7 @@ def cpu(device_id: int = 0) -> Context:
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """A CPU context whose memory a GPU would copy from quickly."""
+    """A CPU context of pinned memory."""
     return Context("cpu_pinned", device_id)
 
 

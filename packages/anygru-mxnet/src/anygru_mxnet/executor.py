@@ -71,7 +71,7 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The results of the last `forward`, or of a first one in prediction mode."""
+        """The results of the last `forward`; without one, it runs in prediction mode."""
         return self._results or self.forward()
 
     @property
@@ -83,8 +83,8 @@ class Executor:
         """Compute the outputs; keywords give arguments new values first.
 
         Raises:
-            ValueError: for anything but arrays, and for another shape.
-            TypeError: for a name that is no argument's.
+            ValueError: for values that are not arrays, and for a wrong shape.
+            TypeError: for an unknown name.
         """
         for name, value in kwargs.items():
             if not isinstance(value, (NDArray, np.ndarray)):
@@ -119,8 +119,8 @@ class Executor:
         `is_train=False` gives the gradients that layers have in prediction.
 
         Raises:
-            TypeError: for gradients that are no arrays.
-            MXNetError: for fewer gradients than outputs, unless the others are losses, which need none; further ones are
+            TypeError: for gradients that are not arrays.
+            MXNetError: for fewer gradients than outputs, unless the remaining outputs are losses; further gradients are
                 ignored (both as in MXNet 1.9.1).
         """
         if isinstance(out_grads, dict):
@@ -129,7 +129,7 @@ class Executor:
         if not all(gradient is None or isinstance(gradient, NDArray) for gradient in given):
             raise TypeError(f"inputs must be NDArray, got {[type(gradient) for gradient in given]}")
         if not self._recorded:
-            # After `forward(is_train=False)` MXNet's executors have gradients, too: of layers that predict.
+            # After `forward(is_train=False)` MXNet's executors compute the gradients of layers in prediction.
             self._compute(True, False)
         entries = [(id(node), index) for node, index in self._symbol._entries]
         # An output that is listed twice counts once, with its last gradient (1.9.1, recorded).
@@ -172,7 +172,7 @@ class Executor:
 
         Raises:
             MXNetError: for another shape of an array that `kwargs` do not name, unless `partial_shaping`, for a larger
-                argument, unless `allow_up_sizing`, and for shapes from which the others do not follow.
+                argument, unless `allow_up_sizing`, and for shapes that do not imply the remaining ones.
         """
         shapes, _, states = self._symbol.infer_shape(**kwargs)
         if shapes is None:
@@ -205,7 +205,7 @@ class Executor:
         return made
 
     def set_monitor_callback(self, callback: Callable, monitor_all: bool = False) -> None:
-        """Have `callback(name, array)` called for each result (with `monitor_all`, each input too) of `forward`."""
+        """Call `callback(name, array)` for each result (with `monitor_all`, also each input) of `forward`."""
 
         self._monitored = callback, monitor_all
 
@@ -228,7 +228,7 @@ class Executor:
 
         Raises:
             ValueError: for a list of another length and a missing name.
-            TypeError: for anything but a list or dict of arrays.
+            TypeError: for values other than a list or dict of arrays.
         """
         if isinstance(given, dict):
             absent = [name for name in names if name not in given]
@@ -247,7 +247,7 @@ class Executor:
     def bound(
         cls, symbol: Any, program: _Program, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any
     ) -> "Executor":
-        """What `Symbol.bind` gives."""
+        """Implement `Symbol.bind`."""
         names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
         requests = grad_req if isinstance(grad_req, dict) else dict.fromkeys(names, grad_req)
         if isinstance(grad_req, (list, tuple)):
@@ -269,7 +269,7 @@ class Executor:
         type_dict: dict | None,
         known: dict[str, Sizes],
     ) -> "Executor":
-        """What `Symbol.simple_bind` gives: arrays of zeros of the shapes that follow from those that are known."""
+        """Implement `Symbol.simple_bind`: infer the shapes and allocate zeros."""
         shapes, _, state_shapes = symbol.shapes((), known)
         names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())
         unknown = [n for n, shape in zip(names, (*shapes, *state_shapes), strict=True) if 0 in (shape or (0,))]

@@ -19,7 +19,7 @@ __all__ = ["GraphModule", "load"]
 
 
 class GraphModule(nn.Module):
-    """A graph of MXNet whose variables without values are the inputs, in the graph's order.
+    """A graph of MXNet; variables without values are inputs, in the graph's order.
 
     Its parameters and buffers (auxiliary states) have MXNet's names; `train()` and `eval()` mean to MXNet's operators what
     `autograd.record` and predicting mean.
@@ -72,7 +72,7 @@ class GraphModule(nn.Module):
         """The graph's results, alone or as a tuple.
 
         Raises:
-            MXNetError: for another number of inputs, and for whatever an operator refuses.
+            MXNetError: for a wrong number of inputs, and for values that an operator refuses.
         """
         if len(inputs) != len(self.input_names):
             raise MXNetError(f"the graph takes {', '.join(self.input_names)}; got {len(inputs)} inputs")

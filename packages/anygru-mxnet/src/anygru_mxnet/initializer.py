@@ -1,6 +1,6 @@
 """`mx.init`: how parameters get their first values.
 
-A parameter's own initializer fills it, whatever its name. The one given to `initialize()` has lower precedence. Of MXNet
+A parameter's own initializer fills it, with any name. The one given to `initialize()` has lower precedence. Of MXNet
 1.9's `mxnet.initializer`.
 """
 

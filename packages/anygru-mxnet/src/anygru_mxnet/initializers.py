@@ -1,4 +1,4 @@
-"""The base of initializers: what a name decides, and how they are registered. `mx.init` has them."""
+"""The base class of initializers, their rules for names, and their registry. `mx.init` has them."""
 
 import json
 import logging

@@ -170,10 +170,10 @@ class CSVIter(NDArrayIter):
 
     Args:
         data_csv, label_csv: paths; labels are zeros without one.
-        data_shape, label_shape: the shape of what a row holds.
+        data_shape, label_shape: the shape of a row's values.
         round_batch: whether an incomplete last batch is filled from the start, where the next pass then goes on; otherwise it
             is filled with rows of the batch before it, as in MXNet 1.9.1 (recorded).
-        options: `dtype` (float32, int32 or int64), `data_name`, `label_name`; those of reading ahead change no value.
+        options: `dtype` (float32, int32 or int64), `data_name`, `label_name`; options of reading ahead have no effect.
 
     Raises:
         MXNetError: for a file that cannot be read, rows of another size, and another dtype.
@@ -269,7 +269,7 @@ class ResizeIter(_Around):
     Args:
         data_iter: the iterator.
         size: batches of a pass.
-        reset_internal: whether a new pass begins the iterator again, too.
+        reset_internal: whether a new pass begins the iterator again.
     """
 
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True) -> None:
@@ -342,10 +342,10 @@ class PrefetchingIter(_Around):
 
 
 def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]:
-    """(name, array) of whatever was given, by name: MXNet 1.9.1 sorts them (its source), also "_10_data" before "_2_data".
+    """(name, array) of the given data, by name: MXNet 1.9.1 sorts them (its source), also "_10_data" before "_2_data".
 
     Raises:
-        TypeError: for anything but arrays, lists and dicts of them.
+        TypeError: for values other than arrays, lists and dicts of them.
     """
     data = [] if data is None else [data] if isinstance(data, (np.ndarray, NDArray)) else data
     if isinstance(data, list):
@@ -355,5 +355,5 @@ def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]
         data = dict(zip(names, data, strict=True))
     if not isinstance(data, dict):
         raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
-    # NumPy's arrays become float32, those of whole numbers too (MXNet 1.9.1, seen).
+    # NumPy's arrays become float32, also of whole numbers (MXNet 1.9.1, seen).
     return [(key, values if isinstance(values, NDArray) else array(values)) for key, values in sorted(data.items())]

@@ -6,7 +6,7 @@ __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorSche
 
 
 class LRScheduler:
-    """A learning rate that may begin with a warm-up; a subclass says how it goes on.
+    """A learning rate that may begin with a warm-up; a subclass defines the rate after it.
 
     Args:
         base_lr: the rate at the end of the warm-up.
@@ -92,7 +92,7 @@ class MultiFactorScheduler(LRScheduler):
 
     Raises:
         ValueError: for numbers that do not rise from 1 or more, and a factor above 1.
-        AssertionError: for anything but a list of them.
+        AssertionError: for values other than a list of them.
     """
 
     def __init__(
@@ -158,14 +158,14 @@ class _Annealing(LRScheduler):
 
 
 class CosineScheduler(_Annealing):
-    """From the base rate to `final_lr` along half a cosine, over `max_update` updates, those of the warm-up included."""
+    """From the base rate to `final_lr` along half a cosine, over `max_update` updates, including the warm-up."""
 
     def _rate(self, step: int) -> float:
         return schedules.cosine(self.base_lr_orig, self.final_lr, step, self.max_steps)
 
 
 class PolyScheduler(_Annealing):
-    """From the base rate to `final_lr` along a power, over `max_update` updates, those of the warm-up included."""
+    """From the base rate to `final_lr` along a power, over `max_update` updates, including the warm-up."""
 
     def __init__(
         self,

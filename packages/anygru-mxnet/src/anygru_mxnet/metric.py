@@ -1,4 +1,4 @@
-"""`mx.metric`: numbers that say how well a model does, kept over many batches. Of MXNet 1.9's `mxnet.metric`."""
+"""`mx.metric`: measures of a model's quality, accumulated over batches. Of MXNet 1.9's `mxnet.metric`."""
 # ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from . import ndarray as ndarray  # programs take it from here, as from MXNet's

@@ -41,7 +41,7 @@ class FeedForward:
         initializer: called with the name and the array of each parameter that `arg_params` and `aux_params` lack.
         numpy_batch_size: the batch size of data that come as arrays.
         arg_params, aux_params: parameters and auxiliary states by name.
-        allow_extra_params: drop those that the symbol does not have.
+        allow_extra_params: drop values without a parameter in the symbol.
         begin_epoch: the epoch that training begins with.
     """
 

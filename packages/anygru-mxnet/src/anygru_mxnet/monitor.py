@@ -27,7 +27,7 @@ class Monitor:
         stat_func: an array, or a list of them, for an array; by default its norm over the root of its size.
         pattern: a regular expression that names begin with.
         sort: whether by name.
-        monitor_all: the inputs of operators, too.
+        monitor_all: the inputs of operators.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Monitor:
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def install(self, exe: Executor) -> None:
-        """Watch an executor, too."""
+        """Also watch an executor."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
 
@@ -62,7 +62,7 @@ class Monitor:
         self.step += 1
 
     def toc(self) -> Told:
-        """A batch ends: number of the batch, name and statistics of what it had; nothing between the intervals."""
+        """A batch ends: its number, names and statistics; an empty list between intervals."""
         if not self.activated:
             return []
         for exe in self.exes:

@@ -1,4 +1,4 @@
-"""`mx.profiler`: how long operators take, by torch's profiler, whose names they have. Of MXNet 1.9's `mxnet.profiler`."""
+"""`mx.profiler`: times of operators from torch's profiler, under torch's names. Of MXNet 1.9's `mxnet.profiler`."""
 
 import json
 import time
@@ -24,7 +24,7 @@ _SORTS: dict[str, Callable[[list[float]], float]] = {
 
 
 def set_config(**kwargs: Any) -> None:
-    """`filename` is where `dump` writes, `aggregate_stats` what `dumps` needs; the others are kept for scripts.
+    """`dump` writes to `filename`, `dumps` needs `aggregate_stats`; other options have no effect.
 
     Raises:
         MXNetError: for an option that MXNet does not have.

@@ -12,10 +12,10 @@ __all__ = ["seed", *_draws]
 
 
 def seed(seed_state: int, ctx: ContextLike = "all") -> None:
-    """Seed the random numbers of every device, those of layers, initializers and dropout included.
+    """Seed the random numbers of every device, including layers, initializers and dropout.
 
     Raises:
-        ValueError: for a seed that is no whole number.
+        ValueError: for a seed that is not a whole number.
     """
     if not isinstance(seed_state, int):
         raise ValueError("seed_state must be int")

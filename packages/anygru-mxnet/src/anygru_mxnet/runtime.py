@@ -1,4 +1,4 @@
-"""What this build can do, under the names that MXNet gives the features of its library."""
+"""The features of this build, by the names of MXNet's features."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import torch
 
 __all__ = ["Feature", "Features", "feature_list"]
 
-# The features of MXNet 1.9.1's own list, in its order; those that depend on the machine are asked for in `_enabled`.
+# The features of MXNet 1.9.1's own list, in its order; `_enabled` checks features that depend on the machine.
 _NAMES = [
     "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1",
     "CPU_SSE4_2", "CPU_SSE4A", "CPU_AVX", "CPU_AVX2", "OPENMP", "SSE", "F16C", "JEMALLOC", "BLAS_OPEN",

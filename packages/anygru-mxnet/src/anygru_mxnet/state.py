@@ -15,7 +15,7 @@ class Pass:
 
 
 class _State(threading.local):
-    # Whether new arrays are those of `mx.np`, as `npx.set_np` says; True on the class holds for all threads.
+    # Whether new arrays are arrays of `mx.np`, set by `npx.set_np`; True on the class holds for all threads.
     numpy = False
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def differentiating(training: bool) -> Iterator[None]:
 
 
 def without_torch_grad(function, /, *args, **kwargs):
-    """Call a function with torch's own recording off: what MXNet does wherever `autograd.record` is not in force."""
+    """Call a function with torch's recording off, as outside `autograd.record`."""
     if not torch.is_grad_enabled():
         return function(*args, **kwargs)
     # Not torch.no_grad: an operator of a few microseconds would pay for the object and two calls.

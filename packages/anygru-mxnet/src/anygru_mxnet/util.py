@@ -1,4 +1,4 @@
-"""`mx.util`: which arrays are made, those of `mx.nd` or those of `mx.np`, and the environment. Of MXNet 1.9's `mxnet.util`."""
+"""`mx.util`: the choice between arrays of `mx.nd` and `mx.np`, and the environment. Of MXNet 1.9's `mxnet.util`."""
 
 import functools
 import os
@@ -21,7 +21,7 @@ is_np_shape = is_np_array
 
 
 def is_np_default_dtype() -> bool:
-    """Always False: numbers are float32 where nothing says more."""
+    """Always False: the default dtype is float32."""
     return False
 
 
@@ -117,7 +117,7 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def makedirs(d: str) -> None:
-    """Make a folder and those above it."""
+    """Make a folder and its parents."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 

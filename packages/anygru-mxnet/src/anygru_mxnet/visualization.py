@@ -59,7 +59,7 @@ def _sizes(symbol: Symbol, shape: dict[str, tuple[int, ...]] | None) -> dict[str
     """The shapes of everything in a graph by its name, from those of inputs; none where none are given.
 
     Raises:
-        TypeError: for anything but a symbol.
+        TypeError: for values other than a symbol.
         ValueError: for shapes that do not determine all others.
     """
     if not isinstance(symbol, Symbol):
@@ -91,7 +91,7 @@ def print_summary(
         positions: where the four columns end, as letters or, if the last is at most 1, as parts of a line.
 
     Raises:
-        TypeError: for anything but a symbol.
+        TypeError: for values other than a symbol.
         ValueError: for shapes that do not determine all others.
     """
     sizes = _sizes(symbol, shape)
@@ -170,13 +170,13 @@ def plot_network(
         symbol: the graph.
         title: of the file that `render` writes.
         save_format: what `render` writes.
-        shape: shapes of inputs; edges then show the shapes of what they carry.
+        shape: shapes of inputs; edges then show their values' shapes.
         dtype: has no effect, since only shapes are shown.
         node_attrs: attributes of nodes for `dot`, beside or instead of their own.
         hide_weights: whether variables that are weights by their names are left out.
 
     Raises:
-        TypeError: for anything but a symbol.
+        TypeError: for values other than a symbol.
         ValueError: for shapes that do not determine all others.
     """
     sizes, drawing = _sizes(symbol, shape), _Drawing(title, save_format)

@@ -51,7 +51,7 @@ def compute_gradient(outputs: list[NDArray]) -> None:
 
 
 def grad_and_loss(func: Callable[..., Any], argnum: int | list[int] | None = None) -> Callable[..., Any]:
-    """A function that gives the gradients of `func` by its arguments, or by those numbered, and its result."""
+    """A function that gives the gradients of `func` by all or the numbered arguments, and its result."""
 
     @functools.wraps(func)
     def wrapped(*args: NDArray) -> tuple[list[NDArray], Any]:

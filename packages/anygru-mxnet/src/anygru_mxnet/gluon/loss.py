@@ -46,7 +46,7 @@ def _reshape_like(F: ModuleType, value: Any, other: Any) -> Any:
 
 
 class Loss(HybridBlock):
-    """What all losses take.
+    """The base class of losses.
 
     Args:
         weight: a factor on the loss, or None.

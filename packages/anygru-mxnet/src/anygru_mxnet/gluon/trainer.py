@@ -28,7 +28,7 @@ class Trainer:
         update_on_kvstore: whether the store runs the optimizer; by default where there is a store.
 
     Raises:
-        ValueError: for params that are no parameters, an unknown optimizer.
+        ValueError: for params that are not parameters, an unknown optimizer.
         RuntimeError: for parameters that are not initialized.
         TypeError: for no parameters, an unknown option of the optimizer.
     """

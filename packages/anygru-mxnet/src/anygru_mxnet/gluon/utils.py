@@ -66,7 +66,7 @@ def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: boo
     assert len(arrays) > 0
     tensors = [value._t.detach() for value in arrays]
     device = tensors[0].device
-    # torch's own clip_grad_norm_ calls `_foreach_norm`, too: one call for all arrays.
+    # torch's own clip_grad_norm_ calls `_foreach_norm`: one call for all arrays.
     norms = torch.stack([norm.to(device) for norm in torch._foreach_norm(tensors)])
     total = torch.linalg.vector_norm(norms).reshape(1)
     if check_isfinite and not bool(torch.isfinite(total)):
@@ -121,7 +121,7 @@ def check_sha1(filename: str, sha1_hash: str) -> bool:
 
 
 def indent(text: str, spaces: int) -> str:
-    """Text whose lines but the first are moved right."""
+    """Text with all lines except the first indented."""
     first, *others = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in others)])
 
@@ -164,7 +164,7 @@ def shape_is_known(shape: tuple[int, ...] | None) -> bool:
 
     Raises:
         TypeError: for a size that is a text.
-        MXNetError: for one that is no whole number; both classes as MXNet 1.9.1 raises them for `GRU("3")` and `GRU(3.0)`.
+        MXNetError: for one that is not a whole number; both classes as MXNet 1.9.1 raises them for `GRU("3")` and `GRU(3.0)`.
         AssertionError: for a negative one.
     """
     if shape is None:
@@ -178,7 +178,7 @@ def shape_is_known(shape: tuple[int, ...] | None) -> bool:
 
 
 def plain_sizes(shape: Sizes) -> Any:
-    """A tuple with Python's numbers in place of NumPy's, whose texts name their type."""
+    """A tuple with Python's numbers in place of NumPy's, which print their type."""
     return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
 
 

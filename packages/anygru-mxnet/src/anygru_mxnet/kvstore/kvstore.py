@@ -61,7 +61,7 @@ class KVStore:
         return capability.lower() == "optimizer"
 
     def init(self, key: Any, value: Any) -> None:
-        """Store values; those of process 0 count.
+        """Store the values of process 0.
 
         Raises:
             MXNetError: for a key that exists.
@@ -107,7 +107,7 @@ class KVStore:
         self.pull(key, out, priority)
 
     def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
-        """Refused: there are no sparse arrays.
+        """Refused: there are not sparse arrays.
 
         Raises:
             NotImplementedError: always.
@@ -188,7 +188,7 @@ def create(name: str = "local") -> KVStore:
     """A store of a kind.
 
     Raises:
-        TypeError: for a name that is no string.
+        TypeError: for a name that is not a string.
         MXNetError: for an unknown kind, for "dist_async", and for a distributed one where the processes were not started
             together.
     """

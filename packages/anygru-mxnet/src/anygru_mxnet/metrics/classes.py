@@ -44,7 +44,7 @@ class Accuracy(GlobalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(GlobalMetric):
-    """The share of samples whose class is among the k with the highest scores."""
+    """The share of samples with their class among the k highest scores."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Counts:
 
 
 class _Binary(GlobalMetric):
-    """Scores of two classes; "macro" is the mean over batches, "micro" that of all samples together."""
+    """Scores of two classes; "macro" is the mean over batches, "micro" over all samples together."""
 
     def __init__(self, name: str, output_names: Labels, label_names: Labels, average: str) -> None:
         self.average = average
@@ -142,7 +142,7 @@ class _Binary(GlobalMetric):
         if self.average == "macro":
             self._add(self._score(self._local), 1)
             self._local.clear()
-            # The counts of all batches go, too: each has a score of its own (MXNet 1.9.1, `reset_stats`, read).
+            # The counts of all batches go: each has a score of its own (MXNet 1.9.1, `reset_stats`, read).
             self._whole.clear()
         else:
             self.num_inst = self._local.total
@@ -234,7 +234,7 @@ class PCC(GlobalMetric):
                 self._local, self._whole = (np.pad(counts, (0, size)) for counts in (self._local, self._whole))
             for counts in (self._local, self._whole):
                 np.add.at(counts, (found.ravel(), wanted), 1)
-        # A call counts once, whatever the number of arrays and samples (MXNet 1.9.1, `PCC.update`, read).
+        # A call counts once for any number of arrays and samples (MXNet 1.9.1, `PCC.update`, read).
         self.num_inst, self.global_num_inst = self.num_inst + 1, self.global_num_inst + 1
         self.sum_metric = self._score(self._local) * self.num_inst
         self.global_sum_metric = self._score(self._whole) * self.global_num_inst
@@ -279,7 +279,7 @@ class Perplexity(GlobalMetric):
         # with `ignore_label` MXNet 1.9.1 counts in floats (recorded)
         loss, count = 0.0, 0 if self.ignore_label is None else 0.0
         for label, pred in zip(labels, preds, strict=True):
-            # The last axis is meant whatever `axis` is (MXNet 1.9.1, read).
+            # `axis` has no effect: the last axis is used (MXNet 1.9.1, read).
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
             wanted = label.as_in_context(pred.context).reshape((label.size,))
             chosen: Any = nd.pick(pred, wanted.astype("int32"), axis=self.axis)
@@ -289,7 +289,7 @@ class Perplexity(GlobalMetric):
                 chosen = chosen * (1 - ignored) + ignored
             # A probability of 0 is bounded here and has epsilon added in CrossEntropy: 1e10 and 27.63 (MXNet 1.9.1, seen).
             bounded = nd.maximum(1e-10, chosen).asnumpy()
-            # float32 as MXNet's arrays, whose sums lose next to nothing
+            # float32 as MXNet's arrays; their sums are nearly exact
             logs = np.log(bounded.astype("float64")).astype(bounded.dtype)
             loss -= float(logs.sum(dtype="float64").astype(bounded.dtype))
             count = count + chosen.size

@@ -142,7 +142,7 @@ class CustomMetric(GlobalMetric):
             self._add(*result) if isinstance(result, tuple) else self._add(result, 1)
 
     def get_config(self) -> dict[str, Any]:
-        """Refused: a function is no text."""
+        """Refused: a function is not a text."""
         raise NotImplementedError("CustomMetric cannot be serialized")
 
 

@@ -11,7 +11,7 @@ __all__ = ["MAE", "MSE", "RMSE", "Loss", "PearsonCorrelation"]
 
 
 class _MeanOfBatches(GlobalMetric):
-    """Metrics whose value is the mean over batches of a number of each."""
+    """Metrics that average a number over batches."""
 
     def _number(self, difference: np.ndarray) -> Any:
         raise NotImplementedError
@@ -22,7 +22,7 @@ class _MeanOfBatches(GlobalMetric):
         for label, pred in zip(labels, preds, strict=False):
             # Of shapes (n,) and (n, 1) the difference would have n x n numbers.
             wanted, found = (a.reshape(-1, 1) if a.ndim == 1 else a for a in (label.asnumpy(), pred.asnumpy()))
-            # A batch counts once, whatever its size: short last batches weigh as much as others (MXNet 1.9.1, seen).
+            # A batch counts once, with any size: short last batches weigh as much as others (MXNet 1.9.1, seen).
             self._add(self._number(wanted - found), 1)
 
 
@@ -62,7 +62,7 @@ class RMSE(_MeanOfBatches):
 @register
 @alias("pearsonr")
 class PearsonCorrelation(GlobalMetric):
-    """Pearson's correlation: "macro" the mean over batches, "micro" that of all samples together."""
+    """Pearson's correlation: "macro" the mean over batches, "micro" over all samples together."""
 
     def __init__(
         self,

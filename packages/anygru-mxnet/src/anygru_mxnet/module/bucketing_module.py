@@ -79,7 +79,7 @@ class BucketingModule(BaseModule):
         self.optimizer_initialized = True
 
     def switch_bucket(self, bucket_key: Any, data_shapes: list, label_shapes: list | None = None) -> None:
-        """Go on with the module of a bucket."""
+        """Switch to the module of a bucket."""
         assert self.binded, "call bind before switching bucket"
         if bucket_key not in self._modules:
             module = self._make(bucket_key)
@@ -106,17 +106,17 @@ class BucketingModule(BaseModule):
         self._curr_module.update()
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
-        """Tell a metric the last outputs and these labels."""
+        """Update a metric with the last outputs and these labels."""
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Have a Monitor watch the modules of all buckets."""
+        """Install a Monitor in the modules of all buckets."""
         self._monitor = mon
         for module in self._modules.values():
             module.install_monitor(mon)
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write the parameters, the symbol of each bucket met so far, and the list of those buckets."""
+        """Write the parameters, the symbol of each bucket met so far, and the list of these buckets."""
         assert self._modules, "Empty BucketingModule cannot be saved"
         self.save_params(f"{prefix}-{epoch:04d}.params")
         for key in self._modules:
@@ -143,7 +143,7 @@ class BucketingModule(BaseModule):
         aux_params: dict[str, NDArray] | None = None,
         **kwargs: Any,
     ) -> "BucketingModule":
-        """A module with given parameters, to be bound; `sym_dict` tells the buckets, `sym_gen` their symbols."""
+        """A module with given parameters, to be bound; `sym_dict` lists the buckets, `sym_gen` makes their symbols."""
         assert default_bucket_key is not None, "default_bucket_key is required for loading BucketingModule"
         assert sym_gen is not None, "sym_gen is required for loading BucketingModule"
         known = list(sym_dict or ())

@@ -106,7 +106,7 @@ class Module(BaseModule):
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the outputs, with the batch size in the place of their batch axes.
 
-        MXNet 1.9.1 says so of an output with other rows, too: of (24, 12), the steps of 4 sequences, (4, 12) (recorded).
+        MXNet 1.9.1 does so for an output with other rows: of (24, 12), the steps of 4 sequences, (4, 12) (recorded).
         """
         known = {description.name: description.shape for description in (*self.data_shapes, *self.label_shapes)}
         first = self.data_shapes[0]
@@ -185,9 +185,9 @@ class Module(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Give the parameters their values: those of the dicts, or the initializer's where a dict has none.
+        """Set the parameters from the dicts, or by the initializer.
 
-        Values of no parameter are ignored, whatever `allow_extra` says, as in MXNet 1.9.1 (recorded).
+        Unknown names are ignored for every `allow_extra`, as in MXNet 1.9.1 (recorded).
 
         Raises:
             RuntimeError: for a parameter that a dict lacks, unless `allow_missing`.
@@ -261,7 +261,7 @@ class Module(BaseModule):
         batch = self.data_shapes[0].shape[DataDesc.get_batch_axis(self.data_shapes[0].layout)]
         names = dict(enumerate(self._param_names))
         if isinstance(optimizer, str):
-            # Adam, too, learns at 0.01 where no rate is given: the default of `optimizer_params` (MXNet 1.9.1, seen).
+            # Adam also has a rate of 0.01 by default: the default of `optimizer_params` (MXNet 1.9.1, seen).
             options = {"rescale_grad": 1.0 / batch, **dict(optimizer_params)}
             optimizer = optimizers.create(optimizer, sym=self.symbol, param_idx2name=names, **options)
         elif optimizer.rescale_grad != 1.0 / batch:
@@ -297,7 +297,7 @@ class Module(BaseModule):
         if any(running.arg_dict[name].shape != value.shape for name, value in given.items()):
             shapes = {name: value.shape for name, value in given.items()}
             self._executor = running = running.reshape(allow_up_sizing=True, **shapes)
-            # From then on the module says that it is bound for these shapes, as in MXNet 1.9.1 (recorded).
+            # The module then reports these shapes, as in MXNet 1.9.1 (recorded).
             for descriptions in (self.data_shapes, self.label_shapes):
                 descriptions[:] = [_of_shape(each, given) for each in descriptions]
         cast = {name: value.astype(running.arg_dict[name].dtype, copy=False) for name, value in given.items()}
@@ -341,7 +341,7 @@ class Module(BaseModule):
             self._running().arg_dict[name][:] = values[0] if isinstance(values, (list, tuple)) else values
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
-        """Tell a metric the last outputs and these labels; `pre_sliced` ones are a list of a list for each context."""
+        """Update a metric with the last outputs and these labels; `pre_sliced` ones are a list of a list for each context."""
         labels = labels[0] if pre_sliced else labels
         named = dict(zip((d.name for d in self.label_shapes), labels or (), strict=False))
         eval_metric.update_dict(named, dict(zip(self.output_names, self.get_outputs(), strict=True)))

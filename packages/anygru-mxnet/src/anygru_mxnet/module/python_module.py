@@ -16,7 +16,7 @@ class PythonModule(BaseModule):
 
     Args:
         data_names, label_names: the inputs that it takes.
-        output_names: those of its outputs.
+        output_names: names of its outputs.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PythonModule(BaseModule):
     ) -> None:
         """Take note of the inputs' shapes.
 
-        As in MXNet 1.9.1 the module does not say that it is bound (recorded), so that each `bind` counts.
+        As in MXNet 1.9.1 the module stays unbound (recorded), so that each `bind` counts.
         """
         assert grad_req == "write", "Python module only support write gradient"
         assert [d[0] for d in data_shapes] == self.data_names, f"data must be {self.data_names}"
@@ -67,7 +67,7 @@ class PythonModule(BaseModule):
         """There is nothing to update."""
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
-        """Tell a metric the outputs and these labels, if the module takes labels.
+        """Update a metric with the outputs and these labels, if the module takes labels.
 
         Raises:
             RuntimeError: for labels of several contexts.

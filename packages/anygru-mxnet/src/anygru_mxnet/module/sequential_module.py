@@ -29,7 +29,7 @@ class SequentialModule(BaseModule):
         Args:
             module: the module.
             take_labels: whether it gets the labels.
-            auto_wiring: whether the outputs before it become its data whatever their names.
+            auto_wiring: whether the previous outputs become its data under any names.
         """
         for key in kwargs:
             assert key in (self.META_TAKE_LABELS, self.META_AUTO_WIRING), f'Unknown meta "{key}", a typo?'
@@ -173,7 +173,7 @@ class SequentialModule(BaseModule):
         return self._modules[0].get_input_grads(merge_multi_context)
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
-        """Tell a metric the outputs of the modules that take labels, and these labels."""
+        """Update a metric with these labels and the outputs of modules that take labels."""
         self._check_ready()
         for module, meta in zip(self._modules, self._metas, strict=True):
             if meta.get(self.META_TAKE_LABELS):

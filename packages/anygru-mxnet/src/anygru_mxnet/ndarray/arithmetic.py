@@ -150,7 +150,7 @@ def _carry(result: Array, function: Callable, left: Any, right: Any, values: tup
 
 
 def in_place(name: str, left: Array, right: Any) -> Any:
-    """A binary operator whose result replaces the left array's elements."""
+    """A binary operator that writes its result into the left array."""
     if state.recording and in_graph(left).requires_grad:
         raise MXNetError(IN_GRAPH)
     result = arithmetic(name, left, right)

@@ -1,4 +1,4 @@
-"""The wrapper around a tensor and what runs operators on it, below everything that `mx.nd` and `mx.np` offer."""
+"""The wrapper around a tensor, and functions that run operators on it, for `mx.nd` and `mx.np`."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -26,7 +26,7 @@ IN_PLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recor
 
 
 class Array:
-    """What an array holds: a tensor, the context that it says it is on, and the gradient of the last `backward`.
+    """A tensor with its nominal context and the gradient of the last `backward`.
 
     Args:
         tensor: the values.
@@ -47,12 +47,12 @@ _kinds: dict[bool, type[Array]] = {}
 
 
 def wrapped_by(numpy_semantics: bool, kind: type[Array]) -> None:
-    """Have `wrap` make arrays of a class: those of `mx.nd`, or those of `mx.np` while `npx.set_np` is in force."""
+    """Set the class of arrays that `wrap` makes: for `mx.nd`, or for `mx.np` while `npx.set_np` is in force."""
     _kinds[numpy_semantics] = kind
 
 
 def wrap(tensor: Tensor, ctx: Context, numpy_semantics: bool | None = None) -> "NDArray":
-    """An array around a tensor, without the checks of the constructor; of `mx.np` as `npx.set_np` says, unless told."""
+    """An array around a tensor, without the checks of the constructor; of `mx.np` by the argument or `npx.set_np`."""
     array: Any = object.__new__(_kinds[state.numpy if numpy_semantics is None else numpy_semantics])
     array._t = tensor
     array._ctx = ctx
@@ -96,7 +96,7 @@ def write(target: Array, values: Tensor) -> None:
 
 
 def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
-    """Make an array a variable whose gradients go to `gradient`: replaced ("write"), summed ("add") or not at all."""
+    """Make an array a variable with its gradients in `gradient`: replaced ("write"), summed ("add") or not at all."""
     leaf = array._t.detach()
     array._t = leaf
     array._grad = gradient
@@ -110,7 +110,7 @@ def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
     array_dtype = array._t.dtype
 
     def collect(variable: Tensor) -> None:
-        # torch adds to `.grad` from pass to pass; "write" and "add" are told apart here, from a gradient of this pass alone.
+        # torch adds to `.grad` from pass to pass; this pass's gradient alone is added or written here.
         fresh = variable.grad
         variable.grad = None
         assert fresh is not None
@@ -140,8 +140,8 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
         An NDArray, or a list of them for an operator with several results.
 
     Raises:
-        AssertionError: for an input that is no NDArray.
-        MXNetError: for an unknown attribute, and for whatever the operator refuses.
+        AssertionError: for an input that is not an NDArray.
+        MXNetError: for an unknown attribute, and for arguments that the operator refuses.
         TypeError: for too many arguments.
     """
     ctx = None
@@ -197,7 +197,7 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
 
 
 def _out_by_place(operator: Operator, arguments: tuple, out: Any) -> Any:
-    """MXNet 1.9.1's functions take `out` and `name` by place, too, after the attributes (inspect.signature of mx.nd.flatten)."""
+    """MXNet 1.9.1's functions also take `out` and `name` by place after the attributes (inspect.signature of mx.nd.flatten)."""
     given, *more = arguments[operator.places :]
     if len(more) > 1 or (out is not None and given is not None):
         raise TypeError(f"{operator.name} takes {operator.places + 2} arguments, got {len(arguments)}")
@@ -215,7 +215,7 @@ def _fit(operator: Operator, values: list, named: Mapping[str, Any]) -> None:
 
 
 def _carry_through(given: Any, operator: Operator, arguments: tuple, attributes: Mapping[str, Any]) -> None:
-    """Let gradients flow through whole numbers among the arrays that an operator was called with, or those that it gave."""
+    """Let gradients flow through whole numbers in the arguments or results of an operator."""
     places = [place for place, argument in enumerate(arguments) if isinstance(argument, Array)]
     names = [name for name, value in attributes.items() if isinstance(value, Array)]
     arrays = [*(arguments[place] for place in places), *(attributes[name] for name in names)]
@@ -239,10 +239,10 @@ def _one_of(compute: Callable[..., Any], number: int, *tensors: Tensor) -> Any:
 
 
 def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:
-    """Copy what shares memory with an input: an operator's result is an array of its own."""
+    """Copy results that share memory with an input."""
     if isinstance(result, tuple):
         return tuple(_own(part, values, named) for part in result)
-    # Only this private method tells whether a tensor is part of another.
+    # Only this private method detects views.
     shares = result._is_view() or any(result is v for v in values) or any(result is v for v in named.values())
     if not shares:
         return result

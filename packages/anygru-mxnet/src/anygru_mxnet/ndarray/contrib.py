@@ -22,7 +22,7 @@ multi_lamb_update, multi_mp_lamb_update = CONTRIB["multi_lamb_update"], CONTRIB[
 
 
 def _zipfian(uniform: Callable[..., Any], true_classes: Any, num_sampled: int, range_max: int) -> tuple[Any, Any, Any]:
-    """`rand_zipfian` of arrays or symbols, whose uniform draws the first argument makes."""
+    """`rand_zipfian` of arrays or symbols; the first argument draws uniform numbers."""
     span = math.log(range_max + 1)
     sampled = (uniform(0, span, shape=(num_sampled,), dtype="float64").exp() - 1).astype("int64") % range_max
 
@@ -99,7 +99,7 @@ def while_loop(
 
 
 def cond(pred: NDArray, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
-    """What one of two functions gives, by whether a number is not zero."""
+    """The result of one of two functions, chosen by a number that is zero or not."""
     return then_func() if bool(pred.asscalar()) else else_func()
 
 

@@ -39,7 +39,7 @@ def keep_operators(kept: dict) -> Iterator[None]:
 
 
 class CustomOp:
-    """What an operator computes; a subclass defines `forward` and `backward`, which assign to the arrays given to them."""
+    """The computation of an operator; a subclass defines `forward` and `backward`, which assign to their arguments."""
 
     def forward(self, is_train: bool, req: list[str], in_data: list, out_data: list, aux: list) -> None:
         """Assign the results to `out_data`."""
@@ -66,7 +66,7 @@ class CustomOpProp:
         self.need_top_grad_ = need_top_grad
 
     def infer_shape(self, in_shape: Shapes) -> tuple[Shapes, ...]:
-        """The shapes of inputs, results and states, given those of the inputs: the first input's for each result."""
+        """The shapes of inputs, results and states, given the inputs' shapes: the first input's for each result."""
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
     def infer_type(self, in_type: list) -> tuple[list, ...]:
@@ -86,7 +86,7 @@ class CustomOpProp:
         return []
 
     def declare_backward_dependency(self, out_grad: list, in_data: list, out_data: list) -> list:
-        """What the backward pass reads; here it has everything."""
+        """The arrays that the backward pass reads; here it has all."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def create_operator(self, ctx: Context, in_shapes: Shapes, in_dtypes: list) -> CustomOp:
@@ -132,7 +132,7 @@ class _Call(Function):
 
 
 def _property(attributes: Mapping[str, str]) -> CustomOpProp:
-    """What `CustomOpProp` says about a call or a node with these attributes.
+    """The `CustomOpProp` of a call or a node with these attributes.
 
     Raises:
         MXNetError: for a name that is not registered.

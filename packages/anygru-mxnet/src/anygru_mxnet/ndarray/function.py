@@ -13,7 +13,7 @@ from .ndarray import NDArray
 
 
 class _Bridge(torch.autograd.Function):
-    """A torch node whose backward is that of a `Function`."""
+    """A torch node with the backward of a `Function`."""
 
     @staticmethod
     def forward(ctx: Any, function: "Function", outputs: list[NDArray], *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -25,7 +25,7 @@ class _Bridge(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         arrays = [wrap(g.contiguous(), context) for g, context in zip(gradients, ctx.contexts, strict=True)]
-        # MXNet calls it from a thread of its own, where only the flag of training is that of the pass.
+        # MXNet calls it in another thread, with the pass's flag of training only.
         with worker_thread(training=ctx.backward_pass.training):
             results = ctx.function.backward(*arrays)
         results = (results,) if isinstance(results, NDArray) else tuple(results)
@@ -69,5 +69,5 @@ class Function:
         raise NotImplementedError
 
     def backward(self, *output_grads: NDArray) -> Any:
-        """The gradients of the inputs, given those of the outputs; a subclass defines it."""
+        """The gradients of the inputs, given the outputs'; a subclass defines it."""
         raise NotImplementedError

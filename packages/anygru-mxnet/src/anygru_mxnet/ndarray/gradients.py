@@ -1,4 +1,4 @@
-"""Gradients of arrays, by torch's autograd: what `mx.autograd.backward`, `mx.autograd.grad` and `x.backward()` do."""
+"""Gradients of arrays, by torch's autograd: `mx.autograd.backward`, `mx.autograd.grad` and `x.backward()`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], 
 
 
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
-    """Leave the gradients of the heads in every variable that they were computed from.
+    """Store the gradients of the heads in all variables that they depend on.
 
     Args:
         heads: array or list of arrays.

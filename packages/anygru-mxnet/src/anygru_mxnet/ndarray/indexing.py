@@ -104,7 +104,7 @@ def _resolve(tensor: Tensor, key: Any) -> list:
 
 
 def _turn(tensor: Tensor, parts: list) -> Tensor:
-    """Cut the axes whose slices run backwards, which torch's indexing lacks; their parts become whole slices."""
+    """Apply slices with negative steps, which torch's indexing lacks, and replace them by whole slices."""
     axis = 0
     for place, part in enumerate(parts):
         if isinstance(part, slice) and part.step is not None and part.step < 0:
@@ -146,7 +146,7 @@ def get(tensor: Tensor, key: Any) -> Tensor:
 
 
 def part(tensor: Tensor, key: Any) -> Tensor:
-    """What an index chooses, without axes for a number in each axis.
+    """The chosen elements, without the axes that are indexed by numbers.
 
     Raises:
         IndexError, ValueError: as `get`.
@@ -228,8 +228,8 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     Raises:
         AssertionError: for a slice that ends before it begins.
         IndexError: for an index outside the array.
-        TypeError: for a value that is no array or number.
-        ValueError: for a value whose shape does not fit.
+        TypeError: for a value that is not an array or number.
+        ValueError: for a value of a wrong shape.
     """
     if tensor.numel() == 0:
         return

@@ -1,8 +1,8 @@
 """`mx.nd.NDArray`: a torch tensor under MXNet's rules.
 
 The array wraps a tensor and never is one: MXNet's sizes, dtypes, result shapes, memory sharing and gradients differ from
-torch's in too many places for a subclass. Whatever MXNet copies is copied, and what it shares (reshapes by method, rows,
-contiguous slices, `detach`) is a view.
+torch's in too many places for a subclass. Copies are made where MXNet copies; where it shares memory (reshapes by method,
+rows, contiguous slices, `detach`), the result is a view.
 """
 
 import math
@@ -39,7 +39,7 @@ class NDArray(Arithmetic):
 
     Args:
         tensor: the values.
-        ctx: the context it says it is on; the current one by default.
+        ctx: its nominal context; the current one by default.
     """
 
     __slots__ = ()
@@ -224,7 +224,7 @@ class NDArray(Arithmetic):
     to_dlpack_for_write = to_dlpack_for_read
 
     def reshape(self, *shape: Any, **kwargs: Any) -> "NDArray":
-        """Another shape over the same memory; 0, -1, -2, -3 and -4 mean what they mean in `mx.nd.reshape`.
+        """Another shape over the same memory; with the codes 0, -1, -2, -3 and -4 of `mx.nd.reshape`.
 
         Raises:
             ValueError: for a shape of another size.

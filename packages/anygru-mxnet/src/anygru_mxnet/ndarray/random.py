@@ -57,7 +57,7 @@ def _draw(
     return call(OPERATORS[f"_random_{name}"], (), attributes, out)
 
 
-# The distributions: their parameters with MXNet's defaults, and what they are.
+# The distributions: their parameters with MXNet's defaults, and a description.
 DRAWS: dict[str, tuple[dict[str, Any], str]] = {
     "uniform": ({"low": 0, "high": 1}, "Uniform on [low, high)."),
     "normal": ({"loc": 0, "scale": 1}, "Normal with a mean and a standard deviation."),
@@ -71,7 +71,7 @@ DRAWS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def parameters_of(name: str, args: tuple, kwargs: dict[str, Any], others: tuple[str, ...]) -> tuple[dict, dict]:
-    """The parameters of a distribution as its operator takes them, and the other arguments, from those of a call.
+    """The parameters of a distribution as its operator takes them, and the other arguments, from a call's arguments.
 
     Raises:
         TypeError: for too many arguments, and without a parameter that has no default.

@@ -23,7 +23,7 @@ def function_of(operator: Operator, name: str) -> Callable[..., Any]:
 FUNCTIONS = {name: function_of(operator, name) for name, operator in OPERATORS.items() if not keyword.iskeyword(name)}
 PUBLIC = {name: function for name, function in FUNCTIONS.items() if not name.startswith("_")}
 
-# The operators that MXNet offers as methods, beside those that the class defines itself.
+# The operators that are methods in MXNet and not defined by the class itself.
 METHODS = [
     "reshape_like", "zeros_like", "ones_like", "broadcast_axes", "repeat", "pad", "swapaxes", "split", "slice",
     "slice_axis", "slice_like", "take", "one_hot", "pick", "sort", "topk", "argsort", "argmax", "argmax_channel",

@@ -1,4 +1,4 @@
-"""What `asscalar` and `asnumpy` give for single numbers: NumPy's values, behaving as in the NumPy of MXNet's time.
+"""The scalars of `asscalar` and `asnumpy`: NumPy's, with the behaviour of NumPy 1.
 
 Before NumPy 2 a scalar and a Python number met as two scalars, `float32(3) + 0.5` being a float64, so that a loss summed up in
 a Python float is one. NumPy 2 lets the Python number take the scalar's dtype.
@@ -63,7 +63,7 @@ def scalar(value: Any) -> Any:
 
 
 class _Singles(np.ndarray):
-    """An array whose last axis has size 1: it, or each of its rows, converts to a Python number."""
+    """An array with a last axis of size 1: it, or each of its rows, converts to a Python number."""
 
     def _only_number(self) -> Any:
         if self.size != 1:

@@ -1,4 +1,4 @@
-"""Which arrays are in the graph that `autograd.record` builds, so that they can leave it together.
+"""The arrays in the graph that `autograd.record` builds, so that they can leave it together.
 
 After a backward pass MXNet forgets the whole graph of its heads: all values computed in it are constant from then on, such as
 the state that a network carries into its next piece of a sequence. torch keeps every tensor's place in the graph instead.
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 class _Recorded(Protocol):
-    """What the tape needs of an array: its values and, for whole numbers, the carrier of their gradients."""
+    """An array as the tape sees it: its values and, for whole numbers, the carrier of their gradients."""
 
     _t: Tensor
     _carrier: Tensor | None
@@ -29,16 +29,16 @@ _tape = _Tape()
 
 
 def remember(array: Any) -> None:
-    """Note an array that was computed while recording."""
+    """Record an array that was computed while recording."""
     _tape.arrays.append(weakref.ref(array))
     if len(_tape.arrays) > _tape.room:
         _tape.arrays = [known for known in _tape.arrays if known() is not None]
-        # Doubled, so that the search for arrays that are gone costs little for each.
+        # Doubled, so that removing dead arrays costs little per array.
         _tape.room = 2 * len(_tape.arrays) + 1024
 
 
 def _nodes(heads: Iterable[Any]) -> set[Any]:
-    """These nodes of torch's graph, and all those that lead to them."""
+    """These nodes of torch's graph and all nodes that they depend on."""
     waiting = [node for node in heads if node is not None]
     found: set[Any] = set(waiting)
     while waiting:
@@ -60,7 +60,7 @@ def _detach(array: _Recorded) -> None:
 
 
 def forget(heads: Iterable[_Recorded]) -> None:
-    """Take everything that the heads were computed from, and the heads, out of the graph."""
+    """Detach the heads, and all arrays that they were computed from, from the graph."""
     heads = list(heads)
     alive = [array for known in _tape.arrays if (array := known()) is not None and _node(array) is not None]
     nodes = _nodes(_node(head) for head in heads)

@@ -1,4 +1,4 @@
-"""What `mx.nd` adds to the operators of update rules: numbers in the place of arrays, and lists of weights."""
+"""Extensions of the operators of update rules: numbers in the place of arrays, and lists of weights."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ _COLUMNS = ("weights", "grads", "mean", "var", "weights32")
 
 
 def scaled(operator: Callable[..., Any], place: int, number: Callable[[float], Any]) -> Callable[..., Any]:
-    """An operator of AdamW whose array `rescale_grad` may be a number.
+    """An operator of AdamW that also takes a number as `rescale_grad`.
 
     Args:
         operator: the operator.

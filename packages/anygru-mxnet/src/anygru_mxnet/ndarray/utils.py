@@ -43,18 +43,18 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None) -> NDArray:
-    """A new array of values: float32 unless `dtype` says otherwise or the source is an NDArray.
+    """A new array of values: float32 by default, or the dtype of a source that is an NDArray.
 
     Raises:
-        TypeError: for a source that is no array of numbers.
-        ValueError: for a NumPy array of something else.
+        TypeError: for a source that is not an array of numbers.
+        ValueError: for a NumPy array of other values.
     """
     context = as_context(ctx)
     if isinstance(source_array, NDArray):
         kind = source_array._t.dtype if dtype is None else torch_dtype(dtype)
         copy = source_array._t.detach().to(device=context.device, dtype=kind, copy=True)
         return wrap(copy, context)
-    # An array of NumPy becomes float32, whatever its dtype; an NDArray keeps its own (MXNet 1.9.1, recorded).
+    # A NumPy array of any dtype becomes float32; an NDArray keeps its dtype (MXNet 1.9.1, recorded).
     kind = torch_dtype(mx_real_t if dtype is None else dtype)
     wanted = torch.empty(0, dtype=kind).numpy().dtype
     try:
@@ -82,7 +82,7 @@ def ones(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, **kwarg
 
 
 def empty(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None) -> NDArray:
-    """An array whose values have no meaning yet (zeros); of any size, 0 included."""
+    """An array of zeros, for uninitialised values; sizes may be 0."""
     _only_dense(stype)
     attributes = {"shape": shape, "ctx": as_context(ctx), "dtype": dtype}
     return call(OPERATORS["_zeros"], (), attributes)
@@ -168,7 +168,7 @@ def _places(name: str, axes: list[int], ndim: int) -> list[int]:
     """Non-negative axes.
 
     Raises:
-        ValueError: for an axis that is not there, or is there twice.
+        ValueError: for a missing or repeated axis.
     """
     for axis in axes:
         if not -ndim <= axis < ndim:
@@ -200,8 +200,8 @@ def save(fname: str, data: Any) -> None:
     """Write an array, a list of arrays or a dict of arrays to a file that MXNet reads.
 
     Raises:
-        TypeError: for a list or dict that holds something else.
-        ValueError: for anything but an array, a list or a dict.
+        TypeError: for a list or dict of other values.
+        ValueError: for values other than an array, a list or a dict.
     """
     if isinstance(data, NDArray):
         data = [data]
@@ -225,7 +225,7 @@ def load(fname: str) -> Any:
     """The list or dict of arrays in a file of MXNet's.
 
     Raises:
-        TypeError: for a name that is no string.
+        TypeError: for a name that is not a string.
         MXNetError: for a missing or damaged file.
     """
     if not isinstance(fname, (str, pathlib.PurePath)):
@@ -243,7 +243,7 @@ def load_frombuffer(buf: bytes | str) -> Any:
     """The arrays in the bytes of a file.
 
     Raises:
-        TypeError: for anything but bytes.
+        TypeError: for values other than bytes.
         MXNetError: for damaged bytes.
     """
     if not isinstance(buf, (bytes, str)):

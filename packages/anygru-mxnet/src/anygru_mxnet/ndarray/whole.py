@@ -73,7 +73,7 @@ class _Step:
         self.constant = compute is BINARY["mod"] or (operator is not None and "mod" in operator.name)
 
     def gradients(self, seed: Tensor) -> list[Tensor | None]:
-        """The gradients of the values, given that of the result."""
+        """The gradients of the values, given the result's."""
         if self.constant:
             return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
         if self.cast:

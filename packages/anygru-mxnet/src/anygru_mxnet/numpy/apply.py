@@ -43,7 +43,7 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A torch function of arrays and numbers, computed in the graph while recording.
 
     Raises:
-        MXNetError: for whatever torch refuses.
+        MXNetError: for arguments that torch refuses.
     """
     ctx = context_of((*args, *kwargs.values())) or as_context(None)
     out = kwargs.pop("out", None)
@@ -65,6 +65,6 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def made(make: Callable[..., Tensor], ctx: ContextLike, dtype: Any) -> Any:
-    """A new array: `make` is told its dtype and device."""
+    """A new array: `make` takes its dtype and device."""
     context = as_context(ctx)
     return wrapped(make(dtype=torch_dtype(dtype), device=context.device), context)

@@ -1,4 +1,4 @@
-"""The functions of `mx.np` that make arrays, or tell their sizes."""
+"""The functions of `mx.np` that create arrays or return sizes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .shaping import only
 
 
 def array(object: Any, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
-    """A new array of values: float32 unless `dtype` says otherwise or the source is an array of MXNet or NumPy with one."""
+    """A new array of values: float32 by default, or the dtype of an array of MXNet or NumPy."""
     if isinstance(object, Array):
         kind = object._t.dtype if dtype is None else torch_dtype(dtype)
         context = object._ctx if ctx is None else as_context(ctx)

@@ -32,7 +32,7 @@ _RENAMED = {
     "msort": lambda a: onp.sort(a, axis=0),
     "trapz": vars(onp).get("trapezoid") or vars(onp)["trapz"],
 }
-# Those whose results MXNet makes float32 or int32.
+# Functions with float32 or int32 results in MXNet.
 _CAST: dict[str, tuple[Callable[..., Any], str]] = {
     **{name: (getattr(onp, name), "float32") for name in ("blackman", "hamming", "hanning", "logspace")},
     **{name: (getattr(onp, name), "float32") for name in ("percentile", "quantile")},
@@ -97,7 +97,7 @@ __all__ = list(FUNCTIONS)
 
 
 def __getattr__(name: str) -> Any:
-    # The table's names are no globals of this file, whose code means Python's own.
+    # The table's names are not globals of this file, whose code means Python's own.
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     raise AttributeError(f"mx.np has no function {name!r}", name=name)

@@ -26,7 +26,7 @@ _MAY_BE_NONE = frozenset({"out", "initial", "where", "ctx"})
 
 
 def _named(name: str, compute: Function, place: int | None = None) -> Function:
-    """A row of a table as a function of arrays, of which `out` is the argument at `place`, or where the row has it."""
+    """A row of a table as a function of arrays, with `out` as the argument at `place`, or where the row has it."""
     beside = place is not None
     if place is None:
         place = _place_of_out(compute)
@@ -100,7 +100,7 @@ _ELEMENTS: dict[str, Function] = {
 
 
 def _pair(compute: Callable[[Tensor, Tensor], Tensor]) -> Function:
-    """A torch function of two tensors, of which either may be a number with the other's kind."""
+    """A torch function of two tensors; either may be a number, which takes the dtype of the tensor."""
 
     def function(x1: Any, x2: Any) -> Tensor:
         if not isinstance(x1, Tensor):
@@ -113,7 +113,7 @@ def _pair(compute: Callable[[Tensor, Tensor], Tensor]) -> Function:
 
 
 def _array_first(compute: Callable[[Any, Any], Tensor]) -> Function:
-    """A function whose arguments may change places: where an array equals a number, the array gets the gradient."""
+    """A commutative function: where an array equals a number, the array gets the gradient."""
     return lambda x1, x2: compute(x1, x2) if isinstance(x1, Tensor) else compute(x2, x1)
 
 
@@ -339,7 +339,7 @@ FUNCTIONS.update({name: FUNCTIONS[of] for name, of in ALIASES.items()})
 
 
 def __getattr__(name: str) -> Any:
-    # The table's names are no globals of this file, whose code means Python's own `any`, `max` and `sum`.
+    # The table's names are not globals of this file, whose code means Python's own `any`, `max` and `sum`.
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     raise AttributeError(f"mx.np has no function {name!r}", name=name)

@@ -17,7 +17,7 @@ globals().update(LINALG)
 def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices."""
 
-    # The infinities as words are norms of all elements, those as numbers of the rows (1.9.1, recorded).
+    # Infinities given as words are norms of all elements, as numbers of the rows (1.9.1, recorded).
     words = ord in ("inf", "-inf")
     function: Any = torch.linalg.vector_norm if words and axis is None else torch.linalg.norm
     order = float(ord) if words else ord
@@ -47,7 +47,7 @@ cholesky, det, inv, slogdet, solve = map(_of, ("cholesky", "det", "inv", "slogde
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """The eigenvalues of symmetric matrices, of which the lower ("L") or the upper ("U") half is read."""
+    """The eigenvalues of symmetric matrices; the lower ("L") or the upper ("U") half is read."""
     return apply(lambda t: torch.linalg.eigvalsh(t, UPLO.upper()), a)
 
 

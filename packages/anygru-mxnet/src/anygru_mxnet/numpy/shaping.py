@@ -17,7 +17,7 @@ def only(argument: str, value: Any, *allowed: Any) -> None:
     """Refuse a value of an argument that MXNet takes, but supports for some values alone.
 
     Raises:
-        NotImplementedError: naming the argument, what is allowed and what came.
+        NotImplementedError: naming the argument, the allowed values and the given one.
     """
     if value not in allowed:
         raise FrontEndUnsupported(f"{argument} must be {' or '.join(map(repr, allowed))}, got {value!r}")
@@ -62,7 +62,7 @@ def _take(a: Tensor, indices: Any, axis: int | None = None, mode: str = "raise",
 
 
 def _ordered(choose: Function) -> Function:
-    """`sort` or `argsort`: stable whatever `kind` is, of all elements in a row without an axis."""
+    """`sort` or `argsort`: always stable; without an axis, of the flattened array."""
 
     def function(a: Tensor, axis: int | None = -1, kind: str | None = None, order: Any = None) -> Tensor:
         only("order", order, None)

@@ -58,7 +58,7 @@ def _leaky_relu(
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    # MXNet 1.9.1 keeps an operator's numbers in float32, whatever the array's dtype: 0.1 is 0.10000000149 (seen).
+    # MXNet 1.9.1 keeps an operator's numbers in float32 for arrays of every dtype: 0.1 is 0.10000000149 (seen).
     slope = single(slope)
     if act_type == "leaky":
         return functional.leaky_relu(data, slope)
@@ -78,9 +78,9 @@ def _leaky_relu(
 
 
 def _randomized_relu(data: Tensor, lower: float, upper: float) -> tuple[Tensor, Tensor]:
-    """A ReLU whose slopes below 0 are drawn in training and their mean in prediction; and those slopes.
+    """A ReLU with slopes below 0 that are random in training and their mean in prediction; and the slopes.
 
-    MXNet 1.9.1 gives both results, too; in training its process ends on a CPU ("Segmentation fault", seen).
+    MXNet 1.9.1 gives both results; in training its process ends on a CPU ("Segmentation fault", seen).
     """
     slopes = torch.full_like(data, (lower + upper) / 2).detach()
     if state.training:
@@ -117,7 +117,7 @@ def _softmax(
     if length is not None:
         inside = torch.arange(data.shape[axis], device=data.device) < length.unsqueeze(-1)
         inside = inside.movedim(-1, axis) if axis not in (-1, data.dim() - 1) else inside
-        # A row of length 0 is NaN in torch then; MXNet 1.9.1 gives zeros (seen), and so the rest is filled a second time.
+        # A row of length 0 is NaN in torch then; MXNet 1.9.1 gives zeros (seen), and so the padding is filled a second time.
         filled = data.masked_fill(~inside, -math.inf)
         return _in_dtype(torch.softmax(filled, axis).masked_fill(~inside, 0.0), dtype)
     return _in_dtype(torch.softmax(data, axis), dtype)

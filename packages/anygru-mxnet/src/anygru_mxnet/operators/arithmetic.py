@@ -45,7 +45,7 @@ def _divide(a: Any, b: Any) -> Tensor:
         return torch.div(a, b)
     if isinstance(a, Tensor):
         return torch.div(a, b, rounding_mode="trunc")
-    return whole_of(a / b.double(), b.dtype)  # MXNet 1.9.1 divides real numbers here: by zero, too (recorded)
+    return whole_of(a / b.double(), b.dtype)  # MXNet 1.9.1 divides real numbers here, also by zero (recorded)
 
 
 def _remainder(a: Tensor, b: Tensor) -> Tensor:

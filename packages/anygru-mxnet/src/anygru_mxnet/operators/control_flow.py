@@ -110,7 +110,7 @@ def _cond(
     num_outputs: int = 1,
 ) -> tuple[Tensor, ...]:
     condition, then, otherwise = graphs
-    # Both branches have to give the same shapes, so that either one tells them.
+    # Both branches have the same shapes.
     if inputs[0].device.type == "meta" or condition(_values(inputs, list(cond_input_locs)))[0].item():
         return tuple(then(_values(inputs, list(then_input_locs))))
     return tuple(otherwise(_values(inputs, list(else_input_locs))))

@@ -195,7 +195,7 @@ def _upsampling(
 ) -> Tensor:
     if sample_type != "nearest":
         raise MXNetError(f"UpSampling: only sample_type='nearest' is covered, got {sample_type!r}; use Deconvolution")
-    # The scale is the first input's; the others are brought to the same size, each by a factor of its own.
+    # The first input sets the size; each other input is scaled to it.
     height = data[0].shape[2] * int(scale)
     parts = [functional.interpolate(part, scale_factor=height // part.shape[2]) for part in data]
     return sum(parts[1:], parts[0]) if multi_input_mode == "sum" else torch.cat(parts, 1)

@@ -65,7 +65,7 @@ def round_half_down(x: Tensor) -> Tensor:
 
 
 class _CubeRoot(torch.autograd.Function):
-    """The cube root with its sign, whose derivative at 0 is infinite, as in MXNet 1.9.1 (recorded), and not NaN."""
+    """The signed cube root, with an infinite derivative at 0 as in MXNet 1.9.1 (recorded)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def _block_grad(data: Tensor) -> Tensor:
 
 
 class _Loss(torch.autograd.Function):
-    """A loss to descend from: its gradient is a number, whatever is computed from it."""
+    """A loss to descend from: its gradient is a constant that ignores the upstream gradient."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, scale: float) -> Tensor:
@@ -205,7 +205,7 @@ def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
 def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     if not data.dtype.is_floating_point:
         raise MXNetError(f"hard_sigmoid: data must be of a floating dtype, got {data.dtype}; use astype")
-    # No gradient on the bounds themselves, where torch.clamp has that of the line.
+    # No gradient on the bounds themselves, where torch.clamp has 1.
     return torch.nn.functional.hardtanh(data * single(alpha) + single(beta), 0.0, 1.0)
 
 

@@ -1,8 +1,8 @@
 """Random numbers as MXNet 1.9.1 draws them on a CPU (recorded), so that a seed gives the numbers that it gives there.
 
-MXNet has two generators, both of the C++ library's `mt19937`. Operators of the older kind draw from 1,024 states: the numbers of
-an array are divided among as many of them as have 64 numbers to draw. The others draw from one state. Uniform and normal numbers
-are made as in libstdc++, with the C library's logarithm.
+MXNet has two generators, both of the C++ library's `mt19937`. Operators of the older kind draw from 1,024 states, so that each
+state draws 64 numbers or more of an array. Other operators draw from one state. Uniform and normal numbers are made as in
+libstdc++, with the C library's logarithm.
 
 Sources: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998); ISO C++ [rand.eng.mers]; G. Marsaglia, T. Bray, "A convenient
 method for generating normal variables" (1964).
@@ -120,7 +120,7 @@ class Generator:
         self.seed(0)  # MXNet 1.9.1 starts so, and programs that set no seed have the same numbers each time (recorded)
 
     def seed(self, seed: int) -> None:
-        """Start again from `seed`, of which the lower 32 bits count."""
+        """Restart from the lower 32 bits of `seed`."""
         start = np.array([seed * _FACTOR & 0xFFFFFFFF], np.uint32)
         self._many = States(start + np.arange(_STATES, dtype=np.uint32))
         self._one = States(start)
@@ -146,7 +146,7 @@ class Generator:
         return self._shared(count, draw).astype(np.int64) + low
 
     def one_by_one(self, count: int, draw: Callable[["Lanes", np.ndarray], np.ndarray]) -> np.ndarray:
-        """Numbers for which a state draws more or fewer words: `draw(lanes, places)` gives those at some places."""
+        """Numbers from a varying count of words: `draw(lanes, places)` gives the numbers at some positions."""
         found = np.empty(count, np.float64)
         share, threads = _share(count)
         for place in range(share):
@@ -199,7 +199,7 @@ class Generator:
 
 
 def _share(count: int) -> tuple[int, int]:
-    """How many numbers a state draws at most, and how many states draw."""
+    """The most numbers of a state, and the number of states that draw."""
     threads = max(min(-(-count // _LEAST), _STATES), 1)
     return max(-(-count // threads), 1), threads
 
@@ -233,7 +233,7 @@ def _normals(source: States, states: np.ndarray, share: int, kind: type[np.float
 
 
 class Lanes:
-    """Some of the states, each of which draws one number after the other."""
+    """Some of the states, which draw numbers one by one."""
 
     def __init__(self, source: States, states: np.ndarray) -> None:
         self._source, self._states = source, states
@@ -254,7 +254,7 @@ class Lanes:
         """
         if not (alpha >= 0).all():
             raise MXNetError(f"random.gamma: alpha must be at least 0, got {alpha[~(alpha >= 0)][0]}")
-        wide = alpha.astype(np.float64)  # numbers that C computes in double precision, too
+        wide = alpha.astype(np.float64)  # C computes these in double precision
         d = np.where(alpha < 1, wide + 2.0 / 3.0, wide - 1.0 / 3.0).astype(kind)
         k = np.sqrt(9.0 * d.astype(np.float64)).astype(kind)
         c = (1.0 / k.astype(np.float64)).astype(kind)

@@ -15,7 +15,7 @@ from .registry import one_axis, operator, truth
 
 
 def _inside(places: Tensor, size: int, mode: str, name: str) -> Tensor:
-    """Positions within an axis, by MXNet's three ways with those outside."""
+    """Positions within an axis, by MXNet's three modes for positions outside."""
     whole = places.long()
     if mode == "clip":
         return whole.clamp(0, size - 1)
@@ -160,7 +160,7 @@ def _sequence_inputs(attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _sequence_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
-    """There is one length for each member of the batch, whose axis is the other one of the first two."""
+    """Check that there is one length for each sequence of the batch."""
     if len(shapes) < 2 or shapes[0] is None or len(shapes[0]) < 2:
         return shapes
     return [shapes[0], (shapes[0][1 - int(attributes.get("axis", 0))],)]

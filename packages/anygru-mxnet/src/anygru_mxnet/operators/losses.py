@@ -1,4 +1,4 @@
-"""Outputs that are losses, as symbols had them before Gluon: their gradient is that of the loss, whatever comes from above."""
+"""Output operators from before Gluon: they ignore the upstream gradient and return the loss's."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from .registry import Shape, operator, truth
 
 
 class _Output(torch.autograd.Function):
-    """Values whose gradient was computed with them: it is the whole one, unless `scaled` by that of what follows."""
+    """Values with a precomputed gradient; the upstream gradient is ignored unless `scaled`."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, values: Tensor, gradient: Tensor, scaled: bool = False) -> Tensor:
@@ -48,7 +48,7 @@ def _softmax_output(
     out_grad: bool = False,
     smooth_alpha: float = 0.0,
 ) -> Tensor:
-    """The softmax; its gradient is that of the cross entropy with the labels."""
+    """The softmax, with the gradient of the cross entropy with the labels."""
     shape = data.shape
     if truth(multi_output):
         rows, axis = data.detach().reshape(shape[0], shape[1], -1), 1
@@ -69,25 +69,25 @@ def _softmax_output(
     places = labels[: rows.numel() // rows.shape[axis]].reshape(rows.shape[:axis] + rows.shape[axis + 1 :])
     count = rows.shape[axis]
     classes = torch.arange(count, device=rows.device).reshape((-1,) + (1,) * (rows.dim() - 2))
-    targets = (places.unsqueeze(axis) == classes).to(rows.dtype)  # a label beyond the classes is none of them
+    targets = (places.unsqueeze(axis) == classes).to(rows.dtype)  # a label beyond the classes matches no class
     if smooth_alpha:
         targets = targets * (1 - smooth_alpha) + (1 - targets) * (smooth_alpha / max(count - 1, 1))
     gradient = (chances - targets) * grad_scale
     if truth(use_ignore):
         gradient = gradient * (places != int(ignore_label)).unsqueeze(axis)
-    # With several places a row MXNet 1.9.1 takes their mean, whatever `normalization` says but "valid" (seen).
+    # With several places a row MXNet 1.9.1 takes their mean, except with normalization="valid" (seen).
     if truth(multi_output) and normalization != "valid":
         gradient = gradient / places[0].numel()
     if normalization == "batch":
         gradient = gradient / (shape[0] if truth(multi_output) else labels.numel())
     elif normalization == "valid":
-        # Labels count as ignored here even without `use_ignore`, whose gradients are kept (MXNet 1.9.1, seen).
+        # Labels are ignored here even without `use_ignore`, but keep their gradients (MXNet 1.9.1, seen).
         gradient = gradient / (labels != int(ignore_label)).sum().clamp(min=1)
     return _Output.apply(data, chances.reshape(shape), gradient.reshape(shape), truth(out_grad))
 
 
 def _targets(attributes: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
-    """One number for each of the data's, in as many rows."""
+    """Labels in the data's shape."""
     data, label = shapes
     if data is None:
         return shapes
@@ -123,7 +123,7 @@ def _svm_output(
     regularization_coefficient: float = 1.0,
     use_linear: bool = False,
 ) -> Tensor:
-    """The data; its gradient is that of the hinge losses of one class against the others, squared unless `use_linear`."""
+    """The data, with the gradient of one-against-all hinge losses, squared unless `use_linear`."""
     values = data.detach()
     signs = (
         2 * (label.detach().long().unsqueeze(-1) == torch.arange(data.shape[-1], device=data.device)).to(data.dtype) - 1

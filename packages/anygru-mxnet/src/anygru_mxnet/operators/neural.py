@@ -132,7 +132,7 @@ def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: f
 
     def move() -> None:
         for moving, seen in averages:
-            # torch's momentum is the share of the new; MXNet's that of the old. The variance is the batch's own, of 1 and 3
+            # torch's momentum is the weight of the new value, MXNet's of the old one. The variance is the batch's own, of 1 and 3
             # it is 1, where torch takes n - 1 (1.9.1, seen).
             moving.data.mul_(momentum).add_(seen.detach(), alpha=1 - momentum)
 
@@ -143,7 +143,7 @@ def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: f
 
 
 class _OrByAverages(torch.autograd.Function):
-    """The result of a BatchNorm that trains, with its gradients, or those by the running averages if the pass predicts.
+    """The result of a BatchNorm that trains, with its gradients; the running averages are used if the pass predicts.
 
     `backward(train_mode=False)` gives the latter (1.9.1, recorded).
     """
@@ -328,7 +328,7 @@ def _ctc_loss(
     else:
         input_lengths = torch.full((batch,), steps, dtype=torch.int64, device=data.device)
     if truth(use_label_lengths):
-        # Inputs come one after the other: without lengths of data, those of the labels are the third input.
+        # Inputs come one after the other: without lengths of data, the lengths of labels are the third input.
         target_lengths = (label_lengths if label_lengths is not None else data_lengths).long()  # type: ignore[union-attr]
     else:
         target_lengths = ((label != padding).long().cumprod(1)).sum(1)

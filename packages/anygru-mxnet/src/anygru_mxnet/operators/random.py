@@ -1,7 +1,7 @@
-"""Random numbers: on a CPU those of MXNet 1.9.1, on a GPU torch's; `mx.random.seed` seeds both.
+"""Random numbers: on a CPU MXNet 1.9.1's, on a GPU torch's; `mx.random.seed` seeds both.
 
 A distribution is a row of `_DRAWS`. Three operators come from it: `_random_name` takes numbers, `_sample_name` an array with
-the parameters of a distribution in each element, `_random_name_like` numbers and an array that tells the shape.
+the parameters of a distribution in each element, `_random_name_like` numbers and an array of the result's shape.
 """
 
 import math
@@ -27,7 +27,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
-    # A symbol's file says "None" where nothing was given.
+    # A symbol's file has "None" for a missing dtype.
     kind = torch.float32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.empty(_sizes(shape), dtype=kind, device=as_context(ctx).device)
 
@@ -70,7 +70,7 @@ def filled(blank: Tensor, values: np.ndarray) -> Tensor:
 
 
 def _linear(numbers: Callable[[int, type[np.floating]], np.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Any:
-    """Draws that a factor and a summand change."""
+    """Draws with a factor and an added number."""
 
     def draw(blank: Tensor, low: Number, factor: Number) -> Tensor:
         if blank.device.type == "meta":
@@ -109,7 +109,7 @@ def _exponential(blank: Tensor, lam: Number) -> Tensor:
 
 
 def _negative_binomial(lanes: Lanes, _: type, k: np.ndarray, p: np.ndarray) -> np.ndarray:
-    # Failures before k successes are a Poisson draw whose rate is a gamma draw.
+    # Failures before k successes are a Poisson draw with a gamma draw as its rate.
     return lanes.poisson(lanes.gamma(k, (1 - p) / p))
 
 

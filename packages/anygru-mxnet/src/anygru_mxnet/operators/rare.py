@@ -52,7 +52,7 @@ def _lrn(data: Tensor, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2
         raise MXNetError(
             "LRN: Required parameter nsize of int (non-negative) is not presented; give the number of channels"
         )
-    # torch divides alpha by the size, too.
+    # torch divides alpha by the size.
     return functional.local_response_norm(data, int(nsize), alpha, beta, knorm)
 
 
@@ -191,7 +191,7 @@ def _extract_triangle(A: Tensor, offset: int = 0, lower: bool = True) -> Tensor:
 
 
 def _density(name: str, law: Callable[..., Any]) -> None:
-    """Register the density of a law, whose parameters are the inputs after the sample."""
+    """Register the density of a law; its parameters are the inputs after the sample."""
     names = ["sample", *signature(law).parameters]
     places = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in names]
     whole = Signature([*places, Parameter("is_log", Parameter.POSITIONAL_OR_KEYWORD, default=False)])

@@ -63,7 +63,7 @@ def parameter_parts(
 
 
 def input_size_of(numbers: int, hidden: int, layers: int, directions: int, mode: str) -> int:
-    """The input size for which the flat vector holds so many numbers."""
+    """The input size that implies the flat vector's length."""
     rows = gates_of(mode) * hidden * directions
     above = (layers - 1) * rows * (hidden * directions + hidden + 2)
     # Each row of the first layer has `features + hidden` weights and two biases.
@@ -94,7 +94,7 @@ def unpack(
     """Views of the flat vector, in the order that anygru takes.
 
     Raises:
-        MXNetError: when the vector is of another length than the sizes say.
+        MXNetError: when the vector's length does not fit the sizes.
     """
     shapes = parameter_shapes(input_size, hidden, layers, directions, gates, projection)
     sizes = [torch.Size(s).numel() for s in shapes]
@@ -171,7 +171,7 @@ def run_gru(
 
 
 class _OneNode(torch.autograd.Function):
-    """The results of a network as those of one node, as in MXNet, which forgets them together after a backward pass."""
+    """Join the results of a network in one node, as in MXNet, which releases them together after a backward pass."""
 
     @staticmethod
     def forward(ctx: Any, *results: Tensor) -> tuple[Tensor, ...]:
@@ -187,7 +187,7 @@ def _as_one_node(*results: Tensor) -> tuple[Tensor, ...]:
 
 
 def _projected_lstm(*arguments: Any) -> tuple[Tensor, ...]:
-    """`torch.lstm` with a projection; oneDNN has none, of which torch would warn."""
+    """`torch.lstm` with a projection, without torch's warning about oneDNN."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
         return _OF_TORCH["lstm"](*arguments)
@@ -216,7 +216,7 @@ def run_recurrent(
     state_for_any: bool = False,
     projected: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The output and the last states of any recurrent network of this dialect; arguments are those of `run_gru`.
+    """The output and the last states of any recurrent network of this dialect; arguments as in `run_gru`.
 
     Args:
         mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".

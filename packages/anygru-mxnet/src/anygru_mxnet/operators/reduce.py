@@ -41,7 +41,7 @@ def _mean(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 
 def _product(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     for axis in sorted(axes, reverse=True):
-        # torch.prod takes one axis at a time; from the last, so that the places of the others stay.
+        # torch.prod takes one axis at a time; from the last, so that earlier axes keep their places.
         data = torch.prod(data, axis, keepdim=keepdims, dtype=data.dtype)
     return data
 

@@ -1,6 +1,6 @@
 """The one list of operators behind `mx.nd`, `mx.sym` and the methods of arrays and symbols.
 
-An operator is a function on torch tensors. Its first parameters are its inputs, the others its attributes, both under
+An operator is a function on torch tensors. Its first parameters are inputs, the remaining ones attributes, both under
 MXNet's names, so that a call, a node of a symbol and a line of an exported file all mean the same thing.
 """
 
@@ -34,7 +34,7 @@ class Operator:
         visible: number of results, or a function of the attributes.
         hidden: results that MXNet counts in a file beside the first, but shows on request only, if at all.
         auxiliary: inputs that are states rather than arguments (running means).
-        needs: the inputs that a symbol creates as variables when they are left out, given the attributes; None: those required.
+        needs: the inputs that a symbol creates as variables when they are left out, by the attributes; None: the required inputs.
         infer: the inputs' shapes, given attributes and the shapes known so far: None for an unknown shape, 0 for an unknown size.
         output_names: names of the results, or a function from a number to a name; by default "output" for one and
             "output0", "output1" for several.
@@ -43,8 +43,8 @@ class Operator:
         rows: whether the result has as many rows as the first input, each computed from its own alone.
         back: the inputs' shapes as the results' shapes imply them, given attributes, inputs' and results' shapes.
         begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
-        loss: whether its gradients do not depend on those of its results.
-        infer_types: the dtypes of inputs and results, given those of the inputs known so far, where no table says them.
+        loss: whether its gradients ignore the upstream gradient.
+        infer_types: the dtypes of inputs and results, from the known dtypes of inputs; None: by the tables.
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
 
@@ -103,20 +103,20 @@ class Operator:
         """Refuse an attribute that the operator does not have.
 
         Raises:
-            MXNetError: naming the attribute and those that exist.
+            MXNetError: naming the attribute and the known ones.
         """
         if not self.attributes and not self.variadic:
             return  # MXNet reads no attributes then, and so finds none wrong: recorded from 1.9.1
         for key in attributes:
             if key.startswith("__") and key.endswith("__"):
-                continue  # says something about a symbol's node; MXNet's functions of arrays take it too (1.9.1, recorded)
+                continue  # describes a symbol's node; MXNet's functions of arrays take it too (1.9.1, recorded)
             if key not in self.attributes and not (self.variadic and key == "num_args"):
                 raise MXNetError(
                     f"{self.name}: Cannot find argument '{key}', Possible Arguments: {', '.join(sorted(self.attributes))}"
                 )
 
     def expect(self, given: int, attributes: Mapping[str, Any]) -> None:
-        """Refuse another number of inputs than the attributes ask for; those of a loop count its graphs, too.
+        """Refuse a wrong number of inputs; a loop's attributes also count its graphs.
 
         Raises:
             MXNetError: naming both numbers.
@@ -134,11 +134,11 @@ class Operator:
         """Refuse inputs of another number or other shapes than the attributes imply.
 
         Args:
-            attributes: those given.
+            attributes: the given attributes.
             shapes: of the inputs given.
 
         Raises:
-            MXNetError: naming what was needed and what came, or the attribute that is missing.
+            MXNetError: naming the expected and the given shape, or the missing attribute.
         """
         self.expect(len(shapes), attributes)
         if self.infer is None:
@@ -167,10 +167,10 @@ class Operator:
         return key not in self.attributes and any(key == word or key.endswith(f"_{word}") for word in _OF_NODES)
 
     def _check_kind(self, key: str, text: str, value: Any) -> None:
-        """Refuse what MXNet 1.9.1 cannot parse, and what a computation might take for something else (recorded).
+        """Refuse a text that MXNet 1.9.1 cannot parse as the attribute's type (recorded).
 
         Raises:
-            MXNetError: a text that is no flag, or no whole number.
+            MXNetError: a text that is not a flag, or no whole number.
         """
         kind = self.kinds[key]
         if kind is bool:
@@ -192,18 +192,18 @@ def is_float(text: Any) -> bool:
 
 
 def _agree(have: tuple[int, ...], need: tuple[int, ...]) -> bool:
-    """Whether two shapes are one, where 0 is a size that is not known."""
+    """Whether two shapes agree; 0 is an unknown size."""
     return len(have) == len(need) and all(not a or not b or a == b for a, b in zip(have, need, strict=True))
 
 
 MOST_AXES = 64
-"""NumPy's limit, torch's too."""
+"""The limit of NumPy and torch."""
 _LONGEST = 1 << 16
 """Attributes of MXNet's own files have some hundred letters; Python's parser takes a kilobyte of memory for each."""
 
 
 def value_of(text: Any, name: str) -> Any:
-    """The value of an attribute from its text; a text that is no literal of Python stays one.
+    """The value of an attribute from its text; a text that is not a Python literal is returned unchanged.
 
     Raises:
         MXNetError: for a text that is too long to be an attribute of a network.
@@ -219,7 +219,7 @@ def value_of(text: Any, name: str) -> Any:
 
 
 def operator(name: str, *aliases: str, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function on tensors as the operator `name`, known under the aliases too; `facts` are those of `Operator`,
+    """Register a function on tensors as the operator `name`, and under the aliases; `facts` are fields of `Operator`,
     and `inputs` is its `count`."""
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,7 +242,7 @@ def truth(value: Any) -> bool:
     """A flag that may have come as a bool, a number or a text.
 
     Raises:
-        MXNetError: a text that is no flag.
+        MXNetError: a text that is not a flag.
     """
     if not isinstance(value, str):
         return bool(value)
@@ -252,7 +252,7 @@ def truth(value: Any) -> bool:
 
 
 def as_tuple(value: Any) -> tuple:
-    """A tuple of the items, or of the one value."""
+    """A tuple of the items, or of a single value."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
@@ -263,7 +263,7 @@ def axes_of(axis: Sizes, ndim: int, exclude: bool = False) -> tuple[int, ...]:
         MXNetError: for an axis that the array does not have.
     """
     if axis is None or (isinstance(axis, (tuple, list)) and not axis):
-        return tuple(range(ndim))  # with exclude too: all axes are reduced (MXNet 1.9.1, recorded)
+        return tuple(range(ndim))  # also with exclude: all axes are reduced (MXNet 1.9.1, recorded)
     given = (axis,) if not isinstance(axis, (tuple, list)) else axis
     chosen = tuple(one_axis(int(a), ndim) for a in given)
     return tuple(a for a in range(ndim) if a not in chosen) if exclude else chosen

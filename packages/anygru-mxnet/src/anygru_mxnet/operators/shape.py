@@ -166,13 +166,13 @@ def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Sizes = None, rhs_axes: 
 
 
 def backwards(key: slice, size: int, device: torch.device) -> Tensor:
-    """The places of a slice with a negative step in an axis, none of them for one that ends before it begins."""
+    """The positions of a slice with a negative step; empty if it ends before it begins."""
     start, stop, step = key.indices(size)
     return torch.arange(start, min(start, stop), step, device=device)
 
 
 def cut(data: Tensor, keys: list[slice]) -> Tensor:
-    """Slice the leading axes; torch has no negative steps, so those axes are turned round and cut forwards."""
+    """Slice the leading axes; axes with negative steps, which torch lacks, are flipped and sliced forwards."""
     for axis, key in enumerate(keys):
         step = 1 if key.step is None else key.step
         if step == 0:
@@ -214,7 +214,7 @@ def _slice_like(data: Tensor, shape_like: Tensor, axes: Sizes = ()) -> Tensor:
 
 
 def _concat_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
-    """Sizes other than those along the joined axis are the same for all inputs."""
+    """All sizes are equal except along the joined axis."""
     first = next((shape for shape in shapes if shape is not None), None)
     if first is None:
         return shapes
@@ -357,7 +357,7 @@ def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0)
 
 def _where_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     condition, x, y = shapes
-    # One of x and y tells the other's shape; a condition of one axis may also choose rows.
+    # x and y have one shape; a condition of one axis may also choose rows.
     return [condition] * 3 if condition is not None and len(condition) > 1 else [condition, y, x]
 
 

@@ -29,7 +29,7 @@ class Update:
         states: names of the arrays that it keeps for a weight.
         decay_first: whether weight decay joins the gradient before it is clipped.
         clip: the name of the attribute with the bound of the gradient.
-        scaled: whether `rescale_grad` is an array, behind the others; a scale that is 0 or not finite skips the step.
+        scaled: whether `rescale_grad` is an array after the other inputs; a scale that is 0 or not finite skips the step.
         many: names of the attributes of the `multi_` form that have a value for each weight, and their names in a step
             (which the `multi_` form does not take: MXNet refuses `eta` beside `etas`).
         count: the attribute of the `multi_` form with the number of weights.
@@ -94,7 +94,7 @@ ONE = [
     ("mp_nag_mom_update", NESTEROV, True),
     ("signsgd_update", Update(updates.sign_sgd), False),
     ("signum_update", Update(updates.signum, ("mom",), last=("wd_lh",)), False),
-    # Here the bound of the gradient bounds the decay, too (MXNet 1.9.1, recorded).
+    # Here the bound of the gradient also bounds the decay (MXNet 1.9.1, recorded).
     ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True, lazy=True), False),
     ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True, last=("clip_weights",)), False),
     (

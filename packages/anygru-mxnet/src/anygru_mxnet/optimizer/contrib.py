@@ -15,7 +15,7 @@ __all__ = ["GroupAdaGrad"]
 class GroupAdaGrad(Rule):
     """AdaGrad with one rate for each row of a matrix.
 
-    A row of zeros in the gradient stays as it is: the rule is that of row_sparse gradients, too.
+    A row of zeros in the gradient changes nothing, as in row_sparse gradients.
 
     Raises:
         AssertionError: for weights of another number of axes than two, and for weight decay.

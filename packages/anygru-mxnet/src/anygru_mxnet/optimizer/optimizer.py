@@ -15,7 +15,7 @@ __all__ = ["Optimizer", "create", "register"]
 
 
 def each(index: Any, *columns: Any) -> Iterator[tuple]:
-    """The arguments of one update after the other: the arguments are those of one, or lists of them."""
+    """Yield the arguments of each update, from the arguments of one update or lists of them."""
     return zip(index, *columns, strict=True) if isinstance(index, (list, tuple)) else iter([(index, *columns)])
 
 
@@ -29,7 +29,7 @@ class Optimizer:
         clip_gradient: bound on each element of the rescaled gradient, or None.
         learning_rate: 0.01 by default.
         lr_scheduler: the learning rate as a function of the number of updates.
-        sym: a symbol whose variables' `__lr_mult__` and `__wd_mult__` are factors.
+        sym: a symbol; its variables' `__lr_mult__` and `__wd_mult__` are factors.
         begin_num_update: the number of updates to begin with.
         multi_precision: keep float32 copies of float16 weights.
         param_dict: parameters by index, for their lr_mult and wd_mult.
@@ -104,7 +104,7 @@ class Optimizer:
         return Optimizer.opt_registry[name.lower()](**kwargs)
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
-        """What the rule remembers about a weight."""
+        """The state of a weight."""
         return None
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:

@@ -1,4 +1,4 @@
-"""MXNet's optimizers: for each its arguments, its states and its rule, whose arithmetic is in `operators/updates.py`.
+"""MXNet's optimizers: their arguments, states and rules; the arithmetic is in `operators/updates.py`.
 
 Gradients are rescaled, then clipped, and weight decay is added, in MXNet's order for each rule.
 """
@@ -33,11 +33,11 @@ __all__ = [
 
 
 class Rule(Optimizer):
-    """A rule whose arithmetic is `_change(weight, gradient, state, lr, wd, count)` on tensors."""
+    """A rule that computes `_change(weight, gradient, state, lr, wd, count)` on tensors."""
 
     # Whether weight decay joins the gradient before it is clipped.
     _decay_first = False
-    # Whether the numbers are those of one of MXNet's operators, which take them in float32.
+    # Whether one of MXNet's operators takes the numbers, in float32.
     _in_single = True
     # Whether the rate is changed further, in double precision, before an operator takes it.
     _rate_follows = False

@@ -119,9 +119,9 @@ class LAMB(TwoMoments):
 
 @register
 class LARS(SGD):
-    """SGD whose rate follows the norms of each weight and its gradient (You et al. 2017).
+    """SGD with a rate from the norms of each weight and its gradient (You et al. 2017).
 
-    Biases, gammas and betas keep the rate. With `momentum_correction` a changed rate changes the momentum, too.
+    Biases, gammas and betas keep the rate. With `momentum_correction` a changed rate changes the momentum.
     """
 
     _by_rows = False
@@ -145,7 +145,7 @@ class LARS(SGD):
         self._looks = True
 
     def set_wd_mult(self, args_wd_mult: dict) -> None:
-        """Set factors on the weight decay, by index or name; names that are no weights have 0."""
+        """Set factors on the weight decay, by index or name; names that are not weights have 0."""
         self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith("_weight")}
         self.wd_mult.update(args_wd_mult)
 
@@ -161,7 +161,7 @@ class LARS(SGD):
         if self._looks:
             now = self.learning_rate
             self.last_lr, self.cur_lr = now if self.cur_lr is None else self.cur_lr, now
-        # MXNet 1.9.1 tells layers by the ends of their names (its source).
+        # MXNet 1.9.1 recognises layers by the ends of their names (its source).
         if not self.idx2name.get(index, str(index)).endswith(("gamma", "beta", "bias")):
             size, other = (float(values.detach().float().square().sum()) for values in (weight._t, gradient))
             rate = updates.lars_rate(rate, size, other, decay, self.eta, self.eps, self.rescale_grad)

@@ -77,9 +77,9 @@ class Updater:
                 self.optimizer.update_multi_precision(ones, values, gradients, [self.states[one] for one in ones])
 
     def _touched_rows(self, index: Any, gradient: NDArray) -> Tensor | None:
-        """For a lazy optimizer and a parameter whose gradient is row_sparse in MXNet: the rows that it would hold.
+        """The rows of a gradient that is row_sparse in MXNet, for a lazy optimizer.
 
-        They are those whose gradient is not zero, since the gradient is dense here. None where all rows change.
+        These rows have a gradient that is not zero, since the gradient is dense here. None where all rows change.
         """
         stype = getattr(self.optimizer.param_dict.get(index), "_grad_stype", "default")
         if stype == "default" or not (self.optimizer._by_rows and getattr(self.optimizer, "lazy_update", False)):
@@ -87,7 +87,7 @@ class Updater:
         return gradient._t.flatten(1).any(1).nonzero().flatten()
 
     def _update_rows(self, index: Any, weight: NDArray, gradient: NDArray, rows: Tensor) -> None:
-        """Call the optimizer for some rows of a weight and of its states; the others stay as they are."""
+        """Call the optimizer for some rows of a weight and of its states."""
         if not rows.numel():
             return
         parts: list[tuple[NDArray, NDArray]] = []
@@ -145,7 +145,7 @@ def read_states(path: str) -> bytes:
 
     Raises:
         FileNotFoundError: for a missing file.
-        MXNetError: for a path that is no regular file; a FIFO would block for ever.
+        MXNetError: for a path that is not a regular file; a FIFO would block.
     """
     os.stat(path)
     try:
@@ -175,7 +175,7 @@ def _as_mxnet(value: Any) -> PickledCall | None:
 
 
 def _names(budget: Budget) -> dict[tuple[str, str], Any]:
-    """What a file of states may name."""
+    """The names that a file of states may use."""
     names: dict[tuple[str, str], Any] = {
         ("mxnet.ndarray.ndarray", "NDArray"): lambda *arguments: _Array(budget),
         ("numpy", "float32"): np.float32,
@@ -189,12 +189,12 @@ def _names(budget: Budget) -> dict[tuple[str, str], Any]:
 
 
 def _maker(klass: type) -> Any:
-    """What makes an object of a class from its attributes, without calling the class."""
+    """Return a maker of objects from their attributes, without calling the class."""
     return lambda *arguments: _Made(klass)
 
 
 class _Made(Pending):
-    """An object whose attributes are still to come."""
+    """An object that waits for its attributes."""
 
     def __init__(self, klass: type) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class _Made(Pending):
 
 
 class _Array(Pending):
-    """An NDArray whose bytes are still to come."""
+    """An NDArray that waits for its bytes."""
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()

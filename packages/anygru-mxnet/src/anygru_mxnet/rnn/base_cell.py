@@ -1,4 +1,4 @@
-"""`mx.rnn.BaseRNNCell`: what the cells of the symbol API have in common."""
+"""`mx.rnn.BaseRNNCell`: the base class of the symbol API's cells."""
 
 from itertools import product
 from typing import Any
@@ -20,14 +20,14 @@ MODIFIED = (
 
 
 class RNNParams:
-    """The variables of a cell, each made when it is first asked for; cells that are given one dict share them."""
+    """The variables of a cell, created on first use; cells with one dict share them."""
 
     def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
         self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **kwargs: Any) -> Symbol:
-        """The variable of a name without the prefix; further arguments are those of `mx.sym.var`."""
+        """The variable of a name without the prefix; further arguments as in `mx.sym.var`."""
         full = self._prefix + name
         if full not in self._params:
             self._params[full] = symbol.var(full, **kwargs)
@@ -42,9 +42,9 @@ class BaseRNNCell:
         params: variables to share.
     """
 
-    # Whether a single step can be asked for.
+    # Whether the cell computes single steps.
     _steps = True
-    # Gates in the order of the rows of weights that a file holds one by one; a user's cell may have such names, too.
+    # Gates in the order of the rows of weights that a file holds one by one; a user's cell may have such names.
     _gate_names: tuple[str, ...] = ()
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None) -> None:
@@ -80,7 +80,7 @@ class BaseRNNCell:
         return [info["shape"] for info in self.state_info]
 
     def begin_state(self, func: Any = symbol.zeros, **kwargs: Any) -> list[Symbol]:
-        """States to begin with: what `func` makes of their shapes, zeros by default."""
+        """Initial states: `func` of their shapes, zeros by default."""
         assert not self._modified, MODIFIED
         states = []
         for info in self.state_info:
@@ -90,7 +90,7 @@ class BaseRNNCell:
         return states
 
     def unpack_weights(self, args: Arrays) -> Arrays:
-        """A dict of arrays with one weight for each gate in the place of those that the cell joins."""
+        """A dict of arrays with one weight for each gate instead of joined weights."""
         args = dict(args)
         for group, kind in _JOINED if len(self._gate_names) > 1 else ():
             joined = args.pop(f"{self._prefix}{group}_{kind}")
@@ -109,7 +109,7 @@ class BaseRNNCell:
         return args
 
     def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
-        """A symbol through an activation given by its name or as a function; users' cells call this, too."""
+        """A symbol through an activation given by its name or as a function; users' cells call this."""
         if isinstance(activation, str):
             return symbol.Activation(inputs, act_type=activation, **kwargs)
         return activation(inputs, **kwargs)
@@ -129,7 +129,7 @@ class BaseRNNCell:
             inputs: one symbol in the layout, or a list with one for each step.
             begin_state: states; zeros by default.
             layout: "NTC" or "TNC".
-            merge_outputs: True for one symbol, False for a list, None for whatever is at hand.
+            merge_outputs: True for one symbol, False for a list, None to keep the computed form.
         """
         self.reset()
         return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs))
@@ -150,7 +150,7 @@ def run(cell: Any, inputs: Steps, states: list | None, sequence: Sequence) -> tu
 
 
 def in_form(sequence: Sequence, inputs: Steps) -> Any:
-    """Steps as one symbol or as a list, as the sequence wants them."""
+    """Steps as one symbol or as a list."""
     if sequence.merge is None:
         return inputs
     return merged(sequence, inputs) if sequence.merge else sequence.steps(inputs)

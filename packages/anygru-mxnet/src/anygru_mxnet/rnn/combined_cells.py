@@ -11,7 +11,7 @@ __all__ = ["BidirectionalCell", "SequentialRNNCell"]
 
 
 class _Cells(BaseRNNCell):
-    """Cells whose states stand one after the other."""
+    """Cells with concatenated lists of states."""
 
     def __init__(self, params: RNNParams | None, cells: list[BaseRNNCell]) -> None:
         self._cells = cells
@@ -25,7 +25,7 @@ class _Cells(BaseRNNCell):
             cell.reset()
 
     def _share(self, cell: BaseRNNCell) -> None:
-        """Let a cell's variables be known to the whole, and those that were given to the whole to the cell.
+        """Share variables between a cell and the combined cell.
 
         Raises:
             AssertionError: where the cell was given variables of its own as well.

@@ -33,7 +33,7 @@ class FusedRNNCell(BaseRNNCell):
         num_layers: number of layers.
         mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".
         bidirectional: whether each layer reads from both ends.
-        dropout: probability of zeroing an input of the second layer and those above when training.
+        dropout: probability of zeroing an input of the second and later layers in training.
         get_next_state: whether `unroll` returns the last states; else it returns none.
         forget_bias: the first value of an LSTM's forget gates' biases.
         prefix, params: as for `BaseRNNCell`; the prefix is the mode and "_" by default.

@@ -59,7 +59,7 @@ class BucketSentenceIter(DataIter):
     Args:
         sentences: lists of numbers.
         batch_size: sentences of a batch.
-        buckets: lengths; by default those of at least `batch_size` sentences. One that no sentence goes to is dropped.
+        buckets: lengths; by default lengths of at least `batch_size` sentences. Empty buckets are dropped.
         invalid_label: the number that fills up.
         data_name, label_name: names of the input and of the labels.
         dtype: dtype of both.
@@ -107,7 +107,7 @@ class BucketSentenceIter(DataIter):
         self.idx = [
             (bucket, first)
             for bucket, rows in enumerate(self.data)
-            # Sentences that do not fill a batch are left out; only those that are too long are counted (MXNet 1.9.1, seen).
+            # Sentences that do not fill a batch are left out; only too long sentences are counted (MXNet 1.9.1, seen).
             for first in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.reset()

@@ -34,7 +34,7 @@ def rnn_unroll(
 def save_rnn_checkpoint(
     cells: Cells, prefix: str, epoch: int, symbol: Symbol, arg_params: Arrays, aux_params: Arrays
 ) -> None:
-    """Write a symbol and parameters, those of the cells by gate."""
+    """Write a symbol and parameters, with the cells' weights by gate."""
     for cell in _listed(cells):
         arg_params = cell.unpack_weights(arg_params)
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)

@@ -18,7 +18,7 @@ from .symbol import Symbol, apply
 
 
 def Custom(*args: Symbol, op_type: str, name: str | None = None, **kwargs: Any) -> Symbol:
-    """Apply an operator that `mx.operator.register` registered; arguments that are no symbols go to its `CustomOpProp`.
+    """Apply an operator that `mx.operator.register` registered; arguments that are not symbols go to its `CustomOpProp`.
 
     Raises:
         MXNetError: for a name that is not registered, and for symbols that the operator does not take.

@@ -1,4 +1,4 @@
-"""What a symbol tells of its graph: names, attributes, shapes and dtypes; running and writing it."""
+"""Names, attributes, shapes and dtypes of a symbol's graph; running and writing it."""
 
 import warnings
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class SymbolBase:
         return [node.name for node in self._nodes() if node.operator is None]
 
     def list_arguments(self) -> list[str]:
-        """Names of the variables that are no auxiliary states."""
+        """Names of the variables, without auxiliary states."""
         auxiliary = self._auxiliary()
         return [node.name for node in self._nodes() if node.operator is None and id(node) not in auxiliary]
 
@@ -116,13 +116,13 @@ class SymbolBase:
         return {node.name: _shown(node.attrs) for node in self._nodes() if node.attrs}
 
     def infer_shape(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
-        """Shapes of arguments, outputs and auxiliary states, given those of some arguments by name or order.
+        """Shapes of arguments, outputs and auxiliary states, given some arguments' by name or order.
 
         Three times None, with a warning that names the arguments, where some do not follow.
 
         Raises:
-            MXNetError: for shapes that do not fit together, and names that are no argument's.
-            TypeError: for a shape that is no tuple.
+            MXNetError: for shapes that do not fit together, and unknown names.
+            TypeError: for a shape that is not a tuple.
         """
         found = self.shapes(args, known)
         unknown = [
@@ -133,7 +133,7 @@ class SymbolBase:
         return (None, None, None) if any(0 in (shape or (0,)) for part in found for shape in part) else found
 
     def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
-        """What `infer_shape` finds, with 0 for sizes and () for shapes that are not known."""
+        """As `infer_shape`, with 0 for unknown sizes and () for unknown shapes."""
         found = self.shapes(args, known)
         if not state.numpy:
             return found
@@ -159,12 +159,12 @@ class SymbolBase:
         )
 
     def infer_type(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
-        """Dtypes of arguments, outputs and auxiliary states, given those of some arguments by name or order.
+        """Dtypes of arguments, outputs and auxiliary states, given some arguments' by name or order.
 
         Three times None, with a warning that names the arguments, where some do not follow.
 
         Raises:
-            MXNetError: for dtypes that do not fit together, and names that are no argument's.
+            MXNetError: for dtypes that do not fit together, and unknown names.
         """
         found = self.infer_type_partial(*args, **known)
         unknown = [(name, None) for name, kind in zip(self.list_arguments(), found[0], strict=True) if kind is None]
@@ -173,7 +173,7 @@ class SymbolBase:
         return (None, None, None) if any(kind is None for part in found for kind in part) else found
 
     def infer_type_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
-        """What `infer_type` finds, with None for dtypes that are not known."""
+        """As `infer_type`, with None for unknown dtypes."""
         found = types.types(self._nodes(), self._by_name("type", args, known))
         variables = {node.name: found.of((node, 0)) for node in self._nodes() if node.operator is None}
         return (
@@ -232,7 +232,7 @@ class SymbolBase:
         """An executor on arrays of zeros, given the shapes of some arguments by name.
 
         Raises:
-            RuntimeError: for whatever prevents it, as in MXNet, with the arguments.
+            RuntimeError: for every failure, as in MXNet, with the arguments.
         """
         try:
             return Executor.allocated(self, sizing.ready(self._entries), ctx, grad_req, type_dict, kwargs)
@@ -269,7 +269,7 @@ class SymbolBase:
 
 
 def _auxiliary(nodes: list[Node]) -> set[int]:
-    """The ids of the variables that operators keep states in, those of loops' graphs included."""
+    """The ids of the auxiliary variables, including variables in loops' graphs."""
     found = set()
     for node in nodes:
         if node.operator is not None and node.operator.auxiliary:
@@ -284,7 +284,7 @@ def _auxiliary(nodes: list[Node]) -> set[int]:
 
 
 def _shown(attrs: dict[str, str]) -> dict[str, str]:
-    """Attributes with those that MXNet hides between underscores shown under their plain names too."""
+    """Attributes; the ones that MXNet hides between underscores also under their plain names."""
     return attrs | {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
 
 

@@ -1,7 +1,7 @@
 """`mx.sym.contrib.foreach`, `while_loop` and `cond`: loops and branches as nodes that hold graphs.
 
 Python's functions are called once, on fresh variables. An attribute marks the nodes that they make; values from
-elsewhere become inputs of the loop's or branch's node, as in MXNet 1.9.1, whose files look the same.
+elsewhere become inputs of the loop's or branch's node, as in MXNet 1.9.1 and its files.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,12 +18,12 @@ _MARK = "__subgraph_name__"
 
 
 class _Graph:
-    """What one of the functions computes.
+    """The graph of one of the functions.
 
     Attributes:
         heads: its results.
         form: how its outputs were nested.
-        outputs: how many of the heads are outputs; the others are states.
+        outputs: the number of outputs among the heads; states follow.
     """
 
     def __init__(self, name: str, function: Callable[[], tuple[Any, Any]], states_form: Any = None) -> None:
@@ -89,7 +89,7 @@ def _name_within(symbol: Symbol) -> str:
 
 
 def _connect(graphs: list[_Graph], given: dict[str, Entry]) -> tuple[list[Entry], list[list[int]]]:
-    """The inputs that the graphs' variables need, and which of them each gets; `given` are those that a loop changes.
+    """The inputs that the graphs' variables need, and their places for each graph; `given` are the variables that a loop changes.
 
     A value from outside that a loop's variable begins with is an input of its own.
     """
@@ -183,7 +183,7 @@ def while_loop(
 
 
 def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
-    """What one of two functions gives, by whether a number is not zero.
+    """The result of one of two functions, chosen by a number that is zero or not.
 
     Raises:
         ValueError: where the functions have different numbers of results.

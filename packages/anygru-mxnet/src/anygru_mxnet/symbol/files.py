@@ -11,8 +11,8 @@ from ..state import state
 from .node import Entry, Node, operator_named, topological
 
 _MOST_OUTPUTS = 1 << 16
-"""No operator has more outputs; a file could announce any number."""
-_VERSION = 10901  # MXNet 1.9.1, whose form this is
+"""No operator has more outputs; a file could claim any number."""
+_VERSION = 10901  # MXNet 1.9.1, the version of this form
 
 
 def to_json(heads: list[Entry]) -> str:
@@ -77,7 +77,7 @@ def load(path: str) -> list[Entry]:
     """The heads of the graph in a file.
 
     Raises:
-        TypeError: for a path that is no string.
+        TypeError: for a path that is not a string.
         MXNetError: for a missing or damaged file.
     """
     if not isinstance(path, str):
@@ -95,7 +95,7 @@ def from_json(text: str) -> list[Entry]:
     """The heads of the graph in a text.
 
     Raises:
-        MXNetError: for a text that is no graph, and for operators that anygru does not have.
+        MXNetError: for a text that is not a graph, and for unknown operators.
     """
     data = text.encode("utf-8", "surrogatepass")
     budget = Budget("the symbol's JSON")

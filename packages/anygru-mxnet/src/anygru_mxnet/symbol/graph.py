@@ -19,9 +19,9 @@ from ..operators.registry import truth
 from ..state import state, without_torch_grad
 from .node import Entry, Node, topological
 
-_LONGEST_MESSAGE = 1000  # what torch says may hold an attribute of a file
+_LONGEST_MESSAGE = 1000  # torch's message may quote an attribute of a file
 _CREATORS = ("_zeros", "_ones", "_full")
-# What an elementwise operator becomes where a state of unknown batch size has size 1 in its place.
+# The broadcasting form of an elementwise operator, for states of unknown batch size.
 BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
     f"_{name}": f"broadcast_{name}" for name in ("maximum", "minimum", "power", "mod", "equal", "greater", "lesser")
 }
@@ -47,7 +47,7 @@ def flattened_parameters(node: Node) -> list[Entry] | None:
 
 
 def running_inputs(node: Node) -> list[Entry]:
-    """What a node reads when it runs."""
+    """The entries that a node reads when it runs."""
     if node.fused is not None:
         return node.fused[1]
     parameters = flattened_parameters(node)
@@ -57,7 +57,7 @@ def running_inputs(node: Node) -> list[Entry]:
 
 
 def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """The RNN operator on parameters as they are: data, state and lengths, then the parameters."""
+    """The RNN operator on separate parameters: data, state and lengths, then the parameters."""
     data, states = tensors[0], list(tensors[1 : 1 + others])
     lengths = states.pop() if truth(attributes.get("use_sequence_length", False)) else None
     result = run_recurrent(
@@ -74,7 +74,7 @@ def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tenso
     return result if truth(attributes.get("state_outputs", False)) else result[0]
 
 
-# Told the name of a value, that of the operator, the value, and whether it is an input.
+# Called with a value's name, its operator's name, the value, and whether it is an input.
 Watch = Callable[[str, str, Tensor, bool], None]
 
 
@@ -106,7 +106,7 @@ class Program:
 
     Attributes:
         variables: names of its variables, in the order in which `run` takes their values.
-        sizes: shapes of states that the graph leaves open, by the ids of their nodes; the others are of batch size 1.
+        sizes: shapes of states that the graph leaves open, by the ids of their nodes; further states have batch size 1.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Program:
             MXNetError: for values that an operator refuses, naming the node.
         """
         results = self._compute(values, watch) if state.recording else without_torch_grad(self._compute, values, watch)
-        # An output is an array of its own, also of a graph that passes an input on.
+        # Copy outputs that share an input's memory.
         given = {value.untyped_storage().data_ptr() for value in values if value.device.type != "meta"}
         return [
             result.clone() if result.device.type != "meta" and result.untyped_storage().data_ptr() in given else result
@@ -218,12 +218,12 @@ class Program:
 
 
 def unknown_size(node: Node) -> bool:
-    """Whether a node makes an array of which a size is 0, or a range without an end: the graph implies it."""
+    """Whether a node creates an array with a size of 0, or a range without an end, which the graph implies."""
     return 0 in created_shape(node)
 
 
 def created_shape(node: Node) -> tuple[int, ...]:
-    """The shape of what a node makes from nothing, with 0 for sizes that the graph implies; () of any other node."""
+    """The shape of a created array, with 0 for sizes that the graph implies; () of any other node."""
     if node.operator is None:
         return ()
     if endless(node):
@@ -233,7 +233,7 @@ def created_shape(node: Node) -> tuple[int, ...]:
 
 
 def endless(node: Node) -> bool:
-    """Whether a node is `arange(start, infer_range=True)`, which has as many numbers as its reader needs."""
+    """Whether a node is `arange(start, infer_range=True)`, with a length that its reader implies."""
     if node.operator is None or node.operator.name != "_arange":
         return False
     attributes = node.operator.parse(node.attrs)

@@ -1,7 +1,7 @@
 """Shapes of a graph before there are values.
 
-A node whose inputs are known runs on torch's meta device, which has shapes only. Operators whose inputs and results have
-one shape, and those that tell the shapes of their other inputs, pass on known shapes in either direction.
+A node with known inputs runs on torch's meta device, which has shapes only. Operators with one shape for all inputs and
+results, and operators that imply the shapes of further inputs, propagate known shapes in both directions.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from .node import Entry, Node, naming, topological
 
 Shape = tuple[int, ...]
 
-# Sizes that stand for one that is not known, to see which sizes of a result depend on it.
+# Trial values of an unknown size: sizes of a result that differ between trials depend on it.
 _TRIALS = (5, 7)
 
 
 def known(shape: Shape | None) -> bool:
-    """Whether every size is known; 0 is one that is not."""
+    """Whether every size is known; 0 is an unknown size."""
     return shape is not None and 0 not in shape
 
 
@@ -49,14 +49,14 @@ class Shapes:
         self.changed = False
 
     def of(self, entry: Entry) -> Shape | None:
-        """The shape of one output of a node: None while nothing is known of it, with 0 for sizes that are not."""
+        """The shape of one output of a node: None if unknown, with 0 for unknown sizes."""
         return self._known.get((id(entry[0]), entry[1]))
 
     def tell(self, entry: Entry, shape: Shape | None, reader: Node) -> None:
-        """Note a shape that `reader` implies.
+        """Record a shape that `reader` implies.
 
         Raises:
-            MXNetError: where a different one is known, and for more axes than arrays can have.
+            MXNetError: where a different shape is known, and for more axes than arrays can have.
         """
         if shape is None:
             return
@@ -76,7 +76,7 @@ class Shapes:
 
 
 def shapes(heads: list[Entry], given: Mapping[str, Shape]) -> Shapes:
-    """The shapes that follow from those of variables, given by name or else declared.
+    """Infer all shapes from the variables' given or declared shapes.
 
     Raises:
         MXNetError: for shapes that do not fit together.
@@ -85,7 +85,7 @@ def shapes(heads: list[Entry], given: Mapping[str, Shape]) -> Shapes:
     found = Shapes()
     for node in nodes:
         if node.operator is None:
-            # Of a shape without any size nothing is known.
+            # A shape without sizes is unknown.
             with naming(node):
                 found.tell((node, 0), given.get(node.name, _declared(node)) or None, node)
     found.changed = True
@@ -115,7 +115,7 @@ def _declared(node: Node) -> Shape | None:
 
 
 def _spread(node: Node, found: Shapes) -> None:
-    """Tell the entries around a node what they tell each other."""
+    """Propagate between a node's inputs and outputs."""
     assert node.operator is not None
     if node.operator.alike:
         entries = [*node.inputs, *((node, index) for index in range(node.outputs()))]
@@ -150,7 +150,7 @@ def _spread(node: Node, found: Shapes) -> None:
 
 
 def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None:
-    """Tell two entries that they have one number of rows, unless each is one row: a `Dense(flatten=False)` of a vector."""
+    """Propagate the number of rows between two entries, unless both are vectors: a `Dense(flatten=False)` of a vector."""
     sizes = [found.of(first), found.of(second)]
     if all(size is not None and len(size) == 1 for size in sizes):
         return
@@ -161,7 +161,7 @@ def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None
 
 
 def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places: list[int], found: Shapes) -> None:
-    """Tell the inputs of a loop or branch what one of its graphs says; `foreach` gives it slices of its first inputs."""
+    """Propagate shapes from a loop's or branch's graph to its inputs; `foreach` passes slices of its first inputs."""
     assert node.operator is not None
     sliced = len(node.operator.parse(node.attrs).get("in_data_locs", ()))
     read = [found.of(node.inputs[place]) for place in places]
@@ -180,7 +180,7 @@ def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places:
 
 
 def _run(node: Node, found: Shapes) -> None:
-    """Compute the shapes of a node's results, as far as those of its inputs are known."""
+    """Compute the shapes of a node's results from the known shapes of its inputs."""
     parameters = flattened_parameters(node)
     reads = node.inputs if parameters is None else [node.inputs[0], *node.inputs[2:], *parameters]
     read = [found.of(entry) for entry in reads]
@@ -197,7 +197,7 @@ def _run(node: Node, found: Shapes) -> None:
 
 
 def _results_on_trial(node: Node, sizes: list[Shape]) -> list[Shape | None]:
-    """The results' shapes, with 0 for the sizes that depend on those that are not known."""
+    """The results' shapes, with 0 for sizes that depend on unknown sizes."""
     if unknown_size(node):
         return [created_shape(node)]
     trials = []
@@ -247,7 +247,7 @@ def _results(node: Node, sizes: list[Shape]) -> list[Shape]:
 
 
 class _OnMeta(TorchFunctionMode):
-    """Makes new tensors on the meta device, whatever device an operator asks for: a shape must not cost its memory."""
+    """Create all new tensors on the meta device: a shape must not cost its memory."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

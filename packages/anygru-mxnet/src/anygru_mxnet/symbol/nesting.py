@@ -8,7 +8,7 @@ from .symbol import Symbol
 
 Data = NDArray | Symbol
 
-# What the errors about a block's inputs and outputs begin with.
+# The first words of errors about a block's inputs and outputs.
 INPUT = "When hybridized, the input of HybridBlock input"
 OUTPUT = "When hybridized, the input of HybridBlock output"
 
@@ -18,10 +18,10 @@ def flatten(value: Any, what: str) -> tuple[list, Any]:
 
     Args:
         value: an array, a symbol, None, or a nested list or tuple of them.
-        what: what an error calls the value.
+        what: the value's name in an error.
 
     Raises:
-        ValueError: for anything that is no array, symbol, None, list or tuple.
+        ValueError: for anything that is not an array, symbol, None, list or tuple.
     """
     if isinstance(value, NDArray):
         return [value], 0
@@ -46,7 +46,7 @@ def regroup(flat: list, form: Any) -> Any:
 
 
 def take(flat: list, form: Any) -> tuple[Any, list]:
-    """The nested value again, and the rest of a longer list."""
+    """The nested value, and the remaining items of a longer list."""
     if isinstance(form, int):
         if form <= 0:
             if form == -1 and flat[0] is not None:

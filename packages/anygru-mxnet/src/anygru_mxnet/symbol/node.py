@@ -19,7 +19,7 @@ class Node:
     """A variable (no operator) or the application of an operator to entries of other nodes.
 
     Attributes:
-        attrs: texts, as a file holds them; those with `__` around their names say something about the node.
+        attrs: texts, as a file holds them; names between `__` describe the node.
         graphs: for a loop or a branch: the heads of each graph that it runs.
         fused: another operator, inputs and attributes that compute the same at once, where one is known; only for running.
     """
@@ -46,7 +46,7 @@ class Node:
         return 1 if self.operator is None else self.operator.outputs(self.operator.parse(self.attrs))
 
     def counted(self) -> int:
-        """How many outputs a file counts, those that nobody sees included."""
+        """The number of outputs in a file, including invisible ones."""
         return 1 if self.operator is None else self.operator.counted(self.operator.parse(self.attrs))
 
     def wires(self) -> Iterator[tuple[list[Entry], list["Node"], list[int]]]:
@@ -100,7 +100,7 @@ def topological(heads: Iterable[Node], inputs: Callable[[Node], list[Entry]] = l
 
 @contextmanager
 def naming(node: Node) -> Iterator[None]:
-    """Turn what goes wrong with a node's attributes, which a file may lack or misspell, into an error that names it.
+    """Turn an error about a node's attributes into one that names the node.
 
     Raises:
         MXNetError: for any such error.
@@ -137,7 +137,7 @@ def operator_named(name: str, attrs: Mapping[str, str]) -> Operator:
     """An operator by its name and attributes in a file.
 
     Raises:
-        MXNetError: for one that anygru does not have.
+        MXNetError: for an unknown operator.
     """
     if name == "Custom":
         return operator_of(attrs)

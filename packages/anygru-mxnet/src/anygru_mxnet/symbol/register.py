@@ -13,11 +13,11 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
     """Apply an operator to symbols and attributes, given by place or by name.
 
     Raises:
-        AssertionError: for a value in the place of an input that is no symbol.
+        AssertionError: for a value in the place of an input that is not a symbol.
         TypeError: for too many arguments.
     """
     inputs: list[Symbol | None] = [value for value in args if isinstance(value, Symbol)]
-    # MXNet 1.9.1's functions take these three by place, too, after the attributes (inspect.signature of mx.sym.flatten).
+    # MXNet 1.9.1's functions also take these three by place after the attributes (inspect.signature of mx.sym.flatten).
     places = [*operator.inputs, *operator.defaults, "name", "attr", "out"]
     named: dict[str, Any] = {}
     if operator.variadic:

@@ -1,4 +1,4 @@
-"""Graphs with states whose batch size nobody gave (`F.zeros` with a size of 0), as cells begin with.
+"""Graphs with states of unknown batch size (`F.zeros` with a size of 0), such as cells' initial states.
 
 Most such states only go into recurrent operators and sums, which take one of batch size 1 for any. The others get the size
 that follows from the shapes of the values, once for each set of shapes.

@@ -91,7 +91,7 @@ class Symbol(SymbolBase):
         return _binary("_lesser_equal", self, other, "_lesser_equal_scalar")
 
     def reshape(self, *shape: Any, **kwargs: Any) -> "Symbol":
-        """Another shape; the codes are those of `mx.nd.reshape`."""
+        """Another shape, with the codes of `mx.nd.reshape`."""
         if len(shape) == 1:
             shape = shape[0]
         attributes = {"shape": kwargs.pop("shape") if isinstance(shape, tuple) and not shape else shape, **kwargs}
@@ -159,7 +159,7 @@ def apply(
 
     Raises:
         MXNetError: for an attribute that the operator does not have.
-        AssertionError: for an input that is no symbol.
+        AssertionError: for an input that is not a symbol.
     """
     attributes = dict(attributes)
     scope = attribute.current().get(attributes.pop("attr", None))
@@ -206,7 +206,7 @@ def var(
     """A variable, with its known shape, dtype and other attributes.
 
     Raises:
-        TypeError: for a name that is no string.
+        TypeError: for a name that is not a string.
         ValueError: for a keyword that is no `__attribute__`.
     """
     if not isinstance(name, str):
@@ -258,7 +258,7 @@ def load_json(json_str: str) -> Symbol:
     """The symbol in a text.
 
     Raises:
-        TypeError: for anything but a text.
+        TypeError: for values other than a text.
         MXNetError: for a text that holds no symbol.
     """
     if not isinstance(json_str, str):

@@ -1,7 +1,6 @@
 """Dtypes of a graph before there are values.
 
-Nearly every operator has one dtype for all that it reads and gives, so that each entry tells it to the others; the tables
-name the exceptions.
+Nearly every operator has one dtype for all inputs and results; the tables list the exceptions.
 """
 
 from typing import Any
@@ -18,9 +17,9 @@ _FREE = {
     "scatter_nd": (1,), "slice_like": (1,), "broadcast_like": (1,), "reshape_like": (1,), "softmax": (1,),
     "_contrib_boolean_mask": (1,), "CTCLoss": (1, 2, 3),
 }  # fmt: skip
-# Inputs of any dtype too, but taken to have that of the others where nothing says more.
+# Inputs of any dtype, which default to the dtype of the other inputs.
 _LENGTHS = {"SequenceMask": (1,), "SequenceLast": (1,), "SequenceReverse": (1,)}
-# What an operator gives where its attribute `dtype` does not say it; the others give what they read.
+# Dtypes of results without an attribute `dtype`; results of other operators have their inputs' dtype.
 _DEFAULTS = {
     "one_hot": "float32", "argsort": "float32", "topk": "float32", "_sample_multinomial": "int32",
     "_sample_uniform": "float32", "_sample_normal": "float32", "shape_array": "int64", "size_array": "int64",
@@ -44,7 +43,7 @@ class Types:
         """Note a dtype that `reader` implies.
 
         Raises:
-            MXNetError: where another one is known.
+            MXNetError: where another dtype is known.
         """
         kind = np.dtype(dtype).type
         known = self._known.setdefault((id(entry[0]), entry[1]), kind)
@@ -56,10 +55,10 @@ class Types:
 
 
 def types(nodes: list[Node], given: dict[str, Any]) -> Types:
-    """The dtypes that follow from those of variables, given by name or else declared.
+    """Infer all dtypes from the variables' given or declared dtypes.
 
     Raises:
-        MXNetError: for an operator whose inputs must be of one dtype and are not.
+        MXNetError: for inputs of different dtypes in an operator that needs one.
     """
     by_number = {str(number): dtype for dtype, number in DTYPE_NUMBERS.items()}
     found = Types()
@@ -79,7 +78,7 @@ def types(nodes: list[Node], given: dict[str, Any]) -> Types:
 
 
 def _spread(node: Node, found: Types) -> None:
-    """Tell the entries around a node what they tell each other."""
+    """Propagate between a node's inputs and outputs."""
     assert node.operator is not None
     name = node.operator.name
     if node.operator.wires is not None:
@@ -108,7 +107,7 @@ def _spread(node: Node, found: Types) -> None:
     if common is None:
         return
     if name == "BatchNorm" and found.of(node.inputs[0]) is np.float16:
-        # Its scales, shifts and statistics stay in float32.
+        # Scales, shifts and statistics stay in float32.
         alike, common = node.inputs[1:], np.float32
         found.tell((node, 0), np.float16, node)
     for entry in alike:
@@ -119,7 +118,7 @@ def _spread(node: Node, found: Types) -> None:
 
 
 def _spread_graphs(node: Node, found: Types) -> None:
-    """Tell the inputs and results of a loop or branch the dtypes in its graphs."""
+    """Propagate dtypes between a loop's or branch's graphs and its inputs and results."""
     for heads, variables, places in node.wires():
         entries = [node.inputs[place] for place in places]
         given = {
@@ -136,7 +135,7 @@ def _spread_graphs(node: Node, found: Types) -> None:
 
 
 def _results(node: Node) -> list[Any]:
-    """The dtypes of a node's results that do not depend on what it reads; None for the others."""
+    """The dtypes of a node's results that do not depend on its inputs; None for other results."""
     assert node.operator is not None
     name, count = node.operator.name, node.outputs()
     said = None if name == "Embedding" else _attribute(node)

@@ -121,7 +121,7 @@ class _TokenEmbedding(Vocabulary):
         self._reserved_tokens = vocabulary.reserved_tokens
 
     def get_vecs_by_tokens(self, tokens: str | list[str], lower_case_backup: bool = False) -> NDArray:
-        """The vector of a token, or those of a list; the unknown one's for tokens that are not there.
+        """The vectors of a token or a list; unknown tokens have the unknown token's vector.
 
         Args:
             tokens: one or several.
@@ -158,7 +158,7 @@ class _TokenEmbedding(Vocabulary):
 
 
 def _rows(embedding: _TokenEmbedding, vocabulary: Vocabulary) -> np.ndarray:
-    """The vectors of a vocabulary's tokens; that of its unknown token is that of the embedding's."""
+    """The vectors of a vocabulary's tokens; the unknown token maps to the embedding's unknown vector."""
     tokens = [embedding.unknown_token, *vocabulary.idx_to_token[1:]]
     return embedding.get_vecs_by_tokens(tokens).asnumpy()
 

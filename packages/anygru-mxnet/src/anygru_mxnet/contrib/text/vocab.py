@@ -7,7 +7,7 @@ UNKNOWN = 0  # the number of the unknown token
 
 
 class Vocabulary:
-    """Tokens by number: the unknown one, reserved ones, then those counted, by falling count and then by name.
+    """Tokens by number: unknown token, reserved tokens, then counted tokens by falling count and name.
 
     Args:
         counter: how often each token occurs.
@@ -68,16 +68,16 @@ class Vocabulary:
         return self._reserved_tokens
 
     def to_indices(self, tokens: str | list[str]) -> Any:
-        """The number of a token, or those of a list."""
+        """The number of a token, or a list of numbers."""
         if isinstance(tokens, list):
             return [self._token_to_idx.get(token, UNKNOWN) for token in tokens]
         return self._token_to_idx.get(tokens, UNKNOWN)
 
     def to_tokens(self, indices: int | list[int]) -> Any:
-        """The token of a number, or those of a list.
+        """The token of a number, or a list of tokens.
 
         Raises:
-            ValueError: for a number that is no token's.
+            ValueError: for a number that is not a token's.
         """
         for index in indices if isinstance(indices, list) else [indices]:
             if not isinstance(index, int) or index >= len(self._idx_to_token):

@@ -24,7 +24,7 @@ class Block:
 
     Args:
         prefix: the beginning of all names; by default the class name in lower case and a number.
-        params: a dict whose parameters are shared.
+        params: a dict of shared parameters.
     """
 
     # Whether `summary` shows a row for the block; containers have none.
@@ -79,11 +79,11 @@ class Block:
 
     @property
     def params(self) -> ParameterDict:
-        """The block's own parameters, without those of its children."""
+        """The block's own parameters, without its children's."""
         return self._params
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """The parameters of the block and all below; with `select`, those whose names match the regular expression."""
+        """The parameters of the block and all below; `select` is a regular expression for their names."""
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
         if not select:
@@ -138,7 +138,7 @@ class Block:
     def initialize(
         self, init: Initial = None, ctx: ContextLike = None, verbose: bool = False, force_reinit: bool = False
     ) -> None:
-        """Initialize all parameters; `init` (Uniform(0.07) by default) fills those without an initializer of their own."""
+        """Initialize all parameters; `init` (Uniform(0.07) by default) fills parameters without an initializer."""
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""`gluon.Constant`: a parameter whose values never change."""
+"""`gluon.Constant`: a parameter with constant values."""
 
 import warnings
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["Constant"]
 
 
 class Constant(Parameter):
-    """A parameter whose values never change.
+    """A parameter with constant values.
 
     Args:
         name: the full name.

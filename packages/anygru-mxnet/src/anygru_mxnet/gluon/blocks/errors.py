@@ -1,4 +1,4 @@
-"""The error for parameters whose shapes are not known yet."""
+"""The error for parameters of unknown shape."""
 
 from ...base import MXNetError
 

@@ -16,7 +16,7 @@ __all__ = ["SymbolBlock"]
 
 
 class SymbolBlock(HybridBlock):
-    """A symbol as a block: its variables that are no inputs are parameters.
+    """A symbol as a block: its variables that are not inputs are parameters.
 
     Args:
         outputs: the symbol, or a list of them.
@@ -42,7 +42,7 @@ class SymbolBlock(HybridBlock):
         names = [input_names] if isinstance(input_names, str) else input_names
         block = SymbolBlock(output, [symbol.var(name) for name in names])
         if param_file is not None:
-            # The file decides the dtypes: the graph alone may not say them.
+            # The file decides the dtypes: the graph may lack them.
             block.collect_params().load(
                 param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
             )

@@ -29,14 +29,14 @@ class Parameter:
     Args:
         name: the full name.
         grad_req: "write", "add" or "null".
-        shape: sizes, 0 for one that the first forward pass tells.
+        shape: sizes, with 0 for sizes that follow from the first forward pass.
         dtype: of the values.
         lr_mult, wd_mult: factors on the optimizer's learning rate and weight decay.
         init: the parameter's own initializer, a name or an object.
         allow_deferred_init: whether unknown sizes are allowed at `initialize`.
         differentiable: False for states such as running means.
         stype: storage; "default" only.
-        grad_stype: "row_sparse" has lazy optimizers change only the rows whose gradient is not zero; it is stored densely.
+        grad_stype: "row_sparse" makes lazy optimizers change only rows with a gradient that is not zero; it is stored densely.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Parameter:
 
     @property
     def grad_req(self) -> str:
-        """What `backward` does with the gradient: "write", "add" or "null"."""
+        """The treatment of the gradient in `backward`: "write", "add" or "null"."""
         return self._grad_req  # type: ignore[return-value]
 
     @grad_req.setter
@@ -238,7 +238,7 @@ class Parameter:
         return data.astype(self.dtype, copy=False)
 
     def _check_and_get(self, arrays: list[NDArray] | None, ctx: Any) -> Any:
-        """The array on a context, or the list of all for the class `list`; gluon-nlp's WeightDropParameter calls this, too."""
+        """The array on a context, or the list of all for the class `list`; gluon-nlp's WeightDropParameter calls this."""
         if arrays is None:
             self._refuse()
         if ctx is list:
@@ -289,7 +289,7 @@ class Parameter:
         """The gradient on a context.
 
         Raises:
-            RuntimeError: with grad_req "null", and whatever `data` raises.
+            RuntimeError: with grad_req "null", and as `data`.
         """
         self._check_grad()
         return self._check_and_get(self._grad, ctx)
@@ -391,7 +391,7 @@ class Parameter:
         self._trainer = trainer
 
     def row_sparse_data(self, row_id: NDArray) -> NDArray:
-        """Refused: there is no sparse storage."""
+        """Refused: there is not a sparse storage."""
         raise RuntimeError(
             f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage type is default. "
             "Please use data() instead."

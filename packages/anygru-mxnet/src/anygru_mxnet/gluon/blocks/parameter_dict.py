@@ -24,7 +24,7 @@ class ParameterDict:
 
     Args:
         prefix: put before the names given to `get`.
-        shared: another dict whose parameters are used where names meet.
+        shared: another dict, which provides parameters of equal names.
     """
 
     def __init__(self, prefix: str = "", shared: "ParameterDict | None" = None) -> None:
@@ -108,7 +108,7 @@ class ParameterDict:
 
         Raises:
             KeyError: without a value for a name that does not exist.
-            AssertionError: for an existing one of another value, or that is no constant.
+            AssertionError: for an existing one of another value, or that is not a constant.
         """
         name = self.prefix + name
         parameter = self._find(name)
@@ -141,7 +141,7 @@ class ParameterDict:
     def initialize(
         self, init: Initial = None, ctx: ContextLike = None, verbose: bool = False, force_reinit: bool = False
     ) -> None:
-        """Initialize every parameter; `init` fills those without an initializer of their own."""
+        """Initialize every parameter; `init` fills parameters without an initializer."""
         default: Any = initializer.Uniform() if init is None else init
         if verbose:
             default.set_verbosity(verbose=verbose)

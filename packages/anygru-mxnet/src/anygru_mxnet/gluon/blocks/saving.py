@@ -9,7 +9,7 @@ from anygru.extend import Budget, open_bytes, open_for_replace, parse_json
 from ...base import MXNetError
 from ...symbol import symbol
 
-# What an entry of a block says beside the entries of its children.
+# The keys of a block's entry, without its children's.
 _FACTS = {"orig_name", "children", "hybridized", "in_format", "out_format", "inputs", "symbol"}
 
 

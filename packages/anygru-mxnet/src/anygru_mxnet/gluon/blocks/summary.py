@@ -20,7 +20,7 @@ def print_summary(block: Any, inputs: tuple) -> None:
     """Run the block once and print each layer's output shape and number of parameters.
 
     Raises:
-        AssertionError: for a hybridized block, whose layers do not run one by one.
+        AssertionError: for a hybridized block, which does not run layer by layer.
     """
     rows = [("Input", _shape_text(inputs), 0)]
     counts = {"trainable": 0, "shared": 0}

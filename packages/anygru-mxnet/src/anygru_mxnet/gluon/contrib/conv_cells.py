@@ -1,4 +1,4 @@
-"""`gluon.contrib.rnn`: cells whose products are convolutions (Shi et al. 2015), for one to three axes of space."""
+"""`gluon.contrib.rnn`: convolutional cells (Shi et al. 2015) in one to three dimensions."""
 
 import inspect
 from collections.abc import Sequence as Several
@@ -24,7 +24,7 @@ class _ConvCell(HybridRecurrentCell):
     Args:
         input_shape: of one sample of one step, channels first.
         hidden_channels: channels of a state.
-        i2h_kernel, h2h_kernel: sizes of the kernels; those of the state are odd, so that it keeps its size.
+        i2h_kernel, h2h_kernel: sizes of the kernels; the state's are odd, so that it keeps its size.
         i2h_pad: zeros around the input.
         i2h_dilate, h2h_dilate: distances in the kernels.
         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer: initializers.
@@ -173,7 +173,7 @@ class _ConvGRUCell(_ConvCell):
 
 
 def _over(axes: int, kind: type[_ConvCell]) -> type[_ConvCell]:
-    """The cell of a kind that convolves over so many axes; `help` shows MXNet 1.9.1's defaults for them (its source)."""
+    """The cell of a kind for a number of axes; `help` shows MXNet 1.9.1's defaults for them (its source)."""
     name, layout = f"Conv{axes}D{kind._kind.upper()}Cell", _LAYOUTS[axes]
     shown = {"i2h_pad": (0,) * axes, "i2h_dilate": (1,) * axes, "h2h_dilate": (1,) * axes, "conv_layout": layout}
     signature = inspect.signature(kind)

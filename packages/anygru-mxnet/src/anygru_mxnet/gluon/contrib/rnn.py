@@ -31,12 +31,12 @@ __all__ = [
 
 
 class LSTMPCell(LSTMCell):
-    """One step of an LSTM whose output is projected to fewer features (Sak et al. 2014).
+    """One step of an LSTM with a projected output (Sak et al. 2014).
 
     Args:
         hidden_size: features of the cell.
         projection_size: features of the output.
-        h2r_weight_initializer: initializer of the projection; the others are those of `LSTMCell`.
+        h2r_weight_initializer: initializer of the projection; further arguments as in `LSTMCell`.
     """
 
     _shown = "hidden"
@@ -182,7 +182,7 @@ def dynamic_unroll(
 
     def within(part: Data, before: list) -> tuple[Any, list]:
         output, after = cell(part, before[:-1])
-        # The last state counts the steps; where a sequence has ended its states are those before.
+        # The last state counts the steps; a finished sequence keeps its states.
         going_on = F.broadcast_greater(valid_length, before[-1])
         return output, [*(F.where(going_on, *pair) for pair in zip(after, before, strict=False)), before[-1] + 1]
 

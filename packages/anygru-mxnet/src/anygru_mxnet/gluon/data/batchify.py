@@ -28,7 +28,7 @@ class Pad:
 
     Args:
         val: the value after the end of a sample, 0 by default.
-        dtype: of the array; that of the samples by default.
+        dtype: of the array; the samples' by default.
         round_to: every length a multiple of this.
     """
 

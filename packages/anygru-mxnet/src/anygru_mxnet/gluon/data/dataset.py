@@ -40,7 +40,7 @@ class Dataset:
         """The samples in an order.
 
         Raises:
-            TypeError: the argument is no sampler.
+            TypeError: the argument is not a sampler.
         """
         if not isinstance(sampler, Sampler):
             raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")

@@ -46,7 +46,7 @@ class LeakyReLU(HybridBlock):
 
 
 class PReLU(HybridBlock):
-    """A leaky ReLU whose slope is learnt (He et al. 2015)."""
+    """A leaky ReLU with a learnt slope (He et al. 2015)."""
 
     def __init__(self, alpha_initializer: Initial = None, in_channels: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -76,7 +76,7 @@ class Dense(HybridBlock):
 
 
 class Dropout(HybridBlock):
-    """Elements set to 0 at random when training, the others scaled up.
+    """Set random elements to 0 in training and scale up the remaining ones.
 
     Args:
         rate: probability of zeroing an element.
@@ -106,7 +106,7 @@ class Embedding(HybridBlock):
         output_dim: features of a row.
         dtype: of the table.
         weight_initializer: initializer.
-        sparse_grad: have SGD and Adam leave the rows alone whose gradient is zero; the gradient stays dense.
+        sparse_grad: SGD and Adam skip rows with a zero gradient; the gradient stays dense.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Lambda(Block):
     """A function as a block; a name means the operator of `mx.nd`.
 
     Raises:
-        AssertionError: for a name that is no operator.
+        AssertionError: for a name that is not an operator.
         ValueError: the argument is neither a name nor callable.
     """
 
@@ -184,7 +184,7 @@ class HybridLambda(HybridBlock):
     """A function `(F, x, ...)` as a hybrid block; a name means the operator of `F`.
 
     Raises:
-        AssertionError: for a name that is no operator.
+        AssertionError: for a name that is not an operator.
         ValueError: the argument is neither a name nor callable.
     """
 

@@ -116,7 +116,7 @@ class _Conv(HybridBlock):
 
 
 class _ConvTranspose(_Conv):
-    """A transposed convolution; its arguments are those of a convolution, and the padding of the output after `padding`."""
+    """A transposed convolution; its arguments are as in a convolution, with the output's padding after `padding`."""
 
     _operator = "Deconvolution"
 

@@ -22,12 +22,12 @@ class BatchNorm(HybridBlock):
     """Normalisation over the batch, by running means when predicting (Ioffe, Szegedy 2015).
 
     Args:
-        axis: the axis of the channels, of which there are C.
+        axis: the axis of the C channels.
         momentum: share of the running statistics that a batch leaves; torch's momentum is one minus it.
         epsilon: added to the variances.
         center: whether beta [C] is learnt; else it keeps its first value.
-        scale: whether gamma [C] is learnt; else it is 1, whatever its initializer.
-        use_global_stats: whether training, too, normalises by the running statistics.
+        scale: whether gamma [C] is learnt; else it is 1, with any initializer.
+        use_global_stats: whether training also normalises by the running statistics.
         beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer: initializers.
         in_channels: C; 0 waits for the first input.
 
@@ -163,7 +163,7 @@ class LayerNorm(_ScaledNorm):
 class InstanceNorm(_ScaledNorm):
     """Normalisation of each channel of each sample (Ulyanov et al. 2016).
 
-    The arguments are those of `LayerNorm`; `axis` is that of the channels, and gamma is not learnt by default.
+    The arguments are as in `LayerNorm`; `axis` is the channels' axis, and gamma is not learnt by default.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class BatchNormReLU(BatchNorm):
 class GroupNorm(HybridBlock):
     """Normalisation of groups of channels (Wu, He 2018); gamma and beta have one element a group, as in MXNet 1.9.
 
-    The arguments are those of `LayerNorm`, with a number of groups, which divides that of the channels [N, C, ...].
+    The arguments are as in `LayerNorm`, with a number of groups that divides C in [N, C, ...].
     """
 
     def __init__(

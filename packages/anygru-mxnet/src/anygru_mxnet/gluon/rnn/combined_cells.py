@@ -13,7 +13,7 @@ __all__ = ["BidirectionalCell", "HybridSequentialRNNCell", "SequentialRNNCell"]
 
 
 class _Cells(RecurrentCell):
-    """Cells whose states stand one after the other."""
+    """Cells with concatenated lists of states."""
 
     def _cells(self) -> list[RecurrentCell]:
         return list(self._children.values())  # type: ignore[arg-type]

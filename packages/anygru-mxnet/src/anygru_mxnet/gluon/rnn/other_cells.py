@@ -113,7 +113,7 @@ class LSTMCell(GatedCell):
         )
         kept = F.elemwise_mul(forget, states[1], name=at + "mul0")
         cell = F.elemwise_add(kept, F.elemwise_mul(gate, change, name=at + "mul1"), name=at + "state")
-        # By its name only, although the gates take blocks and functions, too: MXNet 1.9.1 refuses a block here (seen).
+        # By its name only, although the gates take blocks and functions: MXNet 1.9.1 refuses a block here (seen).
         shown = F.Activation(cell, act_type=self._activation, name=at + "activation0")
         result = F.elemwise_mul(out, shown, name=at + self._shown)
         return result, [result, cell]

@@ -41,7 +41,7 @@ class RecurrentCell(Block):
         raise NotImplementedError
 
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """States to begin with: what `func` makes of their shapes, zeros by default."""
+        """Initial states: `func` of their shapes, zeros by default."""
         assert not self._modified, MODIFIED
         states = []
         for info in self.state_info(batch_size):
@@ -65,8 +65,8 @@ class RecurrentCell(Block):
             inputs: one array or symbol in the layout, or a list with one for each step.
             begin_state: states; zeros by default.
             layout: "NTC" or "TNC".
-            merge_outputs: True for one array, False for a list, None for whatever is at hand.
-            valid_length: [N] steps of each sequence; outputs beyond are 0, states are those of the last valid step.
+            merge_outputs: True for one array, False for a list, None to keep the computed form.
+            valid_length: [N] steps of each sequence; outputs beyond are 0, states are taken at the last valid step.
         """
         self.reset()
         return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs, valid_length))
@@ -91,7 +91,7 @@ class RecurrentCell(Block):
         return (sequence.steps(masked) if sequence.merge is False else masked), states
 
     def _begin(self, F: ModuleType, states: list | None, inputs: Steps, batch_size: int) -> list:
-        """The given states, or those to begin with."""
+        """The given or the initial states."""
         if states is not None:
             return states
         if F is ndarray:
@@ -101,7 +101,7 @@ class RecurrentCell(Block):
         return self.begin_state(func=F.zeros, batch_size=batch_size)
 
     def _get_activation(self, F: ModuleType, inputs: Data, activation: Any, **kwargs: Any) -> Any:
-        """A value through an activation given by its name, or through a block or a function; users' cells call this, too."""
+        """A value through an activation given by its name, or through a block or a function; users' cells call this."""
         if not isinstance(activation, str):
             return activation(inputs)
         if activation in _OPERATORS:

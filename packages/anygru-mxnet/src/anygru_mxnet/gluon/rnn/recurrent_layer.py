@@ -25,7 +25,7 @@ _KEY = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 
 class RecurrentLayer(HybridBlock):
-    """A recurrent network of several layers and directions; a subclass says of which kind."""
+    """A recurrent network of several layers and directions; a subclass defines the kind."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class RecurrentLayer(HybridBlock):
         ]
 
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """States to begin with: what `func` makes of their shapes, zeros by default."""
+        """Initial states: `func` of their shapes, zeros by default."""
         return [
             func(name=f"{self.prefix}h0_{place}", **{**info, **kwargs})
             for place, info in enumerate(self.state_info(batch_size))
@@ -137,7 +137,7 @@ class RecurrentLayer(HybridBlock):
         if kwargs:
             raise TypeError(f"{type(self).__name__} takes inputs, states and sequence_length, got {', '.join(kwargs)}")
         # A hybridized layer keeps the form of its first call: called without states at first, it never returns any, and
-        # called with them it always does. MXNet 1.9.1 does so (recorded), and programs unpack what it gives them.
+        # called with them it always does. MXNet 1.9.1 does so (recorded), and programs unpack the result.
         self.skip_states = states is None
         if states is None:
             if isinstance(inputs, NDArray):

@@ -96,10 +96,10 @@ class GRU(RecurrentLayer):
 
 
 class LSTM(RecurrentLayer):
-    """Long short-term memory over sequences. Arguments and calls are those of `GRU`, with two states: outputs and cells.
+    """Long short-term memory over sequences. Arguments and calls as in `GRU`, with two states: outputs and cells.
 
     Args:
-        projection_size: features of the output, where they are fewer than those of the cell; None for as many.
+        projection_size: features of the output, if fewer than the cell's; None without a projection.
         h2r_weight_initializer: initializer of the weight of that projection.
         state_clip_min, state_clip_max, state_clip_nan: not covered, as in MXNet on the CPU.
     """
@@ -149,7 +149,7 @@ class LSTM(RecurrentLayer):
 
 
 class RNN(RecurrentLayer):
-    """A recurrent network without gates over sequences. Arguments and calls are those of `GRU`.
+    """A recurrent network without gates over sequences. Arguments and calls as in `GRU`.
 
     Args:
         activation: "relu" or "tanh".

@@ -12,12 +12,12 @@ Steps = Data | list[Data] | tuple[Data, ...]
 
 
 class Sequence(NamedTuple):
-    """What `unroll` is told of a sequence beside its values.
+    """Options of `unroll` for a sequence.
 
     Attributes:
         length: number of steps.
         layout: "NTC" or "TNC", the axes of inputs and outputs.
-        merge: True for outputs as one array, False for a list of steps, None for whatever is at hand.
+        merge: True for outputs as one array, False for a list of steps, None to keep the computed form.
         lengths: [N] valid steps of each sequence, or None.
     """
 

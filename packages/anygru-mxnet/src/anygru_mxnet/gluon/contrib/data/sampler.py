@@ -21,4 +21,4 @@ class IntervalSampler(Sampler):
             yield from range(begin, self._length, self._interval)
 
     def __len__(self) -> int:
-        return self._length  # without `rollover`, too (MXNet 1.9.1, recorded)
+        return self._length  # also without `rollover` (MXNet 1.9.1, recorded)

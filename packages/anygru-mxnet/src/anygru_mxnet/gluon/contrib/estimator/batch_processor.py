@@ -29,7 +29,7 @@ class BatchProcessor:
         return data, label, pred, [estimator.val_loss(y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
 
     def fit_batch(self, estimator: "Estimator", train_batch: Any, batch_axis: int = 0) -> Batch:
-        """The same of a batch whose losses' gradients are left in the parameters."""
+        """The same for a training batch; the gradients are left in the parameters."""
         data, label = self._get_data_and_label(train_batch, estimator.context, batch_axis)
         with autograd.record():
             pred = [estimator.net(x) for x in data]

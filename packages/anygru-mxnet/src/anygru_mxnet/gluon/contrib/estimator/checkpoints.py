@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class CheckpointHandler(Counting):
-    """Writes `PREFIX-epochEbatchB.params` and `.states` every so many epochs or batches, and `PREFIX-symbol.json` once.
+    """Writes `PREFIX-epochEbatchB.params` and `.states` at intervals of epochs or batches, and `PREFIX-symbol.json` once.
 
     Args:
         model_dir: the folder; it is made.
         model_prefix: how the files' names begin.
-        monitor: the metric that tells the best model.
-        verbose: 1 to tell of each file.
+        monitor: the metric that selects the best model.
+        verbose: 1 to log each file.
         save_best: keep the best model as `PREFIX-best`.
         mode: "min" or "max", which values of the metric are better; "auto" is "max".
         epoch_period: after how many epochs.
@@ -128,13 +128,13 @@ class CheckpointHandler(Counting):
             self._tell(
                 estimator,
                 self.current_epoch,
-                # MXNet 1.9.1 has noted the new value by now, and so tells it twice (read).
+                # MXNet 1.9.1 logs the new value twice, since it has been stored already (read).
                 f"{name} improved from {value:0.5f} to {value:0.5f}, updating best model at {self.model_dir} with "
                 f"prefix: {prefix}",
             )
             self.best = value
         else:
-            # The number is that of the batch (1.9.1, read).
+            # The batch's number (1.9.1, read).
             message = f"{name} did not improve from {self.best:0.5f}, skipping updating best model"
             self._tell(estimator, self.current_batch, message)
 
@@ -165,7 +165,7 @@ class CheckpointHandler(Counting):
         """The epochs and batches of the checkpoints in the folder, the last one last.
 
         Raises:
-            ValueError: for a file whose name is none of a checkpoint.
+            ValueError: for a file name that is not a checkpoint's.
         """
         begin, found = f"{self.model_prefix}-epoch", []
         for name in os.listdir(self.model_dir):

@@ -29,8 +29,8 @@ class Estimator:
     Args:
         net: the network; its parameters are initialized unless they are.
         loss: a Gluon loss.
-        train_metrics: metrics of training; those that suit the loss by default.
-        val_metrics: metrics of validation; copies of those of training by default.
+        train_metrics: metrics of training; by default chosen for the loss.
+        val_metrics: metrics of validation; copies of `train_metrics` by default.
         initializer: for the parameters.
         trainer: SGD with a learning rate of 0.001 by default, with a warning.
         context: the context or contexts; the first GPU by default, or the CPU without one.
@@ -197,7 +197,7 @@ class Estimator:
             val_data: the same for validation after each epoch.
             epochs: how many epochs; or
             batches: how many batches.
-            event_handlers: further handlers; those for updates, metrics, validation and messages are added if missing.
+            event_handlers: further handlers; default handlers for updates, metrics, validation and messages are added if missing.
             batch_axis: the axis along which several contexts share a batch.
 
         Raises:
@@ -261,7 +261,7 @@ class Estimator:
     def _together(
         self, given: list[EventHandler], added: list[EventHandler], metrics: set[EvalMetric]
     ) -> list[EventHandler]:
-        """All handlers by their priority; the list that was given gets the added ones, too, as in MXNet 1.9.1."""
+        """All handlers by their priority; added handlers also go into the given list, as in MXNet 1.9.1."""
         mixed = bool(given and added)
         given.extend(added)
         if mixed:

@@ -1,4 +1,4 @@
-"""What happens at the events of training: updates, metrics, validation, messages, checkpoints, an early stop.
+"""Handlers of the events of training: updates, metrics, validation, messages, checkpoints, an early stop.
 
 Handlers of smaller `priority` come first. The messages are MXNet 1.9.1's.
 """
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class StoppingHandler(Counting):
-    """Stops after a number of epochs or batches, which `fit` tells."""
+    """Stops after the number of epochs or batches given to `fit`."""
 
     def __init__(self, max_epoch: int | None = None, max_batch: int | None = None) -> None:
         self.max_epoch, self.max_batch = max_epoch, max_batch
@@ -53,7 +53,7 @@ class StoppingHandler(Counting):
 
 
 class MetricHandler(EpochBegin, BatchEnd):
-    """Updates metrics, those of losses with the losses, after each batch."""
+    """Updates metrics after each batch: loss metrics with the losses, others with the predictions."""
 
     def __init__(self, metrics: Any, priority: float = -1000) -> None:
         self.metrics = _check_metrics(metrics)
@@ -75,7 +75,7 @@ class MetricHandler(EpochBegin, BatchEnd):
 
 
 class ValidationHandler(Counting):
-    """Evaluates on other data after every so many epochs or batches.
+    """Evaluates on other data at intervals of epochs or batches.
 
     Args:
         val_data: the data.
@@ -116,7 +116,7 @@ class ValidationHandler(Counting):
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
-    """Tells what happens by the estimator's logger, for each epoch or every `log_interval` batches."""
+    """Logs progress by the estimator's logger, for each epoch or every `log_interval` batches."""
 
     def __init__(self, log_interval: int | str = "epoch", metrics: Any = None, priority: float = np.inf) -> None:
         if not isinstance(log_interval, int) and log_interval != "epoch":
@@ -133,7 +133,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         estimator.logger.info(message.rstrip(", "))
 
     def train_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Tell the optimizer and how long to train."""
+        """Log the optimizer and the length of training."""
         self.train_start = time.time()
         trainer = estimator.trainer
         estimator.logger.info(
@@ -149,7 +149,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.log_interval_time = 0.0
 
     def train_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Tell the time and the metrics."""
+        """Log the time and the metrics."""
         seconds = time.time() - self.train_start
         self._log(estimator, f"Train finished using total {int(seconds)}s with {self.current_epoch} epochs. ")
 
@@ -158,7 +158,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.batch_start = time.time()
 
     def batch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Tell the metrics if it is time."""
+        """Log the metrics at each interval."""
         if isinstance(self.log_interval, int):
             self.processed_samples += kwargs["batch"][0].shape[0]
             self.log_interval_time += time.time() - self.batch_start
@@ -169,7 +169,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.batch_index += 1
 
     def epoch_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Tell that an epoch of training, or validation, begins: the names of its metrics say which."""
+        """Log the begin of an epoch of training or validation, with its metrics' names."""
         self.epoch_start = time.time()
         if any("training" in metric.name for metric in self.metrics):
             rate = estimator.trainer.learning_rate
@@ -178,7 +178,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
             estimator.logger.info("Validation Begin")
 
     def epoch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Tell the time and the metrics."""
+        """Log the time and the metrics."""
         seconds = time.time() - self.epoch_start
         self._log(estimator, f"[Epoch {self.current_epoch}] Finished in {seconds:.3f}s, ")
         self.current_epoch += 1
@@ -186,7 +186,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
 
 class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
-    """Stops when a metric is no better than before.
+    """Stops when a metric stops improving.
 
     Args:
         monitor: the metric.
@@ -196,7 +196,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         baseline: the value to be better than at first.
 
     Raises:
-        ValueError: for a monitor that is no metric, or several.
+        ValueError: for a monitor that is not a metric, or several.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         self.best = worst(self.monitor_op) if self.baseline is None else self.baseline
 
     def epoch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> bool:
-        """Whether the metric was no better for too long."""
+        """Whether the metric has not improved for `patience` epochs."""
         name, value = self.monitor.get()
         if np.isnan(value):
             warnings.warn(
@@ -251,8 +251,8 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         return self.stop_training
 
     def train_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Tell that it stopped."""
-        # Nothing is told of a stop after the first epoch, whose number is 0 (MXNet 1.9.1, its source).
+        """Log the stop."""
+        # A stop after epoch 0 is not logged (MXNet 1.9.1, its source).
         if self.stopped_epoch > 0:
             estimator.logger.info(
                 "[Epoch %d] EarlyStoppingHanlder: early stopping due to %s not improving",

@@ -104,7 +104,7 @@ def comparison_of(handler: str, monitor: EvalMetric, mode: str) -> Callable[[Any
         )
         mode = "auto"
     if mode == "auto":
-        # Greater, whatever the metric: MXNet 1.9.1 asks `'acc' or 'f1' in name`, which is always true (read).
+        # Greater for every metric: MXNet 1.9.1 asks `'acc' or 'f1' in name`, which is always true (read).
         warnings.warn(
             f"`greater` operator will be used to determine if {monitor.get()[0]} has improved. Please specify "
             "`mode='min'` to use the `less` operator. Specify `mode='max' to disable this warning.`",

@@ -1,4 +1,4 @@
-"""What the estimator and its handlers ask of metrics."""
+"""Checks of metrics for the estimator and its handlers."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from ...loss import Loss, SoftmaxCrossEntropyLoss
 
 
 def _check_metrics(metrics: Any) -> list[EvalMetric]:
-    """A list of metrics from one, from several, or from those of a composite.
+    """A list of metrics from one, several or a composite.
 
     Raises:
         ValueError: for anything else.
@@ -23,7 +23,7 @@ def _check_metrics(metrics: Any) -> list[EvalMetric]:
 
 
 def _check_handler_metric_ref(handler: Any, known_metrics: set[EvalMetric]) -> None:
-    """Refuse a handler whose metrics are not the estimator's own.
+    """Refuse a handler with metrics that are not the estimator's.
 
     Raises:
         ValueError: naming the handler and the metric.

@@ -20,7 +20,7 @@ class _Pictures(Dataset):
 
     Args:
         root: the folder of the files.
-        train: True reads the files for training, False those for testing.
+        train: True reads the training files, False the test files.
         transform: applied to each pair of picture and label.
 
     Raises:
