@@ -107,7 +107,7 @@ class KVStore:
         self.pull(key, out, priority)
 
     def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
-        """Refused: there are not sparse arrays.
+        """Refused: there are no sparse arrays.
 
         Raises:
             NotImplementedError: always.

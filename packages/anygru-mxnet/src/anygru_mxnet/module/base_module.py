@@ -203,7 +203,7 @@ class BaseModule:
         """Train on every batch; the metric as it was before the last callback, which may reset it.
 
         Raises:
-            StopIteration: where there is not a batch, as in MXNet.
+            StopIteration: where there is no batch, as in MXNet.
         """
         eval_metric.reset()
         batches, nbatch, values = iter(train_data), 0, []

@@ -391,7 +391,7 @@ class Parameter:
         self._trainer = trainer
 
     def row_sparse_data(self, row_id: NDArray) -> NDArray:
-        """Refused: there is not a sparse storage."""
+        """Refused: there is no sparse storage."""
         raise RuntimeError(
             f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage type is default. "
             "Please use data() instead."
