@@ -270,7 +270,7 @@ MOST = {
     "packages/anygru": (29.5, 88),
     "packages/anygru-chainer": (19.5, 8),
     "packages/anygru-lab": (34, 39),
-    "packages/anygru-mxnet": (27, 15),
+    "packages/anygru-mxnet": (13, 9),
     "packages/anygru-oneflow": (25, 15),
     "packages/anygru-paddle": (3.1, 0),
     "tests": (54.5, 6),

@@ -386,11 +386,11 @@ def test_a_monitor_logs_statistics(caplog):
     monitor = mx.mon.Monitor(2, pattern=".*output|two.*", sort=True)
     mx.mod.Module(whole).fit(table(), initializer=Normal(), num_epoch=1, monitor=monitor)
     # MXNet 1.9.1's numbers, without those of its gradients' operators.
-    told = [message.split() for message in caplog.messages if message.startswith("Batch:")]
-    assert [(row[1], row[2]) for row in told] == [
+    rows = [message.split() for message in caplog.messages if message.startswith("Batch:")]
+    assert [(row[1], row[2]) for row in rows] == [
         ("1", name) for name in ("act_output", "one_output", "softmax_output", "two_bias", "two_output", "two_weight")
     ]
-    found = [float(row[3]) for row in told]
+    found = [float(row[3]) for row in rows]
     assert np.allclose(found, [0.41203362, 0.48319706, 0.3352028, 0.00026364892, 0.14283827, 0.23694052], rtol=1e-4)
     executor = whole.simple_bind(mx.cpu(), data=(3, 4))
     monitor = mx.mon.Monitor(1, stat_func=lambda x: [x.max(), nd.norm(x)])

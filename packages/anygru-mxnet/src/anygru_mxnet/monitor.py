@@ -10,7 +10,7 @@ from .executor import Executor
 from .ndarray.ndarray import NDArray
 from .ndarray.register import FUNCTIONS
 
-Told = list[tuple[int, str, str]]
+Statistics = list[tuple[int, str, str]]
 
 
 def _size(x: NDArray) -> NDArray:
@@ -61,7 +61,7 @@ class Monitor:
             self.queue, self.activated = [], True
         self.step += 1
 
-    def toc(self) -> Told:
+    def toc(self) -> Statistics:
         """A batch ends: its number, names and statistics; an empty list between intervals."""
         if not self.activated:
             return []
@@ -69,7 +69,7 @@ class Monitor:
             for name, array in (*exe.arg_dict.items(), *exe.aux_dict.items()):
                 self.stat_helper(name, array)
         self.activated = False
-        queue = sorted(self.queue, key=lambda told: told[1]) if self.sort else self.queue
+        queue = sorted(self.queue, key=lambda row: row[1]) if self.sort else self.queue
         self.queue = []
         return [(step, name, _text(found)) for step, name, found in queue]
 

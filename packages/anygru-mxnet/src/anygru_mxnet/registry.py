@@ -65,8 +65,8 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             assert len(others) + len(kwargs) == 0, (
                 f"{nickname} is a text of its arguments. Additional arguments are invalid"
             )
-            told = json.loads(name)
-            return create(**told) if isinstance(told, dict) else create(told[0], **told[1])
+            content = json.loads(name)
+            return create(**content) if isinstance(content, dict) else create(content[0], **content[1])
         assert name.lower() in known, f"{name} is not registered. Please register with {nickname}.register first"
         return known[name.lower()](*others, **kwargs)
 

@@ -53,7 +53,7 @@ def _places(index: Any, device: torch.device) -> Any:
     return index.to(device, torch.int64)
 
 
-def _checked(index: Any, size: int, axis: int, beside_arrays: bool) -> Any:
+def _checked(index: Any, size: int, axis: int, with_arrays: bool) -> Any:
     """One index as torch takes it.
 
     Raises:
@@ -64,7 +64,7 @@ def _checked(index: Any, size: int, axis: int, beside_arrays: bool) -> Any:
     if isinstance(index, slice):
         if index.step == 0:
             raise ValueError("slice step cannot be zero")
-        if beside_arrays and not range(*index.indices(size)):
+        if with_arrays and not range(*index.indices(size)):
             raise MXNetError(f"slice {index.start}:{index.stop} beside arrays chooses nothing of axis {axis}")
     elif isinstance(index, Tensor):
         if index.numel() and not bool(((index >= -size) & (index < size)).all()):

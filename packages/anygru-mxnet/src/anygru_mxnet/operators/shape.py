@@ -245,8 +245,8 @@ def _rnn_param_concat(*data: Tensor, dim: int = 0) -> Tensor:
 
 
 def _stack_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
-    told = [shape for shape in shapes if shape is not None]
-    return [tuple(max(sizes) for sizes in zip(*told, strict=True)) if told else None] * len(shapes)
+    known = [shape for shape in shapes if shape is not None]
+    return [tuple(max(sizes) for sizes in zip(*known, strict=True)) if known else None] * len(shapes)
 
 
 @operator("stack", infer=_stack_shapes)
@@ -269,10 +269,10 @@ def _add_n(*args: Tensor) -> Tensor:
 
 
 def _split_back(attributes: Mapping[str, Any], inputs: list[Shape], results: list[Shape]) -> list[Shape]:
-    told = [shape for shape in results if shape is not None]
-    if not told:
+    known = [shape for shape in results if shape is not None]
+    if not known:
         return inputs
-    result = tuple(max(sizes) for sizes in zip(*told, strict=True))  # 0 is a size that is not known
+    result = tuple(max(sizes) for sizes in zip(*known, strict=True))  # 0 is a size that is not known
     count, squeezed = int(attributes["num_outputs"]), truth(attributes.get("squeeze_axis", False))
     axis = one_axis(int(attributes.get("axis", 1)), len(result) + squeezed)
     kept = result if squeezed else (*result[:axis], *result[axis + 1 :])

@@ -166,15 +166,15 @@ class Optimizer:
 
     def set_lr_mult(self, args_lr_mult: dict) -> None:
         """Set factors on the rate, by index or name."""
-        self.lr_mult = self._told("__lr_mult__") | args_lr_mult
+        self.lr_mult = self._symbol_factors("__lr_mult__") | args_lr_mult
 
     def set_wd_mult(self, args_wd_mult: dict) -> None:
         """Set factors on the weight decay, by index or name; names that are neither weights nor gammas have 0."""
         # Biases and betas do not decay where names are known, by `param_idx2name`, and do with a Trainer (MXNet 1.9.1, seen).
         self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))}
-        self.wd_mult |= self._told("__wd_mult__") | args_wd_mult
+        self.wd_mult |= self._symbol_factors("__wd_mult__") | args_wd_mult
 
-    def _told(self, attribute: str) -> dict[str, float]:
+    def _symbol_factors(self, attribute: str) -> dict[str, float]:
         """Factors that the variables of the symbol hold."""
         attributes, names = self.sym_info or ({}, [])
         return {name: float(attributes[name][attribute]) for name in names if attribute in attributes.get(name, {})}

@@ -57,7 +57,7 @@ class _Cells(BaseRNNCell):
             args = cell.pack_weights(args)
         return args
 
-    def _apart(self, states: list) -> list[list]:
+    def _split_states(self, states: list) -> list[list]:
         """The states of each cell."""
         ends = [0]
         for cell in self._cells:
@@ -80,7 +80,7 @@ class SequentialRNNCell(_Cells):
         """One step of each."""
         self._counter += 1
         following = []
-        for cell, own in zip(self._cells, self._apart(states), strict=True):
+        for cell, own in zip(self._cells, self._split_states(states), strict=True):
             inputs, after = cell(inputs, own)
             following.extend(after)
         return inputs, following
@@ -89,7 +89,7 @@ class SequentialRNNCell(_Cells):
         """Run every cell over the whole sequence, one after the other."""
         states = self.begin_state() if states is None else states
         following: list = []
-        for cell, own in zip(self._cells, self._apart(states), strict=True):
+        for cell, own in zip(self._cells, self._split_states(states), strict=True):
             merge = sequence.merge if cell is self._cells[-1] else None
             inputs, after = run(cell, inputs, own, sequence._replace(merge=merge))
             following.extend(after)
@@ -119,7 +119,7 @@ class BidirectionalCell(_Cells):
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Run both over the sequence; outputs are joined along the features, and there are two lists of states."""
         steps = sequence.steps(inputs)
-        own = self._apart(self.begin_state() if states is None else states)
+        own = self._split_states(self.begin_state() if states is None else states)
         sides = [(self._cells[0], steps, own[0]), (self._cells[1], steps[::-1], own[1])]
         results = [run(cell, values, first, sequence) for cell, values, first in sides]
         (left, left_states), (right, right_states) = results

@@ -52,7 +52,7 @@ class Shapes:
         """The shape of one output of a node: None if unknown, with 0 for unknown sizes."""
         return self._known.get((id(entry[0]), entry[1]))
 
-    def tell(self, entry: Entry, shape: Shape | None, reader: Node) -> None:
+    def add(self, entry: Entry, shape: Shape | None, reader: Node) -> None:
         """Record a shape that `reader` implies.
 
         Raises:
@@ -87,7 +87,7 @@ def shapes(heads: list[Entry], given: Mapping[str, Shape]) -> Shapes:
         if node.operator is None:
             # A shape without sizes is unknown.
             with naming(node):
-                found.tell((node, 0), given.get(node.name, _declared(node)) or None, node)
+                found.add((node, 0), given.get(node.name, _declared(node)) or None, node)
     found.changed = True
     while found.changed:
         found.changed = False
@@ -121,7 +121,7 @@ def _spread(node: Node, found: Shapes) -> None:
         entries = [*node.inputs, *((node, index) for index in range(node.outputs()))]
         for shape in [found.of(entry) for entry in entries]:
             for entry in entries:
-                found.tell(entry, shape, node)
+                found.add(entry, shape, node)
         return
     attributes = node.operator.parse(node.attrs)
     parameters = flattened_parameters(node)
@@ -133,7 +133,7 @@ def _spread(node: Node, found: Shapes) -> None:
         projection = int(attributes.get("projection_size") or 0)
         needed = parameter_shapes(data[-1], hidden, layers, directions, gates, projection)
         for entry, size in zip(parameters, needed, strict=False):
-            found.tell(entry, size, node)
+            found.add(entry, size, node)
     for heads, variables, places in node.wires():
         _spread_graph(node, heads, variables, places, found)
     if node.operator.rows:
@@ -142,11 +142,11 @@ def _spread(node: Node, found: Shapes) -> None:
         results = [found.of((node, index)) for index in range(node.outputs())]
         inputs = [found.of(entry) for entry in node.inputs]
         for entry, shape in zip(node.inputs, node.operator.back(attributes, inputs, results), strict=True):
-            found.tell(entry, shape, node)
+            found.add(entry, shape, node)
     if node.operator.infer is not None:
         implied = node.operator.infer(attributes, [found.of(entry) for entry in node.inputs])
         for entry, shape in zip(node.inputs, implied, strict=True):
-            found.tell(entry, shape, node)
+            found.add(entry, shape, node)
 
 
 def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None:
@@ -157,7 +157,7 @@ def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None
     rows = next((size[0] for size in sizes if size and size[0]), 0)
     for entry, size in zip((first, second), sizes, strict=True):
         if size:
-            found.tell(entry, (rows, *size[1:]), node)
+            found.add(entry, (rows, *size[1:]), node)
 
 
 def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places: list[int], found: Shapes) -> None:
@@ -172,11 +172,11 @@ def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places:
     }
     inner = shapes(heads, given)
     for variable, place, shape in zip(variables, places, read, strict=True):
-        told = inner.of((variable, 0))
-        if told is not None:
+        inferred = inner.of((variable, 0))
+        if inferred is not None:
             if place < sliced:
-                told = shape if shape is not None and len(shape) == 1 else ((shape or (0,))[0], *told)
-            found.tell(node.inputs[place], told, node)
+                inferred = shape if shape is not None and len(shape) == 1 else ((shape or (0,))[0], *inferred)
+            found.add(node.inputs[place], inferred, node)
 
 
 def _run(node: Node, found: Shapes) -> None:
@@ -193,7 +193,7 @@ def _run(node: Node, found: Shapes) -> None:
     else:
         results = _results_on_trial(node, sizes)
     for index, shape in enumerate(results):
-        found.tell((node, index), shape or None, node)
+        found.add((node, index), shape or None, node)
 
 
 def _results_on_trial(node: Node, sizes: list[Shape]) -> list[Shape | None]:

@@ -39,7 +39,7 @@ class Types:
         """The dtype of one output of a node, None while unknown."""
         return self._known.get((id(entry[0]), entry[1]))
 
-    def tell(self, entry: Entry, dtype: DtypeLike, reader: Node) -> None:
+    def add(self, entry: Entry, dtype: DtypeLike, reader: Node) -> None:
         """Note a dtype that `reader` implies.
 
         Raises:
@@ -66,7 +66,7 @@ def types(nodes: list[Node], given: dict[str, Any]) -> Types:
         if node.operator is None:
             dtype = given.get(node.name, by_number.get(node.attrs.get("__dtype__", "")))
             if dtype is not None:
-                found.tell((node, 0), dtype, node)
+                found.add((node, 0), dtype, node)
     before = -1
     while len(found) > before:
         before = len(found)
@@ -89,7 +89,7 @@ def _spread(node: Node, found: Types) -> None:
         inputs, results = node.operator.infer_types([found.of(entry) for entry in node.inputs])
         for entry, dtype in zip(entries, [*inputs, *results], strict=True):
             if dtype is not None:
-                found.tell(entry, dtype, node)
+                found.add(entry, dtype, node)
         return
     lengths = _LENGTHS.get(name, ())
     if name == "RNN" and truth(node.attrs.get("use_sequence_length", False)):
@@ -100,7 +100,7 @@ def _spread(node: Node, found: Types) -> None:
         if dtype is None:
             alike.append(entry)
         else:
-            found.tell(entry, dtype, node)
+            found.add(entry, dtype, node)
     common = next((dtype for dtype in map(found.of, alike) if dtype is not None), None)
     if common is None and name == "Embedding":
         common = np.dtype(_attribute(node) or "float32").type
@@ -109,12 +109,12 @@ def _spread(node: Node, found: Types) -> None:
     if name == "BatchNorm" and found.of(node.inputs[0]) is np.float16:
         # Scales, shifts and statistics stay in float32.
         alike, common = node.inputs[1:], np.float32
-        found.tell((node, 0), np.float16, node)
+        found.add((node, 0), np.float16, node)
     for entry in alike:
-        found.tell(entry, common, node)
+        found.add(entry, common, node)
     for place in lengths:
         if place < len(node.inputs) and found.of(node.inputs[place]) is None:
-            found.tell(node.inputs[place], common, node)
+            found.add(node.inputs[place], common, node)
 
 
 def _spread_graphs(node: Node, found: Types) -> None:
@@ -131,7 +131,7 @@ def _spread_graphs(node: Node, found: Types) -> None:
         for (below, index), entry in zip([*((v, 0) for v in variables), *heads], [*entries, *results], strict=False):
             dtype = inner.of((below, index))
             if dtype is not None:
-                found.tell(entry, dtype, node)
+                found.add(entry, dtype, node)
 
 
 def _results(node: Node) -> list[Any]:

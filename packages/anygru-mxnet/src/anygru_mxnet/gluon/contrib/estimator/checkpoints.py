@@ -100,7 +100,7 @@ class CheckpointHandler(Counting):
             batch += self.trained_batch + (0 if estimator.max_epoch else 1)
         prefix = f"{self.model_prefix}-epoch{epoch}batch{batch}"
         self._save_params_and_trainer(estimator, prefix)
-        self._tell(
+        self._log(
             estimator,
             self.current_epoch,
             f"trained total {self.current_batch + 1} batches, saving model at {self.model_dir} with prefix: {prefix}",
@@ -108,7 +108,7 @@ class CheckpointHandler(Counting):
         if self.save_best:
             self._save_if_best(estimator)
 
-    def _tell(self, estimator: "Estimator", number: int, message: str) -> None:
+    def _log(self, estimator: "Estimator", number: int, message: str) -> None:
         if self.verbose > 0:
             estimator.logger.info("[Epoch %d] CheckpointHandler: %s", number, message)
 
@@ -125,7 +125,7 @@ class CheckpointHandler(Counting):
         elif self.monitor_op(value, self.best):
             prefix = f"{self.model_prefix}-best"
             self._save_params_and_trainer(estimator, prefix)
-            self._tell(
+            self._log(
                 estimator,
                 self.current_epoch,
                 # MXNet 1.9.1 logs the new value twice, since it has been stored already (read).
@@ -136,7 +136,7 @@ class CheckpointHandler(Counting):
         else:
             # The batch's number (1.9.1, read).
             message = f"{name} did not improve from {self.best:0.5f}, skipping updating best model"
-            self._tell(estimator, self.current_batch, message)
+            self._log(estimator, self.current_batch, message)
 
     def _save_symbol(self, estimator: "Estimator") -> None:
         path = self._path(f"{self.model_prefix}-symbol.json")
