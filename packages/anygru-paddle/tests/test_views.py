@@ -67,6 +67,44 @@ def test_a_view_leaves_the_graph(view: str, leave: str) -> None:
     np.testing.assert_array_equal(part.grad.numpy(), np.full(part.numpy().shape, 3, "float32"))
 
 
+class _Flat(paddle.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return (x * 2).reshape([-1])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient.reshape([2, 6]) * 2
+
+
+class _Same(paddle.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient
+
+
+@pytest.mark.parametrize("view", [lambda y: y, lambda y: y.unsqueeze(0)])
+@pytest.mark.parametrize("layer", [_Flat, _Same])
+def test_results_of_custom_functions_are_changed_in_place(layer: Any, view: Callable[[Any], Any]) -> None:
+    leaf = _leaf()
+    result = view(layer.apply(leaf * 1))
+    result.scale_(0.5)
+    result.sum().backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), np.full((2, 6), 1.0 if layer is _Flat else 0.5, "float32"))
+
+
+def test_a_maximum_that_was_changed_has_no_gradient() -> None:
+    """Its gradient needs the value; RuntimeError in Paddle 2.6.2 (recorded)."""
+    changed = paddle.max(_leaf() * 2, 1)
+    changed.unsqueeze(0).scale_(3.0)
+    with pytest.raises(RuntimeError):
+        changed.sum().backward()
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("operation", IN_PLACE)
 def test_a_view_is_changed_in_place(view: str, operation: str) -> None:

@@ -78,8 +78,9 @@ class _Bridge(torch.autograd.Function):
         results = []
         for place in call.tensor_outputs:
             value = values[place]
-            # An output that is an input, or a view of one, would drag torch's rules for views in; give a fresh tensor.
-            results.append(value.view_as(value) if any(value is each for each in tensors) else value)
+            # torch refuses changes in place of an output that is an input or a view.
+            copied = value._is_view() or any(value is each for each in tensors)
+            results.append(torch.Tensor.clone(value) if copied else value)
         saved = call.context._saved
         # torch keeps the saved tensors and lets them go with the graph; `backward` puts them back.
         call.context._saved = ()

@@ -127,22 +127,29 @@ def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[...,
     return row(name, function, what)
 
 
+_torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
+
+
 class _Selected(torch.autograd.Function):
     """The largest or smallest element; each equal element gets the whole gradient, as in Paddle's max and min."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, compute: Callable[..., Any], dim: Any, keepdim: bool) -> torch.Tensor:
-        out = compute(x, dim=dim, keepdim=True)
+        out = compute(x, dim=dim, keepdim=keepdim)  # not a view, which would refuse changes in place
         ctx.save_for_backward(x, out)
-        ctx.shape = list(torch.Tensor.shape.__get__(out))  # type: ignore[attr-defined]
-        if keepdim:
-            return out
-        return torch.squeeze(out, tuple(range(x.ndim)) if dim == () else dim)
+        axes = (
+            range(x.ndim)
+            if dim == ()
+            else [each % (x.ndim or 1) for each in (dim if isinstance(dim, tuple) else (dim,))]
+        )
+        ctx.shape = [1 if axis in axes else length for axis, length in enumerate(_torch_shape(x))]
+        return out
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         x, out = ctx.saved_tensors
-        return torch.mul(torch.eq(x, out), torch.reshape(grad, ctx.shape)), None, None, None
+        best, grad = torch.reshape(out, ctx.shape), torch.reshape(grad, ctx.shape)
+        return torch.mul(torch.eq(x, best), grad), None, None, None
 
 
 def _selecting(compute: Callable[..., Any]) -> Callable[..., Any]:
