@@ -26,9 +26,9 @@ from .facts.sequences import Batch, Lengths
 from .facts.torch_private import tracing_state
 from .facts.weights import Layout, check_tensors
 from .operator import tracing
+from .operator.active_modes import unrecorded
 from .operator.casting import AnyWeights, autocast_enabled
 from .operator.execution import direct, run, sizes_of
-from .operator.surroundings import unrecorded
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

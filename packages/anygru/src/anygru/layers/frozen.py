@@ -20,8 +20,8 @@ from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
 from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
+from ..operator.active_modes import is_recorded
 from ..operator.frozen_weights import FrozenWeights
-from ..operator.surroundings import is_recorded
 from .shared import check_size, layer_repr, refuse_script
 
 _lock = threading.RLock()

@@ -18,9 +18,9 @@ from ..facts.problem import Call
 from ..facts.quantization import Stored
 from ..facts.torch_private import is_profiled
 from ..functional import compute
+from ..operator.active_modes import is_recorded, named
 from ..operator.execution import describe
 from ..operator.frozen_weights import FrozenWeights
-from ..operator.surroundings import is_recorded, named
 
 if TYPE_CHECKING:
     from ..backends.cpu_prepared import Prepared

@@ -16,6 +16,7 @@ from ..facts.problem import Call, Options, Problem
 from ..facts.torch_private import is_any_autocast, is_profiled, tracing_state
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
+from .active_modes import has_tangent, is_recorded, is_transformed, named, unrecorded, wants_gradient
 from .casting import (
     DTYPES,
     HALVES,
@@ -27,7 +28,6 @@ from .casting import (
     faster_products,
 )
 from .frozen_weights import FrozenWeights
-from .surroundings import has_tangent, is_recorded, is_transformed, named, unrecorded, wants_gradient
 
 
 def run(
