@@ -91,7 +91,10 @@ def _concat_arrays(arrays: NdArray, padding: Any) -> Any:
     if not isinstance(arrays[0], _ARRAYS):
         try:
             arrays = numpy.asarray(arrays)
-        except ValueError as error:  # lists of different lengths are a TypeError in Chainer 7.8.1 (recorded)
+        except ValueError as error:
+            if not isinstance(arrays[0], list):
+                raise
+            # Lists of different lengths are a TypeError in Chainer 7.8.1 (recorded).
             raise TypeError(f"examples must be arrays, or lists of one length: {error}") from None
     if padding is not None:
         return _concat_arrays_with_padding(arrays, padding)
