@@ -268,7 +268,7 @@ def main(folders: list[str]) -> None:
 
 MOST = {
     "packages/anygru": (29.5, 88),
-    "packages/anygru-chainer": (19.5, 8),
+    "packages/anygru-chainer": (17.5, 8),
     "packages/anygru-lab": (34, 39),
     "packages/anygru-mxnet": (13, 9),
     "packages/anygru-oneflow": (25, 15),

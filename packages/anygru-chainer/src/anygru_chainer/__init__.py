@@ -1,7 +1,7 @@
 """Chainer 7.8's vocabulary on PyTorch: Variables and functions, links, optimizers, serializers, the training loop.
 
 A Variable holds a NumPy array; functions compute on torch tensors over the same memory and are differentiated by torch;
-GRUs are computed by `anygru.functional`. `names.txt` beside this file lists the covered names.
+GRUs are computed by `anygru.functional`. `names.txt` lists the covered names.
 """
 
 from anygru.extend import cover as _cover

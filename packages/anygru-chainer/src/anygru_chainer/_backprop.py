@@ -1,6 +1,6 @@
 """Walking the graph backwards.
 
-Functions are visited by falling rank, so that each is reached when all gradients of its outputs are there. The
+Functions are visited by falling rank, so that each is reached after all gradients of its outputs. The
 gradients on the way are Variables; they form a graph of their own if `config.enable_backprop` is on (double backprop).
 """
 
@@ -119,7 +119,7 @@ def backprop_to_all(
 
 
 def _arrived(function: Any, table: GradTable) -> tuple[list[Any], tuple[Any, ...]]:
-    """The nodes of a function's outputs, None for those that are gone, and the gradients that they have got."""
+    """The nodes of a function's outputs (None for deleted ones) and their accumulated gradients."""
     nodes, grads = [], []
     for reference in function.outputs:
         node = reference()

@@ -174,7 +174,7 @@ class Link(DeviceResident):
         self.__dict__[name] = value
 
     def register_persistent(self, name: str) -> None:
-        """Save and load an existing attribute with the link (AttributeError if there is none of this name)."""
+        """Save and load an existing attribute with the link (AttributeError if there is no such attribute)."""
         if not hasattr(self, name):
             raise AttributeError(f"cannot register non-existent attribute {name} as a persistent value")
         self._persistent.add(name)
@@ -223,10 +223,10 @@ class Link(DeviceResident):
         return to_torch(self, args)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
-        """All parameters, those of this link first, sorted by name.
+        """All parameters, sorted by name within each link; this link comes first.
 
         Args:
-            include_uninit: also those that are not initialized yet.
+            include_uninit: include parameters that are not initialized yet.
         """
         for name in sorted(self._params):
             if include_uninit or self.__dict__[name].is_initialized:
@@ -257,7 +257,7 @@ class Link(DeviceResident):
 
         Args:
             link: where to copy from.
-            copy_persistent: persistent values, too.
+            copy_persistent: also copy persistent values.
         """
         for name in self._params:
             self.__dict__[name].copydata(link.__dict__[name])
@@ -341,7 +341,7 @@ class Link(DeviceResident):
         return self
 
     def delete_hook(self, name: str) -> None:
-        """Remove a hook (KeyError if there is none of this name)."""
+        """Remove a hook (KeyError if the name is unknown)."""
         if name not in self.local_link_hooks:
             raise KeyError(f"Hook {name} does not exist")
         self.local_link_hooks[name].deleted(self)

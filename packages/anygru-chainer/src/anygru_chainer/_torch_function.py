@@ -1,7 +1,7 @@
 """`TorchFunction`: a function of the graph whose arithmetic and derivative are torch's.
 
-Each such function keeps the little torch graph between its own inputs and outputs; the big graph between functions is
-the dialect's, because users may cut it, hold on to parts of it and ask for what lies between.
+Each such function keeps the little torch graph between its own inputs and outputs; the graph between functions is
+the dialect's, because users cut it, keep parts of it and read its intermediate values.
 """
 
 import copy
@@ -30,7 +30,7 @@ class TorchFunction(FunctionNode):
     """
 
     curved: ClassVar[tuple[int, ...] | None] = None
-    """The inputs on which the gradient depends in Chainer 7.8.1 (read and recorded); None: torch's graph tells.
+    """The inputs on which the gradient depends in Chainer 7.8.1 (read and recorded); None: found in torch's graph.
 
     A second gradient is None where the first does not depend on the input. torch gives zeros for some functions that are
     linear in pieces, for which this is (), and nothing for some empty or scalar inputs, for which Chainer has zeros.
@@ -61,7 +61,7 @@ class TorchFunction(FunctionNode):
                 if x._requires_grad:
                     record = True
                     if tensor.is_floating_point():
-                        # On a fresh tensor over the array's memory, so that the user's arrays know nothing of torch's graph.
+                        # On a fresh tensor over the array's memory, so that the user's arrays stay outside of torch's graph.
                         tensor.requires_grad_()
         # Asked before it is set: setting torch's switch costs more than most functions of small arrays.
         if record is not recorded:
@@ -130,7 +130,7 @@ class TorchFunction(FunctionNode):
 class Gradient(TorchFunction):
     """The gradient of a TorchFunction, as a function of the same inputs and of the gradients of the outputs.
 
-    `used` says after `compute` which of the inputs the outputs depend on at all; the gradients of the others are zeros.
+    After `compute`, `used` has a flag for each target: whether an output depends on it. The other gradients are zeros.
     """
 
     used: tuple[bool, ...] = ()

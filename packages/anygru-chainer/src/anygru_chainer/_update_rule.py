@@ -142,7 +142,7 @@ class UpdateRule:
         self._hookable.add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
-        """Remove a hook (KeyError if there is none of this name)."""
+        """Remove a hook (KeyError if the name is unknown)."""
         self._hookable.remove(name)
 
     def update(self, param: Parameter) -> None:

@@ -267,7 +267,7 @@ class Variable:
         It starts from `grad`, or from one if it has a single element and no gradient.
 
         Args:
-            retain_grad: keep the gradients of the Variables between, too.
+            retain_grad: also keep the gradients of intermediate Variables.
             enable_double_backprop: make the gradients differentiable (`grad_var`).
             loss_scale: factor of the start value, which optimizers divide out again.
         """

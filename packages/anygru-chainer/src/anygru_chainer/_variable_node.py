@@ -16,7 +16,7 @@ class VariableNode:
     """A Variable's place in the graph. It outlives the Variable, and holds the array only if a function retained it."""
 
     variable_class: "ClassVar[type[Variable]]"
-    """`Variable` itself, which its file, above this one, puts here."""
+    """The class `Variable`, set by its own file, which imports this one."""
 
     def __init__(self, variable: "Variable", name: str | None) -> None:
         self._variable = weakref.ref(variable)
@@ -139,7 +139,7 @@ class VariableNode:
 
 
 class NodeWhenAsked:
-    """The attribute `_node` of a Variable until somebody asks for it: most gradients stay without."""
+    """Create the attribute `_node` of a Variable at its first use; most gradients never need one."""
 
     def __get__(self, variable: "Variable", owner: object = None) -> VariableNode:
         node = variable._node = VariableNode(variable, None)

@@ -122,7 +122,7 @@ class FunctionNode:
         return tuple(results)
 
     def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
-        """Whether a look at the arrays shows that `check_type_forward` would find nothing."""
+        """Whether the arrays certainly pass `check_type_forward`."""
         return False
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[variable.Variable]) -> tuple[Any, ...]:
@@ -261,7 +261,7 @@ class FunctionNode:
         hook.added(self)
 
     def delete_hook(self, name: str) -> None:
-        """Remove a hook (KeyError if there is none of this name)."""
+        """Remove a hook (KeyError if the name is unknown)."""
         if name not in self.local_function_hooks:
             raise KeyError(f"Hook {name} does not exist")
         self.local_function_hooks.pop(name).deleted(self)
@@ -272,7 +272,7 @@ def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
 
     Args:
         outputs: list or tuple of Variables.
-        grad_outputs: their gradients (Variables); by default those that they hold.
+        grad_outputs: their gradients (Variables); their current gradients by default.
         enable_double_backprop: make the gradients differentiable.
     """
     (enable_double_backprop,) = argument.parse_kwargs(
@@ -333,7 +333,7 @@ def grad(
         grad_outputs: gradients to start from, ones where None.
         grad_inputs: gradients to add to the results.
         set_grad: also store the results as the inputs' gradients.
-        retain_grad: also store the gradients of the Variables between.
+        retain_grad: also store the gradients of intermediate Variables.
         enable_double_backprop: make the results differentiable.
         loss_scale: factor of the start values that are left out.
     """

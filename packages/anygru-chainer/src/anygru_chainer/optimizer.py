@@ -79,7 +79,7 @@ class Optimizer:
         self._set_up_hooks().add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
-        """Remove a hook (KeyError if there is none of this name)."""
+        """Remove a hook (KeyError if the name is unknown)."""
         self._set_up_hooks().remove(name)
 
     def call_hooks(self, timing: str = "pre") -> None:

@@ -46,7 +46,7 @@ def some(node: object, *xs: Type) -> None:
 
 
 def numbered(node: object, *xs: Type) -> None:
-    """Give the inputs the names x0, x1, ... for the checks that follow."""
+    """Name the inputs x0, x1, ... for later checks."""
     type_check._argname(xs, [f"x{i}" for i in range(len(xs))])
 
 

@@ -1,4 +1,4 @@
-"""What a kind of recurrent layer computes of packed rows: a GRU by `anygru.functional.gru`, the others by torch."""
+"""Kinds of recurrent layers over packed rows: a GRU computes by `anygru.functional.gru`, LSTM and RNN by torch."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from anygru.extend import layer_of_torch
 from ._rows import Tensor
 
 Drop = Callable[[int, Tensor], Any] | None
-"""What each direction of a layer reads, from the layer's number and the output of the layer below; None without dropout."""
+"""Maps a layer's number and the output of the layer below to the input of each direction; None without dropout."""
 
 
 class Kind(NamedTuple):
@@ -22,11 +22,11 @@ class Kind(NamedTuple):
     n_gates: int
     n_states: int
     compute: Callable[..., tuple[Tensor, ...]]
-    """Of (packed rows, states, weights, bidirectional, drop) the rows of the last layer and the final states."""
+    """Maps (packed rows, states, weights, bidirectional, drop) to the rows of the last layer and the final states."""
     by_torch: Callable[..., tuple[Tensor, ...]] | None = None
     """torch's function of all layers; None: anygru's."""
     recompute: Callable[..., tuple[Tensor, ...]] | None = None
-    """What computes again for a gradient that is differentiated itself; None: `compute`."""
+    """Recomputes the layer when its gradient is differentiated; None: `compute`."""
 
     @property
     def n_weights(self) -> int:

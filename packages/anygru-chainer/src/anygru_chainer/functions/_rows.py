@@ -100,11 +100,11 @@ def function(
         name: name of the node's class.
         checks: called with the node and the types of the inputs; they raise InvalidType.
         label: the text in messages and graphs, or a function of the node that gives it; `name` by default.
-        prepare: takes the options, checks them and returns those that the node keeps.
-        unless: takes the arguments and tells whether the first input is the result as it is.
+        prepare: checks the options and returns the values that the node keeps.
+        unless: takes the arguments; True if the result is the unchanged first input.
         named: whether messages call the inputs by their names; "in_types[0]" otherwise.
         is_elementwise: the node's attribute of this name.
-        curved: the inputs on which Chainer's gradient depends, where torch's says otherwise; see `TorchFunction`.
+        curved: the inputs on which Chainer's gradient depends, where torch differs; see `TorchFunction`.
         by_numpy: computes arrays of objects and other dtypes that torch does not have; see `TorchFunction` and `move`.
     """
 
@@ -144,7 +144,7 @@ def function(
             inputs = args[0] if takes_list else [x for x in args[:n_inputs] if x is not None]
             return node(*args[n_inputs:]).result(inputs)
 
-        # Without the annotations: they say Tensor, while callers pass Variables and arrays.
+        # Without the annotations: they name Tensor, while callers pass Variables and arrays.
         functools.update_wrapper(call, body, (*functools.WRAPPER_ASSIGNMENTS[:4],))
         del call.__dict__["__wrapped__"]
         call.__dict__["__signature__"] = signature
