@@ -1,14 +1,13 @@
 """Documents of unequal length as batches without padding.
 
-The batch has a fixed number of lanes. Each lane walks documents one after another, and every training step takes the
-next `window` symbols of every lane: truncated back-propagation, with the state carried on from window to window. Where
-a document ends inside a window, the lane's next document begins there, from a zero state. What lies between two such
-borders is a segment: a sequence of its own as far as the recurrence is concerned. A training step is therefore one
-ragged batch of segments, longest first, packed as `torch.nn.utils.rnn.PackedSequence` packs them: every step costs the
-same number of symbols, whatever the lengths of the documents, and nothing is computed for padding.
+The batch has a fixed number of lanes. A lane reads documents one after another, and every training step takes the next
+`window` symbols of every lane: truncated back-propagation that keeps the state between windows. If a document ends
+inside a window, the next document of the lane begins there, from a zero state. A segment is the part of a document in
+one window; segments are independent sequences. A training step is a ragged batch of segments, longest first, in the
+form of `torch.nn.utils.rnn.PackedSequence`. Every step has the same number of symbols, and padding is not computed.
 
-A long document is cut into spans that may be walked by different lanes at the same time; a span that does not begin
-its document begins with a zero state all the same, but with the byte before it as its first input.
+A long document is cut into spans, and several lanes can read spans of one document at the same time. Every span begins
+with a zero state; the first input of a later span is the byte before it.
 """
 
 from collections.abc import Mapping, Sequence
