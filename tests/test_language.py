@@ -271,7 +271,7 @@ MOST = {
     "packages/anygru-chainer": (17.5, 8),
     "packages/anygru-lab": (34, 39),
     "packages/anygru-mxnet": (13, 9),
-    "packages/anygru-oneflow": (25, 15),
+    "packages/anygru-oneflow": (4.5, 0),
     "packages/anygru-paddle": (3.1, 0),
     "tests": (54.5, 6),
     "benchmarks": (25, 0),

@@ -138,7 +138,7 @@ def test_a_function_is_called_by_an_instance_too() -> None:
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
 
 
-def test_copy_takes_arrays_and_stands_outside_of_the_graph() -> None:
+def test_copy_takes_arrays_and_is_not_recorded() -> None:
     x = leaf()
     assert x.copy_(np.array([4, 5, 6], "float32")) is None
     assert (x.tolist(), x.is_leaf, x.requires_grad) == ([4.0, 5.0, 6.0], True, True)
@@ -260,7 +260,7 @@ def test_containers_and_losses() -> None:
         nn.MSELoss(reduction="average")
 
 
-def test_packed_sequences_move_and_come_apart() -> None:
+def test_packed_sequences_move_and_unpack() -> None:
     sequences = [flow.ones(3, 2), flow.zeros(1, 2)]
     packed = rnn.pack_sequence(sequences)
     assert packed.cpu().data.shape == (4, 2)

@@ -131,7 +131,7 @@ def test_a_global_layer(weights: Any) -> None:
 
 @pytest.mark.parametrize("function", [lambda w: w * 2, lambda w: w.mean(), lambda w: flow.softmax(w, 1)])
 @pytest.mark.parametrize("layout", [B, S(0), S(1)], ids=str)
-def test_a_leafs_gradient_lies_as_the_leaf(layout: Any, function: Any) -> None:
+def test_a_leafs_gradient_has_the_layout_of_the_leaf(layout: Any, function: Any) -> None:
     leaf = flow.ones(4, 4).to_global(HERE, layout)
     leaf.requires_grad = True
     function(leaf).sum().backward()

@@ -304,7 +304,7 @@ def test_tests_for_other_numbers_of_devices_are_skipped(monkeypatch: pytest.Monk
     assert tests.skip_unless_1n2d()(tests.TestCase) is tests.TestCase
 
 
-def test_what_every_process_knows_without_others() -> None:
+def test_functions_that_need_no_other_process() -> None:
     assert flow._oneflow_internal.cpu_broadcast(b"seed", 0) == b"seed"
     assert isinstance(flow.ones(1), flow._oneflow_internal.Tensor)
     assert nn.modules.utils._pair(3) == (3, 3)

@@ -37,7 +37,7 @@ def test_no_process_holds_a_split_matrix(on_two: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(("name", "layout"), [("rows", "S(0)"), ("batch", "R"), ("replicated", "R")])
-def test_gradients_lie_as_their_parameters(on_two: list[dict[str, Any]], name: str, layout: str) -> None:
+def test_gradients_have_the_layouts_of_their_parameters(on_two: list[dict[str, Any]], name: str, layout: str) -> None:
     assert all(found[name]["layouts"] == {(layout,)} for found in on_two)
 
 
