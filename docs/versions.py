@@ -21,7 +21,7 @@ HEAD = """# Tests with each torch and Python
 The short tests of the core, passed and skipped; a wheel was built from the sdist and tested without its
 source. `docs/versions.py` wrote this page from the reports of runs of one state of the core
 (`git rev-parse HEAD:packages/anygru` begins with {core}); `CONTRIBUTING.md` at the root of the repository
-tells how to renew it, and [Install](install.md) what users miss with an older torch.
+explains how to update it, and [Install](install.md) lists the limits of older versions of torch.
 
 """
 

@@ -116,7 +116,7 @@ def page(refusals: dict[str, str]) -> str:
         "# Files that are refused\n\nHostile and damaged files that the tests read, and the reason that the error"
         " gives, without its way\nout; N is a long number."
         " `python packages/anygru/tests/checkpoints/corpus.py FOLDER` writes the files\nand, with `--page`, this page."
-        " `SECURITY.md` at the root of the repository says what is promised.\n"
+        " `SECURITY.md` at the root of the repository lists the guarantees.\n"
     )
     for format, paths in itertools.groupby(sorted(refusals), lambda path: path.partition("/")[0]):
         options = "\n".join(textwrap.wrap(OPTIONS[format], 100))
