@@ -168,6 +168,8 @@ def test_an_interpreter_without_anygru_keeps_its_own_packages(tmp_path):
 
 
 LISTED = """
+title: Paddle
+
 [paddle.nn]
 + Known
 - Fold: a reshape; torch.nn.Fold

@@ -50,7 +50,7 @@ def test_a_result_leaves_the_graph(view: str) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("view", set(VIEWS) - {"expand"})
+@pytest.mark.parametrize("view", [name for name in VIEWS if name != "expand"])
 def test_a_view_changes_in_place(view: str, change: str) -> None:
     """Values and gradients of a view and its base, against torch's for the same change of a slice."""
     x = flow.ones(2, 6, requires_grad=True)
@@ -72,7 +72,7 @@ def test_a_view_changes_in_place(view: str, change: str) -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("view", set(VIEWS) - {"expand"})
+@pytest.mark.parametrize("view", [name for name in VIEWS if name != "expand"])
 def test_a_view_made_without_gradients_changes_its_base(view: str, change: str) -> None:
     x = flow.ones(2, 6, requires_grad=True)
     y = x * 2

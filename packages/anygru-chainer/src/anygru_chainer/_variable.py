@@ -18,9 +18,7 @@ from .types import DeviceSpec, NdArray
 from .utils import argument
 
 
-def _create_variable(
-    array: NdArray, name: str | None, grad: Any, requires_grad: bool, device: Any = None
-) -> "Variable":
+def _create_variable(array: NdArray, name: str | None, grad: Any, requires_grad: bool, device: Any = None) -> Any:
     # Name and arguments as in Chainer's pickles; an array on the CPU says itself where it is.
     return Variable(array, name=name, grad=grad, requires_grad=requires_grad)
 
@@ -38,8 +36,7 @@ class Variable:
         TypeError: `data` is no array, or an unknown keyword came. ValueError: a keyword of the first release came.
     """
 
-    # Above NumPy's arrays, so that `array + variable` asks the Variable.
-    __array_priority__ = 200
+    __array_priority__ = 200  # above NumPy's arrays, so that `array + variable` asks the Variable
     _node: VariableNode = NodeWhenAsked()  # type: ignore[assignment]
     _partial_sum: Any = None
     """The tensor of a gradient that only the present backward pass has seen, so that it may be added to."""

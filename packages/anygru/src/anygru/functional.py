@@ -227,7 +227,8 @@ def _states_second(h_0: Tensor | None, weights: AnyWeights, options: Options) ->
     """A state [B, L*D, H] as [L*D, B, H], and the options for it; that of one sequence stays."""
     if h_0 is not None and h_0.dim() == 3:
         layout, hidden = sizes_of(weights, options)
-        if not is_shape(h_0.shape[1:], (layout.states(), hidden)):
+        own = (layout.states(), hidden)
+        if h_0.shape[1:] != own and not is_shape(h_0.shape[1:], own):
             raise ArgumentError(f"h_0 must be [B, L*D, H] = [B, {layout.states()}, {hidden}], got {list(h_0.shape)}")
         h_0 = h_0.transpose(0, 1).contiguous()
     return h_0, options._replace(batch_first_states=False)

@@ -13,16 +13,14 @@ from .dressing import dress, torch_dtype
 from .tensor import Tensor
 
 __all__ = [
-    "add", "addcdiv", "addcmul", "div", "div_", "eq", "floor_divide", "fmod", "ge",
-    "greater", "greater_equal", "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum",
+    "add", "addcdiv", "addcmul", "div", "div_", "eq", "floor_divide", "fmod", "ge", "greater", "greater_equal",
+    "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum",
     "mul", "ne", "neg", "negative", "not_equal", "pow", "relu", "sign", "square", "sub",
 ]  # fmt: skip
 
-_BOOL = torch.bool
-
 
 def _is_bool(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and torch_dtype(value) is _BOOL
+    return isinstance(value, torch.Tensor) and torch_dtype(value) is torch.bool
 
 
 def _in_one_type(input: Any, other: Any) -> tuple[Any, Any]:
@@ -40,9 +38,7 @@ def _in_one_type(input: Any, other: Any) -> tuple[Any, Any]:
         if other.dim() and not input.dim():
             return dress(input.to(other.dtype)), other
         if torch.promote_types(input.dtype, other.dtype) is torch.int16:  # which OneFlow has not
-            raise RuntimeError(
-                f"no operation takes {dress(input.dtype)} and {dress(other.dtype)} together; cast one of them"
-            )
+            raise RuntimeError(f"no operation takes {dress(input.dtype)} and {dress(other.dtype)} together; cast one")
     return input, other
 
 
@@ -207,7 +203,7 @@ def pow(input: Any, exponent: Any) -> Any:
 
 def relu(input: Any, inplace: bool = False) -> Any:
     """`x` where it is positive, 0 elsewhere; bools do not change."""
-    if torch_dtype(input) is _BOOL:
+    if torch_dtype(input) is torch.bool:
         return input
     return torch.relu_(input) if inplace else torch.relu(input)
 
@@ -327,12 +323,12 @@ def _changing(function: Callable[..., Any], inplace: Callable[..., Any]) -> Call
             return inplace(self, int(other) if isinstance(other, bool) and function is sub else other, **keywords)
         _, other = _in_one_type(self, other)
         mine, its = torch_dtype(self), torch_dtype(other)
-        if mine is _BOOL and function in (sub, div):
+        if mine is torch.bool and function in (sub, div):
             result = function(self, other, **keywords)
-            if torch_dtype(result) is not _BOOL:
+            if torch_dtype(result) is not torch.bool:
                 raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
             return torch.Tensor.copy_(self, result)
-        if its is not mine and (function is add or its is _BOOL):
+        if its is not mine and (function is add or its is torch.bool):
             other = other.to(mine)  # the addition takes any type (recorded in 0.9.0)
         return inplace(self, other, **keywords)
 

@@ -25,41 +25,10 @@ from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, to
 from .dtype import DeviceLike, Size, dtype, of_torch, plain
 from .over_processes import OverProcesses, placed
 from .placement import placement
+from .released import SPENT, released, serves_once
 
 _DATA: Any = torch.Tensor.data
 _REQUIRES_GRAD: Any = torch.Tensor.requires_grad
-
-# The mark on a step of the autograd graph from which backward() began, and which does not serve again.
-# torch refuses a second backward() only where a step has saved something, and sums, slices and joins save nothing there; 0.9.0
-# refuses them, too (recorded).
-_SPENT = "oneflow: released"
-
-# The steps that serve again in 0.9.0 where torch lets them (recorded).
-_SERVING = frozenset(
-    (
-        "Add",
-        "Sub",
-        "Rsub",
-        "Neg",
-        "Mul",
-        "Div",
-        "View",
-        "UnsafeView",
-        "ReshapeAlias",
-        "Clone",
-        "ToCopy",
-        "Unsqueeze",
-        "Flip",
-        "Roll",
-        "Triu",
-        "Tril",
-        "Cumsum",
-        "ConstantPadNd",
-        "Floor",
-        "Sign",
-        "Alias",
-    )  # fmt: skip
-)
 
 _TYPE_NAMES = {
     torch.float32: "Float",
@@ -212,17 +181,17 @@ class Tensor(OverProcesses):
     ) -> None:
         """Add to the gradients of the leaves. The graph serves once, unless retain_graph or create_graph is given."""
         step: Any = self.grad_fn
-        if step is not None and _SPENT in step.metadata:
-            raise _released()
+        if step is not None and SPENT in step.metadata:
+            raise released()
         if gradient is None and isinstance(self, DTensor) and self.dim() == 0:
             # Torch would make it by a further dispatch.
             gradient = global_tensor.gradient_of(self, self._local_tensor.new_ones(()))
         try:
             super().backward(gradient, retain_graph or create_graph, create_graph)
         except RuntimeError as error:
-            raise _released() if is_release(error) else error from None
-        if step is not None and not (retain_graph or create_graph) and _serves_once(step):
-            step.metadata[_SPENT] = True
+            raise released() if is_release(error) else error from None
+        if step is not None and not (retain_graph or create_graph) and serves_once(step):
+            step.metadata[SPENT] = True
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Set whether it requires a gradient. False takes the result of an operator out of the graph, as in OneFlow 0.9.0."""
@@ -307,26 +276,6 @@ def _changeable(result: Any, function: Any, args: Sequence[Any], kwargs: dict[st
 
 # Functions that return parts of a tensor, and the place of the argument `dim`.
 _PARTS = {"split": 2, "chunk": 2, "unbind": 1}
-
-
-def _serves_once(last: Any) -> bool:
-    """Whether backward() from this step reaches a step that 0.9.0 releases, behind steps that can run again."""
-    seen: set[Any] = set()
-    open_steps = [last]
-    while open_steps:
-        step = open_steps.pop()
-        name = step.name().rstrip("0123456789").removesuffix("Backward")
-        if name in _SERVING:
-            before = {following for following, _ in step.next_functions if following is not None} - seen
-            seen |= before
-            open_steps += before
-        elif not name.endswith("AccumulateGrad"):
-            return True
-    return False
-
-
-def _released() -> RuntimeError:
-    return RuntimeError("a step of the graph has been released; give retain_graph=True to the first backward()")
 
 
 # Functions of torch that are methods in OneFlow.

@@ -99,15 +99,10 @@ def _bound(module: "nn.Module", result: "Tensor") -> float:
 
     if not result.dtype.is_floating_point:
         return 0.0
-    if any(getattr(part, "weights", None) in ("int8", "bfloat16") for part in module.modules() if _is_frozen(part)):
+    formats = [getattr(part, "weights", None) for part in module.modules()]  # a frozen layer names its format
+    if any(isinstance(each, str) and each in ("int8", "bfloat16") for each in formats):
         return _ROUNDED
     dtypes = {result.dtype, *(each.dtype for each in module.parameters() if each.is_floating_point())}
     return max(
         BOUNDS.get(str(dtype).removeprefix("torch."), BOUNDS["float32"]) for dtype in dtypes - {torch.float64} or dtypes
     )
-
-
-def _is_frozen(part: "nn.Module") -> bool:
-    from ..layers.frozen import Frozen
-
-    return isinstance(part, Frozen)

@@ -200,7 +200,7 @@ class Weights(NamedTuple):
             self._blame_input(features, dtype, device)
         expected = layout.shapes(features, layout.sizes(tensors[0], tensors[1])[1])
         for index, (tensor, shape) in enumerate(zip(tensors, expected, strict=True)):
-            if not is_shape(tensor.shape, shape):
+            if tensor.shape != shape and not is_shape(tensor.shape, shape):
                 self._blame_input(features, dtype, device)
                 raise self._shape_error(index, shape)
             if tensor.dtype is not dtype or tensor.device != device:
