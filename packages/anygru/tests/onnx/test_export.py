@@ -443,3 +443,29 @@ class First(nn.GRU):
 def test_a_subclass_of_torchs_layer_is_one_node() -> None:
     program = anygru.onnx.export(First(3, 4).eval(), (torch.randn(5, 1, 3),))
     assert [node.op_type for node in program.model.graph].count("GRU") == 1
+
+
+class Packed(nn.Module):
+    """A layer between torch's functions of packing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(3, 4)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+        return pad_packed_sequence(self.gru(packed)[0])[0]
+
+
+@pytest.mark.parametrize("version", [17, 18, 20])
+def test_a_version_of_the_operators_is_obeyed_or_refused(version: int) -> None:
+    x = torch.randn(5, 2, 3)
+    program = anygru.onnx.export(nn.GRU(3, 4).eval(), (x,), opset_version=version)
+    onnx.checker.check_model(program.model_proto, full_check=True)
+    assert [each.version for each in program.model_proto.opset_import if not each.domain] == [version]
+    packed = (x, torch.tensor([5, 3]))
+    if version < 18:
+        with pytest.raises(anygru.ArgumentError, match="opset_version: no valid model with version 17"):
+            anygru.onnx.export(Packed().eval(), packed, opset_version=version)
+    else:
+        anygru.onnx.export(Packed().eval(), packed, opset_version=version)

@@ -5,6 +5,7 @@ using them. It becomes a stand-in: a class (or a module) of that name which rais
 to a name that is not listed raises an AttributeError, so that `hasattr` is right.
 """
 
+import difflib
 import dis
 import importlib
 import sys
@@ -65,9 +66,18 @@ def not_covered(name: str, instead: str | None = None) -> NotCoveredError:
         why, instead = (refusal.why, refusal.instead) if refusal is not None else ("", _namesake(name))
     title = (names(dialect).title if dialect in roots() else "") or dialect
     message = f"{name} is not covered by anygru's {title} dialect"
-    error = NotCoveredError(message + (f" ({why})" if why else "") + (f"; use {instead}" if instead else ""))
+    near = _near_name(name, dialect) if not instead else ""
+    hint = f"; use {instead}" if instead else f"; did you mean {near}?" if near else ""
+    error = NotCoveredError(message + (f" ({why})" if why else "") + hint)
     error.name = name.rpartition(".")[2]
     return error
+
+
+def _near_name(name: str, dialect: str) -> str:
+    """The covered name of the same module that is spelled most like this one; "" if none is."""
+    module, _, last = name.rpartition(".")
+    covered = names(dialect).covered.get(module, ()) if dialect in roots() else ()
+    return next((f"{module}.{each}" for each in difflib.get_close_matches(last, covered, 1, 0.8)), "")
 
 
 def dialect_of(name: str) -> str:

@@ -60,8 +60,8 @@ def export(
         torch.onnx.ONNXProgram: the exported program.
 
     Raises:
-        ArgumentError: ONNX's GRU cannot represent a layer: a callable activation, a PackedSequence from outside, resets, decay,
-            layer norm, zoneout.
+        ArgumentError: no valid file has the `opset_version`; or ONNX's GRU cannot represent a layer: a callable activation,
+            a PackedSequence from outside, resets, decay, layer norm, zoneout.
         BackendError: torch is older than 2.6; its exporter does not accept translations.
         CheckpointError: the path is a device or another thing that is not a regular file.
         ExtraMissingError: onnx or onnxscript is not installed.
@@ -96,6 +96,7 @@ def export(
     assert program is not None  # it is None for torch's older exporter only
     _fold(program)
     _name_nodes(program)
+    _check_version(program, options["opset_version"])
     if path is not None:
         save(program, path)
     return program
@@ -289,6 +290,26 @@ def _fold(program: torch.onnx.ONNXProgram) -> None:
 
     optimizer.fold_constants(program.model, input_size_limit=1 << 40, output_size_limit=1 << 40)
     optimizer.remove_unused_nodes(program.model)
+
+
+def _check_version(program: torch.onnx.ONNXProgram, version: int) -> None:
+    """Refuse a file of another version of ONNX's operators than was asked for, or one that this version does not allow.
+
+    Versions below `OPSET` are converted by onnx, which leaves some operators in their newer form.
+    """
+    import onnx
+
+    way_out = f"leave opset_version out, or give {OPSET} or a later one"
+    if program.model.opset_imports.get("") != version:
+        raise ArgumentError(f"opset_version: the model cannot be written with version {version}; {way_out}")
+    if version < OPSET:
+        try:
+            onnx.checker.check_model(program.model_proto, full_check=True)
+        except Exception as error:  # the checker, and its inference of shapes, have errors of their own
+            reason = str(error).strip().splitlines()[0]
+            raise ArgumentError(
+                f"opset_version: no valid model with version {version} ({reason}); {way_out}"
+            ) from error
 
 
 def _name_nodes(program: torch.onnx.ONNXProgram) -> None:
