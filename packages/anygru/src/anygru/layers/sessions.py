@@ -96,7 +96,8 @@ class Session:
 class SessionPool:
     """The states of many sessions of one model, in one tensor that is allocated once.
 
-    Any number of threads may step different sessions. A session gives the same bits whatever else is stepped with it.
+    Any number of threads may step different sessions. With sigmoid and tanh, a session gives the
+    same bits whatever else is stepped with it.
 
     Args:
         model: as for `anygru.stepper`.
