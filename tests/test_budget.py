@@ -68,7 +68,7 @@ def test_a_budget_rises_for_a_user_only() -> None:
 def lower(path: Path = BUDGET) -> None:
     """Write the present counts where they are below the budget."""
     old = limits(budget()) if "=" in path.read_text().partition("[lines]")[2] else {}
-    head = path.read_text().partition("[lines]")[0]
+    head = path.read_text().partition("[lines]")[0].partition("\n[[raised]]")[0].rstrip() + "\n\n"
     rows = (f'"{part}" = {min(count, old.get(part, count))}\n' for part, count in counts().items())
     path.write_text(f"{head}[lines]\n{''.join(rows)}")
 

@@ -21,7 +21,7 @@ from anygru import dialects
 # Commands that cannot run here, by their beginnings, and why.
 NOT_RUN = {
     "pip install": "changes the environment of the tests",
-    "make ": "installs; test_make_targets looks for the target",
+    "make ": "installs; test_make_targets_exist in test_paths.py looks for the target",
     "anygru launch --nnodes 2": "needs two machines; test_train_launched.py runs it on two network namespaces",
     "anygru run -m paddle.distributed.launch --master": "needs two machines",
     "python -m venv": "installs",

@@ -1,8 +1,8 @@
 """Compare the results of a library's recurrent model unchanged and accelerated: python run.py LIBRARY
 
 Each function here returns a model that the library builds, and a call of it. Libraries that build their model inside `fit` are in
-benchmarks/libraries.py: they train and predict under `anygru.accelerate()` for the whole process. The results must agree within
-the rounding of float32, and at least one GRU must have been accelerated.
+benchmarks/libraries.py: they train and predict under `anygru.accelerate()` for the whole process, and must have a torch.nn.GRU. The
+results must agree within the rounding of float32, and of a model from here at least one GRU must be accelerated.
 """
 
 import gc
@@ -35,14 +35,6 @@ def skorch() -> Case:
     return net.module_, lambda: torch.from_numpy(net.predict(x))
 
 
-def pytorch_forecasting() -> Case:
-    from pytorch_forecasting.models.nn.rnn import GRU
-
-    model = GRU(4, 16, batch_first=True)
-    x = torch.randn(3, 10, 4)
-    return model, lambda: model(x, lengths=torch.tensor([10, 7, 2]), enforce_sorted=False)[0]
-
-
 def speechbrain() -> Case:
     from speechbrain.nnet.RNN import GRU
 
@@ -60,7 +52,7 @@ def torch_geometric() -> Case:
     return model, lambda: model(x, edges, attributes, batch)
 
 
-CASES = {case.__name__: case for case in (skorch, pytorch_forecasting, speechbrain, torch_geometric)}
+CASES = {case.__name__: case for case in (skorch, speechbrain, torch_geometric)}
 
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))

@@ -43,7 +43,7 @@ class Variable:
     # As in Chainer 7.8.1 (`variable.py`, read): `==` of Variables is an error, and so they are no keys.
     __hash__ = None  # type: ignore[assignment]
 
-    T: "Variable"  # `variable_operators` sets this and what follows, and the comparisons
+    T: "Variable"  # `functions/_operators.py` sets this, the next ones and the comparisons
     reshape: "Callable[..., Variable]"
     transpose: "Callable[..., Variable]"
     mean: "Callable[..., Variable]"

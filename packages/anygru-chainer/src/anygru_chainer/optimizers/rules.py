@@ -211,6 +211,8 @@ class MSVAG(GradientMethod, rule=MSVAGRule):
     """M-SVAG (Balles and Hennig, 2018), the variance-adapted momentum, with decoupled weight decay.
 
     Args:
-        lr: the learning rate. beta: the coefficient of both moments.
-        eta: factor of the whole step. weight_decay_rate: decoupled weight decay.
+        lr: the learning rate.
+        beta: the coefficient of both moments.
+        eta: factor of the whole step.
+        weight_decay_rate: decoupled weight decay.
     """

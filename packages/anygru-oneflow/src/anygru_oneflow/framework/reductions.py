@@ -275,7 +275,7 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
 def quantile(
     input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
 ) -> Any:
-    """The value below which a share `q` of of a dimension's values falls, as float64; `keepdim` has no effect (recorded)."""
+    """The value below which a share `q` of a dimension's values falls, as float64; `keepdim` has no effect (recorded)."""
     return torch.quantile(input.double(), q, dim, interpolation=interpolation)
 
 

@@ -16,7 +16,8 @@ def new_group(ranks: list[int] | None = None, backend: str | None = None, timeou
 
     Args:
         ranks: the global ranks; None for all.
-        backend: "gloo" or "nccl"; None for the global group's. timeout: how long a collective of the group waits.
+        backend: "gloo" or "nccl"; None for the global group's.
+        timeout: how long a collective of the group waits.
     """
     here = place()
     members = sorted(range(here.size) if ranks is None else ranks)

@@ -99,8 +99,8 @@ def record(
 
     Args:
         forward: the forward pass.
-        layers: the layer and its sublayers, which own the parameters and buffers that the pass reads. weights: the weights
-        that the program takes as inputs.
+        layers: the layer and its sublayers, which own the parameters and buffers that the pass reads.
+        weights: the weights that the program takes as inputs.
         examples: inputs; their values do not count.
         open_axes: for each input the axes of any length.
         of_training: whether the program must give the layer's gradients.

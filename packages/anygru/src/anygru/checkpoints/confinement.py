@@ -2,7 +2,7 @@
 
 On Linux (x86-64, AArch64) a seccomp filter allows a few dozen system calls and refuses all others with EPERM, including calls
 of later kernels. If the kernel has Landlock, the process can open only the file that it reads.
- Sources: seccomp(2), landlock(7), and the tables of system calls in Linux 6.18.
+Sources: seccomp(2), landlock(7), and the tables of system calls in Linux 6.18.
 """
 
 import ctypes

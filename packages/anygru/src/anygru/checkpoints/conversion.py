@@ -61,7 +61,8 @@ class Verdict:
         same_bits: whether outputs and last states are the same, bit for bit.
         difference: the largest difference of an output otherwise.
         by: the sources of both results: the frameworks' documentation (see `documented`), and the installed
-        frameworks. reason: why no comparison was possible; empty otherwise.
+            frameworks.
+        reason: why no comparison was possible; empty otherwise.
     """
 
     path: str

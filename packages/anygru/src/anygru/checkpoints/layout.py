@@ -31,8 +31,8 @@ class CheckpointLayout:
         reset: "after" or "before"; see `anygru.formula`.
         blend: "(1-z)n+zh", or "zn+(1-z)h" (then the update rows are the core's negated).
         concatenated: the parts are matrices for the concatenation of x and h, [I+H, 2H] and [I+H, H], and their biases:
-            weight_ih and bias_ih belong to the gates, weight_hh and bias_hh to the candidate. columns:
-        the matrices are transposed, [I, 3H] and [H, 3H]; under reset="after" both biases are one tensor [2, 3H],
+            weight_ih and bias_ih belong to the gates, weight_hh and bias_hh to the candidate.
+        columns: the matrices are transposed, [I, 3H] and [H, 3H]; under reset="after" both biases are one tensor [2, 3H],
             which bias_ih names.
         aliases: names under which the framework stores the same tensors again, in the order of the parts.
         forbidden: names that indicate another kind of layer (an LSTM with a projection).

@@ -160,8 +160,8 @@ def map_leaves(tree: object, change: Callable[[Any], Any], is_leaf: Callable[[ob
 
     Args:
         tree: nested dicts, lists and tuples.
-        change: returns the replacement of a
-        leaf. is_leaf: whether to treat a container as a leaf.
+        change: returns the replacement of a leaf.
+        is_leaf: whether to treat a container as a leaf.
     """
     changed: dict[int, Any] = {}
 

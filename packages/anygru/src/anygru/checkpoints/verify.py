@@ -46,8 +46,8 @@ def verify(
 
     Args:
         source: the checkpoint that was converted.
-        result_path: the result, before it replaces the
-        target. report: the report of the conversion; `moves` are added to it.
+        result_path: the result, before it replaces the target.
+        report: the report of the conversion; `moves` are added to it.
         target: the place, for errors.
         sandbox: see `load_checkpoint`; a copy of a stranger's file is still the stranger's.
 

@@ -46,8 +46,8 @@ class RNNCellBase(Layer):
         """A first state, `init_value` everywhere.
 
         Args:
-            batch_ref: a tensor (of nested ones the first counts) with axis `batch_dim_idx` as the batch. shape: the shape
-            of one state without the batch axis, or nested ones; `state_shape` unless given.
+            batch_ref: a tensor (of nested ones the first counts) with axis `batch_dim_idx` as the batch.
+            shape: the shape of one state without the batch axis, or nested ones; `state_shape` unless given.
             dtype: the dtype, or nested ones; `state_dtype` unless given, or the default dtype for a cell without it.
             init_value: the value.
             batch_dim_idx: the batch axis.

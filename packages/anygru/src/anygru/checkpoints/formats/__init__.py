@@ -38,7 +38,8 @@ class Format(Protocol):
         SUFFIXES: the endings of its files; ("",) for a folder.
         LAYOUT: how its framework writes GRUs.
         recognise: whether a file with these first bytes has the format; a folder's head is its list of
-        names. read: returns a file's content, and counts its memory.
+            names.
+        read: returns a file's content, and counts its memory.
         write: writes a content to a path; calls its third argument with the bytes written.
         problem: the reason why a value cannot be written, or None.
     """

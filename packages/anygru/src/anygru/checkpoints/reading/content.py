@@ -82,7 +82,8 @@ class Content:
 
     Attributes:
         tree: nested dicts, lists and tuples with `StoredTensor` tensors and plain values as leaves.
-        marks: the metadata of GRUs, by the layer's name. metadata: texts of the file (safetensors has them).
+        marks: the metadata of GRUs, by the layer's name.
+        metadata: texts of the file (safetensors has them).
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
         places: where a file of HDF5 holds the values of a tensor in one piece, by its name: the first byte (in a `.keras`
             archive, of the member), and NumPy's name of the dtype.
