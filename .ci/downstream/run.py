@@ -1,8 +1,8 @@
 """Compare the results of a library's recurrent model unchanged and accelerated: python run.py LIBRARY
 
 Each function here returns a model that the library builds, and a call of it. Libraries that build their model inside `fit` are in
-benchmarks/libraries.py: they train and predict under `anygru.accelerate()` for the whole process, and must have a torch.nn.GRU. The
-results must agree within the rounding of float32, and of a model from here at least one GRU must be accelerated.
+benchmarks/libraries.py: they train and predict under `anygru.accelerate()` for the whole process, and must have a torch.nn.GRU.
+The results must agree within the rounding of float32, and of a model from here at least one GRU must be accelerated.
 """
 
 import gc

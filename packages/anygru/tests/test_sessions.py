@@ -536,3 +536,30 @@ def test_resets_and_decays_that_the_model_gives_its_layer():
     x = torch.randn(12, 2, 3)
     stepper = anygru.stepper(model, batch_size=2)
     torch.testing.assert_close(torch.stack([stepper.step(each) for each in x]), whole(model, x))
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(torch.bfloat16, 3.0), (torch.float32, 8.0)])
+def test_rounding_that_a_model_amplifies_is_no_look_back(dtype, factor):
+    """Large weights make the last bit of a step grow over 256 steps, whatever computes them."""
+    layer = torch.nn.GRU(8, 64, 2, batch_first=True)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.mul_(factor)
+    anygru.stepper(layer.to(dtype))
+    with pytest.raises(ArgumentError, match="cannot be stepped"):
+        anygru.stepper(Lag(10), torch.randn(2, 3, 6))
+
+
+def test_a_model_may_take_short_sequences_only():
+    class Short(torch.nn.Module):
+        def __init__(self, gap):
+            super().__init__()
+            self.lag = Lag(gap)
+
+        def forward(self, x):
+            assert x.shape[1] <= 100
+            return self.lag(x) if self.lag.gap else self.lag.gru(x)[0]
+
+    anygru.stepper(Short(0), torch.randn(2, 3, 6))
+    with pytest.raises(ArgumentError, match="cannot be stepped"):
+        anygru.stepper(Short(50), torch.randn(2, 3, 6))

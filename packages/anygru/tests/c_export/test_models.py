@@ -82,6 +82,7 @@ def test_an_example_says_how_a_model_is_called() -> None:
     [
         nn.GRU(3, 5, 2, bidirectional=True),
         nn.GRUCell(3, 5),
+        anygru.GRUCell(3, 5, reset="before"),
         anygru.GRU(3, 5).freeze("int8"),
         anygru.GRUCell(3, 5).freeze("bfloat16"),
         nn.utils.parametrizations.weight_norm(anygru.GRU(3, 5), "weight_hh_l0"),
@@ -202,3 +203,28 @@ def test_a_residual_is_trained_as_any_module() -> None:
     torch.testing.assert_close(model(input), input + model[1](model[0](input)[0]))
     model(input).sum().backward()
     assert model[0].weight_hh_l0.grad is not None
+
+
+def test_an_example_serves_a_row_and_a_cell() -> None:
+    tool("gcc", "gcc")
+    row = nn.Sequential(anygru.GRU(2, 2, batch_first=True), nn.Linear(2, 2))
+    for model in (row, anygru.GRUCell(2, 2)):
+        verdict = source_of(model, "model", None, True, torch.randn(1, 40, 2)).verdict
+        assert verdict is not None
+        assert verdict.steps == 40
+
+
+class Mono(Denoiser):
+    """A model of one number for each step, without an axis for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mask = nn.Linear(6, 1)
+
+    def forward(self, input: torch.Tensor) -> list[torch.Tensor]:  # type: ignore[override]
+        return [super().forward(input).squeeze(-1)]
+
+
+def test_a_model_may_leave_out_the_axis_of_one_output() -> None:
+    tool("gcc", "gcc")
+    assert source_of(Mono(), "mono", None, True).verdict is not None

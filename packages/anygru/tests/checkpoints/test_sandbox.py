@@ -219,3 +219,20 @@ def test_an_answer_that_calls_is_refused() -> None:
         sandbox._content(memoryview(bytearray(bad)), 0, "x", Budget("x", 1 << 20))
     assert sandbox._mark({"formula": {"activation": 3}}).problem
     assert sandbox._mark(7) == EntryMark()
+
+
+def test_a_file_that_is_mapped_is_read(tmp_path: Path) -> None:
+    """From 64 MiB on the reader maps a file, which takes other system calls."""
+    with h5py.File(tmp_path / "large.h5", "w") as file:
+        file["a"] = np.arange(17 << 20, dtype=np.float32)
+    found = load_checkpoint(tmp_path / "large.h5", sandbox=True, limit=1 << 30)
+    assert found.stored["a"].values[-1] == (17 << 20) - 1
+
+
+def test_weights_beside_an_onnx_file_are_read(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(node(tmp_path / "m.onnx", direction="reverse"))
+    place = {"save_as_external_data": True, "location": "weights.data", "size_threshold": 0}
+    onnx.save(model, str(tmp_path / "e.onnx"), **place)
+    assert (tmp_path / "weights.data").exists()
+    assert_same(load_checkpoint(tmp_path / "e.onnx"), load_checkpoint(tmp_path / "e.onnx", sandbox=True))

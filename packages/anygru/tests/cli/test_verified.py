@@ -62,7 +62,7 @@ def test_the_bound_follows_the_dtype_and_the_size_of_the_numbers() -> None:
         with pytest.raises(Failure, match="apart"):
             verified.compare(identity(), [[one]], far, "the file")
     assert "verified" in verified.compare(identity(), [[torch.full((1,), 1e4)]], lambda x: (x[0] + 0.5,), "the file")
-    with pytest.raises(Failure, match="1 apart, and at most 0 is"):
+    with pytest.raises(Failure, match="other whole numbers"):
         verified.compare(identity(), [[torch.ones(1, dtype=torch.int64)]], lambda x: (x[0] + 1,), "the file")
 
 
@@ -99,3 +99,41 @@ def test_a_script_that_cannot_be_compared_leaves_the_old_file(
     assert words in capsys.readouterr().err
     assert target.read_text() == "the old file"
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["m.py", "old.onnx", "w.pt"]
+
+
+def test_masks_whole_numbers_and_nested_results_are_compared() -> None:
+    class Nested(torch.nn.Module):
+        def forward(self, x: Tensor) -> dict[str, object]:
+            return {"y": [x.masked_fill(x > 1, -torch.inf), None], "n": (x > 0).sum()}
+
+    def same(x: list[Tensor]) -> Outputs:
+        return x[0].masked_fill(x[0] > 1, -torch.inf), (x[0] > 0).sum()
+
+    x = torch.tensor([0.5, 2.0, -1.0])
+    assert "at most 0 apart" in verified.compare(Nested(), [[x]], same, "the file")
+    with pytest.raises(Failure, match="inf apart"):
+        verified.compare(Nested(), [[x]], lambda x: (x[0], same(x)[1]), "the file")
+    with pytest.raises(Failure, match="whole numbers"):
+        verified.compare(Nested(), [[x]], lambda x: (same(x)[0], same(x)[1] + 1), "the file")
+
+
+def test_what_onnx_runtime_has_no_kernel_for_is_written_and_not_called_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    text = RANDOM.format(result="self.gru(x)[0]").replace(
+        "M(), torch.ones(5, 2, 3)", "M().double(), torch.ones(5, 2, 3).double()"
+    )
+    (tmp_path / "m.py").write_text(text)
+    torch.save(
+        {f"gru.{name}": value.double() for name, value in torch.nn.GRU(3, 4).state_dict().items()}, tmp_path / "w.pt"
+    )
+    assert (
+        main(["convert", str(tmp_path / "w.pt"), str(tmp_path / "m.onnx"), "--script", f"{tmp_path / 'm.py'}:build"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "not verified, because ONNX Runtime cannot run it" in out
+    assert "verified:" not in out
+    assert (tmp_path / "m.onnx").exists()

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat
+from ..layers.gru import FrozenGRUCell, GRUCell
 from ..patching.freeze import freeze
 from .reading import is_row
 from .residual import Residual
@@ -86,7 +87,7 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
             found = outputs_of(module, found)
         return found + input if isinstance(model, Residual) else found
     layer: Any = model
-    if hasattr(model, "hidden_size") and not hasattr(model, "num_layers"):  # a cell
+    if isinstance(model, nn.GRUCell | GRUCell | FrozenGRUCell):
         state, outputs = None, []
         for step in input:
             state = layer(step) if state is None else layer(step, state)
@@ -114,11 +115,11 @@ def called(model: nn.Module, input: Tensor) -> Tensor:
             f"{name} cannot be called with {list(input.shape)} ({reason}), so that the file cannot be compared with it; give "
             f"example=, an input that it takes; {_UNCHECKED}"
         ) from error
-    result = result[0] if isinstance(result, tuple) else result
+    result = result[0] if isinstance(result, tuple | list) and result else result
     if not isinstance(result, Tensor):
         raise CheckError(f"{name} must return a tensor or a tuple that begins with one, got {type(result).__name__}")
     steps = max(input.shape[:-1])
-    if result.dim() < 2 or result.numel() != steps * result.shape[-1]:
+    if steps not in result.shape or result.numel() % steps:
         raise CheckError(
             f"{name} must return {steps} steps for {list(input.shape)}, got {list(result.shape)}; {_UNCHECKED}"
         )
@@ -158,7 +159,11 @@ def check(
         outputs: Callable[[Tensor], Tensor] = functools.partial(outputs_of, model)
     else:
         input = _one_sequence(example, source)
-        outputs = functools.partial(_called_as, model, example.shape)
+        whole = model[0] if isinstance(model, nn.Sequential) and len(model) == 1 else model  # see `prepared`
+        if hasattr(whole, "c_parts"):
+            outputs = functools.partial(_called_as, whole, example.shape)
+        else:
+            outputs = functools.partial(outputs_of, model)
     steps = len(input)
     expected = outputs(input).reshape(steps, -1)
     if expected.shape[1] != source.outputs:
@@ -182,8 +187,8 @@ def check(
         step, what = int(wrong[0]), "the file in C" if by != NODE else "the module of WebAssembly"
         raise CheckError(
             f"{what} computes other numbers than the model: in step {step} they are {apart[step].item():.3g} apart, and at "
-            f"most {allowed[step].item():.3g} is allowed ({by}). Either c_parts() leaves out a part of forward, or this is a "
-            f"fault of anygru or of the compiler"
+            f"most {allowed[step].item():.3g} is allowed ({by}). Either c_parts() leaves out a part of forward, or forward "
+            f"takes the batch on another axis (give example=), or this is a fault of anygru or of the compiler"
         )
     return CheckResult(by, difference, bound, steps)
 

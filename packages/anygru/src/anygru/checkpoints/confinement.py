@@ -35,7 +35,8 @@ class Rule(NamedTuple):
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EXECUTABLE = 4
-_F_GETFD, _F_SETFD, _F_GETFL = 1, 2, 3
+_F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC = 1, 2, 3, 1030
+"""To map a file, Python duplicates its descriptor."""
 
 
 def allowed_calls(writable: tuple[int, ...]) -> dict[str, Rule]:
@@ -57,7 +58,7 @@ def allowed_calls(writable: tuple[int, ...]) -> dict[str, Rule]:
         "close": Rule(3, 57),
         "faccessat": Rule(269, 48),
         "faccessat2": Rule(439, 439),
-        "fcntl": Rule(72, 25, argument=1, values=(_F_GETFD, _F_SETFD, _F_GETFL)),
+        "fcntl": Rule(72, 25, argument=1, values=(_F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC)),
         "fstat": Rule(5, 80),
         "getcwd": Rule(79, 17),
         "lseek": Rule(8, 62),

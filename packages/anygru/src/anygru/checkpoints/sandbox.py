@@ -205,8 +205,10 @@ def serve() -> None:
     try:
         module = format_module(order["format"])
         _import_libraries(order["format"])
+        # An ONNX file may name files of its folder that hold its weights.
+        place = os.path.dirname(os.path.realpath(order["path"])) if order["format"] == "onnx" else order["path"]
         try:
-            confinement.confine(order["path"], order["memory"], order["seconds"], (1, order["memory_file"]))
+            confinement.confine(place, order["memory"], order["seconds"], (1, order["memory_file"]))
         except OSError as error:
             hint = "sandbox=False or --no-sandbox reads it in the process itself"
             raise CheckpointError(f"{order['path']}: cannot be contained: {error.strerror}; {hint}") from error

@@ -42,6 +42,10 @@ def _module_of_file(path: str) -> ModuleType:
     return module
 
 
+class NotSupported(Failure):
+    """ONNX Runtime has no kernel for a valid file, such as a GRU in float64."""
+
+
 def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
     """A run of an ONNX file, or of its bytes, in ONNX Runtime; None where that is not installed.
 
@@ -63,19 +67,33 @@ def in_onnx_runtime(model: str | bytes, threads: int = 0) -> Run | None:
     try:
         session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
     except Exception as error:  # its classes are not public
-        raise Failure(f"ONNX Runtime cannot load the file: {first_line(error)}") from error
+        raise _failure(error, "load") from error
     names = [each.name for each in session.get_inputs()]
 
     def run(inputs: Sequence["Tensor"]) -> tuple["Tensor", ...]:
         feeds = {name: tensor.numpy() for name, tensor in zip(names, inputs, strict=True)}
-        return tuple(torch.from_numpy(found) for found in session.run(None, feeds))
+        try:
+            return tuple(torch.from_numpy(found) for found in session.run(None, feeds))
+        except Exception as error:
+            raise _failure(error, "run") from error
 
     return run
 
 
+def _failure(error: Exception, what: str) -> Failure:
+    """The error of a command for an error of ONNX Runtime."""
+    reason = first_line(error)
+    if any(words in str(error) for words in ("NOT_IMPLEMENTED", "does not support", "Type 'tensor(")):
+        return NotSupported(f"not verified, because ONNX Runtime cannot run it on a CPU: {reason}")
+    return Failure(f"ONNX Runtime cannot {what} the file: {reason}; nothing was written")
+
+
 def as_tuple(results: Any) -> tuple["Tensor", ...]:
-    """The outputs of a module that gives one tensor or several."""
-    return results if isinstance(results, tuple) else (results,)
+    """The tensors in the outputs of a module: one, or those in nested tuples, lists and dicts in their order."""
+    import torch
+    from torch.utils import _pytree
+
+    return tuple(each for each in _pytree.tree_leaves(results) if isinstance(each, torch.Tensor))
 
 
 def first_line(error: BaseException) -> str:

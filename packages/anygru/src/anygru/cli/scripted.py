@@ -13,7 +13,7 @@ from .. import dialects
 from ..checkpoints import load_checkpoint
 from ..onnx.exporting import as_module, export, save
 from . import UsageError, existing, verified
-from .running import function_of, in_onnx_runtime
+from .running import NotSupported, function_of, in_onnx_runtime
 from .terminal import STANDARD_INPUT
 
 _SEED = 0
@@ -44,8 +44,11 @@ def convert(args: argparse.Namespace) -> list[str]:
     program, verdict = export(module, tensors), [verified.NOT_VERIFIED]
 
     def check(path: str) -> None:
-        if (run := in_onnx_runtime(path)) is not None:
-            verdict[0] = verified.compare(module, [tensors], run, "ONNX Runtime")
+        try:
+            if (run := in_onnx_runtime(path)) is not None:
+                verdict[0] = verified.compare(module, [tensors], run, "ONNX Runtime")
+        except NotSupported as error:
+            verdict[0] = str(error)
 
     save(program, args.target, check)
     parameters = sum(parameter.numel() for parameter in module.parameters())

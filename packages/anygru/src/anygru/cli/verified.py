@@ -55,6 +55,8 @@ def compare(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], run: Run,
 def _found(run: Run, inputs: Sequence["Tensor"], by: str) -> tuple["Tensor", ...]:
     try:
         return run(inputs)
+    except Failure:
+        raise
     except Exception as error:  # runtimes define their own error classes
         raise Failure(f"{by} cannot run the file: {first_line(error)}; nothing was written") from error
 
@@ -77,15 +79,26 @@ def _difference(one: "Tensor", two: "Tensor", bound: float, what: str, by: str) 
         raise Failure(
             f"{what}: {by} gives the shape {list(two.shape)}, the model {list(one.shape)}; nothing was written"
         )
+    if not one.dtype.is_floating_point:
+        if not torch.equal(one, two.to(one.dtype)):
+            raise Failure(f"{what}: {by} and the model give other whole numbers; nothing was written")
+        return 0.0, bound
     expected, found = one.double(), two.double()
-    if not bool(expected.isfinite().all()):
+    finite = expected.isfinite()
+    if bool(expected.isnan().any()) or (one.numel() and not bool(finite.any())):
         raise Failure(
             f"{what}: the model's own numbers are infinite or NaN for the example input, so that nothing can be compared; "
             "nothing was written (the function of --script can return an input for which they are finite)"
         )
     if not one.numel():
         return 0.0, bound
-    apart = float(torch.nan_to_num((expected - found).abs(), nan=torch.inf, posinf=torch.inf).max())
+    masked = torch.equal(expected[~finite], found[~finite])  # such as the -inf of a mask
+    expected, found = expected[finite], found[finite]
+    apart = (
+        float(torch.nan_to_num((expected - found).abs(), nan=torch.inf, posinf=torch.inf).max())
+        if masked
+        else torch.inf
+    )
     allowed = bound * max(1.0, float(expected.abs().max()))
     if not apart <= allowed:
         raise Failure(

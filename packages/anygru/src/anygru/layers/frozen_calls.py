@@ -90,7 +90,6 @@ class FrozenLayer(RNNNames, Frozen):
         decay: PerStep | None = None,
         return_states: bool = False,
         reset_states: PerStep | None = None,
-        *,
         hx: Tensor | None = None,
     ) -> tuple[Any, ...]:
         """As `GRU.forward`, in float32 and without gradients.

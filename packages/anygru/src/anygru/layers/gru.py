@@ -238,7 +238,6 @@ class GRU(RNNNames, Recurrent):
         decay: PerStep | None = None,
         return_states: bool = False,
         reset_states: PerStep | None = None,
-        *,
         hx: Tensor | None = None,
     ) -> tuple[Any, ...]:
         """The outputs in the input's own form, and the state after each sequence's last step.

@@ -29,7 +29,8 @@ class Recurrent(nn.Module):
     """The options with their defaults: the optional arguments of `__init__`, and freezes_to."""
     hidden_size: int
     input_size: int
-    num_layers = 1
+    num_layers: int
+    """Of a layer; a cell has none, as torch's."""
     bias: bool
     bidirectional = False
     batch_first = False
@@ -122,7 +123,7 @@ class Recurrent(nn.Module):
     @property
     def _layout(self) -> Layout:
         return Layout(
-            self.num_layers,
+            getattr(self, "num_layers", 1),
             self.bidirectional,
             self.bias,
             norm=self.norm is not None,

@@ -141,7 +141,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     """
     if os.name != "posix":
         return Path(os.path.realpath(path))
-    place, *names = Path(os.getcwd(), path).parts
+    place, *names = (Path(path) if os.path.isabs(path) else Path(os.getcwd(), path)).parts
     here, waiting, links = Path(place), names[::-1], 0
     while waiting:
         name = waiting.pop()
