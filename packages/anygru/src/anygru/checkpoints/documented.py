@@ -69,10 +69,10 @@ def find_gates(
             arrays[name] = wide
         return arrays.get(name)
 
-    return _taken_apart(value, path, layers, directions, cell)
+    return _split_gates(value, path, layers, directions, cell)
 
 
-def _taken_apart(value: Get, path: str, layers: int, directions: int, cell: bool) -> list[Gates] | None:
+def _split_gates(value: Get, path: str, layers: int, directions: int, cell: bool) -> list[Gates] | None:
     for reader in _CELLS if cell else _LAYERS:
         for separator in "./_:" if path else ("",):
             prefix = f"{path}{separator}"
@@ -252,7 +252,7 @@ def places(
             arrays[name] = np.empty(tensors[name].shape, np.uint8)
         return arrays.get(name)
 
-    found = _taken_apart(unfilled, path, layers, directions, cell)
+    found = _split_gates(unfilled, path, layers, directions, cell)
     return None if found is None else [dict(_described(gates, arrays)) for gates in found]
 
 

@@ -79,8 +79,8 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     reader, _ = hdf5.read_file(f"{where}: {WEIGHTS}", budget, memoryview(data))
     tree = {name: StoredTensor.of(array) for name, array in reader.arrays.items() if array.dtype.kind in "biufc"}
     version = parse_config(metadata, f"{where}: {_METADATA}", budget)
-    told = str(version.get("keras_version", "")) if isinstance(version, dict) else ""
-    marks = marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), told, budget)
+    written_by = str(version.get("keras_version", "")) if isinstance(version, dict) else ""
+    marks = marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), written_by, budget)
     return Content(tree, marks=marks, places=reader.places)
 
 

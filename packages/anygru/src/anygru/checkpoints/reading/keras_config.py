@@ -144,7 +144,7 @@ def _layer(layer: Mapping[str, Any], path: str | None, version: str, depth: int)
     else:
         yield path, _name(layer), EntryMark(problem=_other_class(layer))
         for key, part in options.items():
-            yield from _told_by(layer, _parts(part, _under(path, key), version, depth))
+            yield from _marks_from(layer, _parts(part, _under(path, key), version, depth))
 
 
 def _parts(part: object, path: str | None, version: str, depth: int) -> Iterator[_Place]:
@@ -204,7 +204,7 @@ def _cells(
             yield group, _name(cell), _mark(loop, version, cell)
 
 
-def _told_by(layer: Mapping[str, Any], places: Iterator[_Place]) -> Iterator[_Place]:
+def _marks_from(layer: Mapping[str, Any], places: Iterator[_Place]) -> Iterator[_Place]:
     """The places in the configuration of a class that is not Keras's; the innermost such class is named."""
     for path, name, mark in places:
         told = any(note.startswith(_TOLD) for note in mark.notes)
