@@ -17,6 +17,9 @@ from warm_python import WarmPythons
 
 from anygru.facts import torch_private
 
+collect_ignore_glob = ["packages/*/src/*"]
+"""A dialect has a module named `test_utils`, which pytest would import a second time."""
+
 # What another version of anygru compiled may lie in torch's caches, which know nothing of how an operator works inside.
 os.environ.update(TORCHINDUCTOR_FX_GRAPH_CACHE="0", TORCHINDUCTOR_AUTOGRAD_CACHE="0")
 torch.set_num_threads(1)
