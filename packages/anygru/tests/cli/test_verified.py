@@ -137,3 +137,19 @@ def test_what_onnx_runtime_has_no_kernel_for_is_written_and_not_called_verified(
     assert "not verified, because ONNX Runtime cannot run it" in out
     assert "verified:" not in out
     assert (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("result", [None, (), torch.zeros(0)], ids=["None", "nothing", "empty"])
+def test_nothing_is_not_verified(result: object) -> None:
+    class Nothing(torch.nn.Module):
+        def forward(self, x: Tensor) -> object:
+            return result
+
+    found = (result,) if isinstance(result, Tensor) else ()
+    with pytest.raises(Failure, match="gives no number"):
+        verified.compare(Nothing(), [[torch.ones(1)]], lambda x: found, "the file")
+
+
+def test_a_number_is_no_truth_value() -> None:
+    with pytest.raises(Failure, match="whole numbers"):
+        verified.compare(identity(), [[torch.tensor([True])]], lambda x: (torch.tensor([0.5]),), "the file")

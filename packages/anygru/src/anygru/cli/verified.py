@@ -43,6 +43,10 @@ def compare(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], run: Run,
             expected, again = as_tuple(module(*each)), as_tuple(module(*each))
             found = _found(run, each, by)
         _check_repeated(expected, again)
+        if not any(one.numel() for one in expected):
+            raise Failure(
+                "the model gives no number for the example input, so that nothing can be compared; nothing was written"
+            )
         if len(found) != len(expected):
             raise Failure(f"{by} gives {len(found)} results, and the model {len(expected)}; nothing was written")
         for place, (one, two) in enumerate(zip(expected, found, strict=True)):
@@ -80,7 +84,7 @@ def _difference(one: "Tensor", two: "Tensor", bound: float, what: str, by: str) 
             f"{what}: {by} gives the shape {list(two.shape)}, the model {list(one.shape)}; nothing was written"
         )
     if not one.dtype.is_floating_point:
-        if not torch.equal(one, two.to(one.dtype)):
+        if two.dtype.is_floating_point or not torch.equal(one.long(), two.long()):
             raise Failure(f"{what}: {by} and the model give other whole numbers; nothing was written")
         return 0.0, bound
     expected, found = one.double(), two.double()
