@@ -208,7 +208,7 @@ def test_a_group_with_a_norm_is_a_layer_with_a_norm() -> None:
     for group in range(3):
         own = Weights.of([weight[group] for weight in layer.flat_weights], norm=True)
         close(output[..., 4 * group : 4 * group + 4], anygru.GRU.around(own)(x)[0])
-    with pytest.raises(anygru.ArgumentError, match="layer norm of its own"):
+    with pytest.raises(anygru.ArgumentError, match="separate layer norm"):
         layer.ungrouped()
 
 
@@ -404,7 +404,7 @@ def test_explained() -> None:
     [
         ({"groups": 5}, "hidden_size must be a multiple of groups=5, got 12"),
         ({"groups": 0}, "groups must be at least 1, got 0"),
-        ({"groups": 4, "input_groups": 2}, r"input_groups must be 1 or as many as groups \(4\), got 2"),
+        ({"groups": 4, "input_groups": 2}, r"input_groups must be 1 or equal to groups \(4\), got 2"),
         ({"groups": 4, "input_groups": 4}, "input_size must be a multiple of input_groups=4, got 6"),
         ({"groups": 2.0}, "groups must be an int, got float"),
     ],

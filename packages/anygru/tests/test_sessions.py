@@ -91,7 +91,7 @@ def test_a_stepper_restarts_the_sequences_that_a_stream_would(chosen):
 @pytest.mark.parametrize(
     ("chosen", "error", "words"),
     [
-        (3, ArgumentError, "sequences must lie between 0 and 2 for a batch of 3, got 3"),
+        (3, ArgumentError, "sequences must be between 0 and 2 for a batch of 3, got 3"),
         ("x", ArgumentTypeError, "sequences must be an index, indices or a mask, got str 'x'"),
         (1.5, ArgumentTypeError, "sequences must be integers or a mask of bools, got torch.float32"),
         ([True], ArgumentError, r"sequences as a mask must be \[B\] = \[3\], got \[1\]"),

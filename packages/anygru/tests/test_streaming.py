@@ -117,7 +117,7 @@ def test_a_stream_keeps_its_copy_until_refreshed() -> None:
         (lambda: anygru.GRU(4, 6).stream().run(torch.zeros(4)), r"chunk must be \[T, I\] with I = 4, got \[4\]"),
         (lambda: setattr(anygru.GRU(4, 6).stream(2), "state", torch.zeros(1, 3, 6)), r"state must be \[1, 2, 6\]"),
         (lambda: anygru.GRU(4, 6).stream(2).reset(torch.tensor([True])), r"mask must be \[B\] = \[2\], got \[1\]"),
-        (lambda: anygru.GRU(4, 6).stream(2).reset(2), "sequences must lie between 0 and 1 for a batch of 2, got 2"),
+        (lambda: anygru.GRU(4, 6).stream(2).reset(2), "sequences must be between 0 and 1 for a batch of 2, got 2"),
         (lambda: anygru.GRU(4, 6).stream(2).reset([0, -3]), r"for a batch of 2, got \[0, -3\]"),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
         found = gradients(lambda x, lengths=lengths: compiled(x, lengths), layer, x)
         for one, other in zip(found, gradients(lambda x, n=lengths: layer(x, lengths=n), layer, x), strict=True):
             close(one, other)
-    with pytest.raises(ValueError, match="lengths must lie between 0 and the 2 steps of input, got 3"):
+    with pytest.raises(ValueError, match="lengths must be between 0 and the 2 steps of input, got 3"):
         compiled(x, torch.tensor([1, 3, 0, 2]))
 
 

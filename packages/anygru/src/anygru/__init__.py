@@ -1,8 +1,9 @@
 """anygru: one GRU for PyTorch that is fast on CPUs, takes ragged batches, and runs code of other frameworks (dialects).
 
-Every public name is imported when it is first used, so that `anygru --help` or `anygru inspect` need not wait for torch. A module
-must not have the name of a public function: importing the one would hide the other. Type checkers and editors read
-`__init__.pyi`, which has the same names without `__getattr__`, so that they flag a misspelt name.
+Every public name is imported when it is first used, so that `anygru --help` or `anygru inspect` need not wait for
+torch. A module must not have the name of a public function: an import of the module would hide the function. Type
+checkers and editors read `__init__.pyi`, which has the same names without `__getattr__`, so that they flag a misspelt
+name.
 """
 
 import importlib

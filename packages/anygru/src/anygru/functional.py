@@ -124,29 +124,30 @@ def gru(
             of the caller's, called as `dropout(layer, output)` for each layer from 1 on, training or not. It gets the
             output of the layer below ([T, B, D*H], or packed rows [N, D*H] of a ragged batch, the longest sequence
             first) and returns what layer `layer` reads: a tensor, or a tuple with one tensor for each direction.
-        reverse: the only direction reads each sequence from its last step to its first, as the second one of a
+        reverse: the only direction reads each sequence from its last step to its first, as the second direction of a
             bidirectional GRU does; h_n is the state after the first step.
-        resets: bool, or numbers that are 0 where there is none, in the form of the input without its features: [T, B] ([B, T] if
-            batch_first), [T] for one sequence, a list of [L_b], a PackedSequence of [N]. Where it is true, the state of every
-            layer and direction is 0 before that step (in the reverse direction, before it in that direction's order); at the
-            first step it clears h_0.
-        reset_states: the states that resets go to instead of 0: [L*D, T, B, H] in the form of the input (as `return_states`
-            gives them), of which the steps without a reset are not read, or [L*D, 1, H] for all. Differentiable.
+        resets: bool, or numbers (0: no reset), in the form of the input without its features: [T, B] ([B, T] if
+            batch_first), [T] for one sequence, a list of [L_b], a PackedSequence of [N]. Where it is true, the state of
+            every layer and direction is 0 before that step (in the reverse direction, before it in that direction's
+            order); at the first step it clears h_0.
+        reset_states: the states that resets go to instead of 0: [L*D, T, B, H] in the form of the input (as
+            `return_states` gives them; steps without a reset are not read), or [L*D, 1, H] for all. Differentiable.
         decay: the state is multiplied by it before each step: [T, B, H] or [T, B, 1] (other forms of input as for resets); with
-            several layers or directions [L*D, T, B, H] or [L*D, T, B, 1]. A state whose decay is 0 is 0, even if it was infinite.
-            Differentiable.
+            several layers or directions [L*D, T, B, H] or [L*D, T, B, 1]. A decay of 0 makes the state 0, even if it
+            was infinite. Differentiable.
         return_states: also return the states of every layer and direction at every step.
         norm: "layer" normalises the products with the weights (Ba et al. 2016, see docs/formulas.md); weights then holds
             gain_ih [3H] and gain_hh [3H] after the biases of each direction.
         zoneout: probability that a hidden unit keeps its state in a step, when training (Krueger et al. 2017); otherwise the
             share of the old state in the new one.
-        groups: parts G of the hidden units that have weights of their own and read no other part of the state. All weights then
-            begin with a dimension G: weight_ih [G, 3H/G, I], weight_hh [G, 3H/G, H/G], biases and gains [G, 3H/G]. A group is
-            a GRU of H/G units (with a norm of its own), whose output is its part of the features.
+        groups: the number G of parts of the hidden units. Each part has separate weights and reads only its own part of
+            the state. All weights then begin with a dimension G: weight_ih [G, 3H/G, I], weight_hh [G, 3H/G, H/G],
+            biases and gains [G, 3H/G]. A group is a GRU of H/G units (with a separate norm); its output is its part of
+            the features.
         input_groups: G: each group reads its own part of a layer's input, consecutive features as in torch.nn.Conv1d, and
             weight_ih is [G, 3H/G, I/G]; 1: all of it.
-        gradient_clipping: the greatest magnitude of the gradient that a step hands to the state before it, unit by unit, so
-            that no gradient grows on its way through time; None: any. Outputs do not change.
+        gradient_clipping: the greatest magnitude, in each unit, of the gradient that a step passes to the state before
+            it, so that no gradient grows through time; None: no limit. Outputs do not change.
         recurrent_dropout: probability of zeroing, when training, with the rest scaled up: a unit of the state as products read
             it, the same in all steps (recurrent_dropout_on="state": Gal and Ghahramani 2016), or a unit of the candidate of
             one step (recurrent_dropout_on="candidate": Semeniuta et al. 2016).
@@ -224,7 +225,7 @@ def compute(
 
 
 def _states_second(h_0: Tensor | None, weights: AnyWeights, options: Options) -> tuple[Tensor | None, Options]:
-    """A state [B, L*D, H] as [L*D, B, H], and the options for it; that of one sequence stays."""
+    """A state [B, L*D, H] as [L*D, B, H], and the options for it; a state of one sequence does not change."""
     if h_0 is not None and h_0.dim() == 3:
         layout, hidden = sizes_of(weights, options)
         own = (layout.states(), hidden)

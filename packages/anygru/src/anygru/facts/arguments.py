@@ -14,7 +14,7 @@ from .modifiers import Noise
 def is_shape(shape: Sequence[int], expected: Sequence[int]) -> bool:
     """Whether two shapes are equal. Size by size: torch's compiler takes equal tuples of different symbols for unequal.
 
-    Where each call comes by, `==` is asked first: it is right if it says yes, and enters no function.
+    Code that every call passes tries `==` first: a true result is right, and the test enters no function.
     """
     if len(shape) != len(expected):
         return False
@@ -22,7 +22,7 @@ def is_shape(shape: Sequence[int], expected: Sequence[int]) -> bool:
 
 
 def check_state_type(state: object, argument: str) -> None:
-    """Raises ArgumentTypeError if it is no tensor."""
+    """Raises ArgumentTypeError if it is not a tensor."""
     if not isinstance(state, Tensor):
         raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
 
@@ -30,7 +30,7 @@ def check_state_type(state: object, argument: str) -> None:
 def check_state(
     state: Tensor, argument: str, form: str, shapes: Sequence[tuple[int, ...]], input: Tensor, is_cast: bool = False
 ) -> None:
-    """Raises if a state has none of these shapes, of which the message names the first, or another dtype or device than input.
+    """Raise if a state has none of these shapes (the message names the first), or not the dtype and device of input.
 
     Args:
         form: the first shape in letters.
@@ -48,7 +48,7 @@ def check_number(name: str, value: object, what: str, least: float = 0.0, most: 
     """The number as a float.
 
     Args:
-        what: it must be, in words.
+        what: the requirement, for the message "must be ...".
 
     Raises:
         ArgumentTypeError: no number.
@@ -67,10 +67,10 @@ def check_dropout(dropout: float, name: str = "dropout") -> float:
 
 
 def check_sequences(sequences: int | Sequence[int] | Tensor, states: Tensor) -> Tensor:
-    """The indices, or the mask, of sequences whose states are [B, ...].
+    """The indices, or the mask, of sequences in a batch with states [B, ...].
 
     Raises:
-        ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have.
+        ArgumentError, ArgumentTypeError: an index is out of range, or the mask has the wrong length.
     """
     batch = len(states)
     try:
@@ -90,7 +90,7 @@ def check_sequences(sequences: int | Sequence[int] | Tensor, states: Tensor) -> 
     index = index.long()  # torch would take bytes for a mask
     if not -batch <= int(index.min()) <= int(index.max()) < batch:
         raise ArgumentError(
-            f"sequences must lie between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
+            f"sequences must be between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
         )
     return index
 
@@ -103,7 +103,7 @@ def check_norm(norm: str | None) -> str | None:
 
 
 def check_groups(groups: int, input_groups: int) -> bool:
-    """Whether the input is split, too.
+    """Whether the input is also split.
 
     Raises:
         ArgumentTypeError: no ints.
@@ -115,7 +115,7 @@ def check_groups(groups: int, input_groups: int) -> bool:
     if groups < 1:
         raise ArgumentError(f"groups must be at least 1, got {groups}")
     if input_groups not in (1, groups):
-        raise ArgumentError(f"input_groups must be 1 or as many as groups ({groups}), got {input_groups}")
+        raise ArgumentError(f"input_groups must be 1 or equal to groups ({groups}), got {input_groups}")
     return input_groups > 1
 
 

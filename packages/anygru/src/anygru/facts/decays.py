@@ -71,7 +71,7 @@ def join(
 
 
 def to_rows(modifiers: Modifiers, rows: Rows) -> Modifiers:
-    """Modifiers of a padded batch [T, B, I] as those of its packed rows."""
+    """Pack the modifiers of a padded batch [T, B, I] in the way its rows are packed."""
 
     def packed(factors: Tensor | None) -> Tensor | None:
         if factors is None or factors.numel() == 1:
@@ -106,7 +106,8 @@ def _from_resets(values: Tensor, name: str, batched: bool) -> Tensor:
 
 
 def resets_of(values: Tensor, name: str = "resets") -> Tensor:
-    """Resets as bool: environments tell the end of an episode by a bool, a number or a byte, 0 where it goes on.
+    """Resets as bool: environments mark the end of an episode by a bool, a number or a byte, 0 if the episode
+    continues.
 
     Raises:
         ArgumentTypeError: complex numbers.

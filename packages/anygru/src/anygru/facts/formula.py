@@ -62,7 +62,7 @@ class Formula(NamedTuple):
     """The greatest magnitude of the gradient that a step passes to the state before it; None: no bound."""
 
     def standard(self) -> bool:
-        """Whether the activations are sigmoid and tanh, which is what compiled kernels know."""
+        """Whether the activations are sigmoid and tanh; the compiled kernels have no other."""
         return self.gate_activation == "sigmoid" and self.activation == "tanh"
 
     def describe(self) -> str:
@@ -88,7 +88,7 @@ def make_formula(
     Raises:
         ArgumentError: reset is neither "after" nor "before", an activation's name is not known, or gradient_clipping is not
             positive.
-        ArgumentTypeError: an activation is neither a name nor callable, or gradient_clipping is no number.
+        ArgumentTypeError: an activation is neither a name nor callable, or gradient_clipping is not a number.
     """
     if reset == "after" and gate_activation == "sigmoid" and activation == "tanh" and gradient_clipping is None:
         return _STANDARD  # in less time
@@ -107,7 +107,8 @@ def make_formula(
 
 
 def canonical(activation: Activation) -> Activation:
-    """The name of a callable that has one, so that `torch.tanh` runs as fast as "tanh"."""
+    """The name of a callable in `ACTIVATIONS`, so that `torch.tanh` runs as fast as "tanh"; other callables are
+    returned."""
     if isinstance(activation, str):
         return activation
     return next((name for name, function in ACTIVATIONS.items() if function is activation), activation)

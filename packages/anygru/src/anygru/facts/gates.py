@@ -1,8 +1,8 @@
 """The rows of a GRU's weights: order, stacking, sign. The only place that permutes, stacks or negates them.
 
 Every core weight has its gates stacked along the first dimension in the order r (reset), z (update), n (candidate):
-`weight_ih [3H, I]`, `weight_hh [3H, H]`, `bias_ih [3H]`, `bias_hh [3H]`. A framework that stores them otherwise comes here.
-All functions are differentiable and keep dtype and device; what can be a view is one.
+`weight_ih [3H, I]`, `weight_hh [3H, H]`, `bias_ih [3H]`, `bias_hh [3H]`. Code for a framework with another order calls
+these functions. All are differentiable, keep dtype and device, and return views if possible.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Inputs besides the weights that change a step: decay, masks, zoneout, in the form that backends take.
+"""Inputs that change a step (decay, masks, zoneout), in the form that backends take.
 
 With h the state before a step and d, o, c, k, m the values of a call that has them:
 
@@ -20,7 +20,7 @@ from . import torch_private
 
 
 class Modifiers(NamedTuple):
-    """Tensors, or None where a call has none.
+    """Tensors, or None for an input that the call does not have.
 
     Factors are [S, T, B, W], for packed rows [S, N, W]: S is L*D, or 1 for all layers and directions alike; W is H, or 1 for
     all hidden units alike. A zoneout of one element is the same everywhere.
@@ -51,7 +51,7 @@ class Modifiers(NamedTuple):
         return Modifiers(*(value if value is None or len(value) == 1 else value[states] for value in self))
 
     def of_groups(self, groups: int, states: int) -> "Modifiers":
-        """Those of `states` layers and directions as of so many times `groups` smaller ones; the mask stays as it is."""
+        """Split the modifiers of each layer and direction into `groups` smaller ones; the mask does not change."""
         if groups == 1 or not self.names():
             return self
 
@@ -76,7 +76,7 @@ NONE = Modifiers()
 
 
 _FEW = 4096
-"""Numbers that are drawn one by one."""
+"""From this count on, numbers are drawn from random bits, which is faster than `bernoulli_`."""
 
 
 class Noise(NamedTuple):

@@ -17,7 +17,7 @@ Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
 
 
 class Options(NamedTuple):
-    """The arguments of a call that are no tensors."""
+    """The arguments of a call that are not tensors."""
 
     formula: Formula
     layer: Layout = Layout()
@@ -53,7 +53,7 @@ class Problem(NamedTuple):
     ragged: bool
     """The input is packed rows [N, I] with batch sizes, not [T, B, I]."""
     empty: bool
-    """There is nothing to compute, since no sequence, no step or no feature came."""
+    """True if there is nothing to compute: no sequence, no step or no feature."""
     needs_grad: bool
     """The result needs a gradient."""
     transformed: bool
@@ -71,14 +71,14 @@ class Problem(NamedTuple):
 
 
 class Call(NamedTuple):
-    """The tensors of a checked call in the inner form: what a backend computes."""
+    """The tensors of a checked call, in the inner form that a backend takes."""
 
     input: Tensor
     """[T, B, I], or packed rows [N, I] if batch_sizes is given."""
     h_0: Tensor
     """[L*D, B, H]; for packed rows in order of decreasing length."""
     weights: Sequence[Tensor]
-    """Flat, as `functional.gru` takes them; none of a frozen layer."""
+    """Flat, as `functional.gru` takes them; empty for a frozen layer."""
     batch_sizes: Tensor | None = None
     """int64 [T] on the CPU: how many sequences have a step t. Never increases."""
     modifiers: Modifiers = NONE
@@ -91,7 +91,7 @@ class Call(NamedTuple):
         return cls(tensors[0], tensors[1], tensors[2:end], batch_sizes, modifiers)
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All that may want a gradient, in the order in which gradients are returned."""
+        """The tensors that may require a gradient, in the order in which gradients are returned."""
         own = (self.input, self.h_0, *self.weights)
         return own if self.modifiers is NONE else own + self.modifiers.present()
 

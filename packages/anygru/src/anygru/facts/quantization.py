@@ -18,12 +18,12 @@ DTYPES: dict[WeightFormat, torch.dtype] = {"float32": torch.float32, "bfloat16":
 
 
 class Stored(NamedTuple):
-    """A weight matrix or a bias as it is stored."""
+    """The stored form of a weight matrix or a bias."""
 
     values: Tensor
     """[3H, K], or a bias [3H], which is float32 in every format; with G groups [G, 3H/G, K] and [G, 3H/G]."""
     scale: Tensor | None = None
-    """float32, a value for each row, positive, where values are int8; else None."""
+    """float32, positive, a value for each row, if values are int8; otherwise None."""
 
 
 def check_format(weights: WeightFormat) -> torch.dtype:
@@ -40,7 +40,7 @@ def check_format(weights: WeightFormat) -> torch.dtype:
 def quantize(tensor: Tensor, weights: WeightFormat, nearest: bool = False) -> Stored:
     """A float32 weight matrix, or a bias, in the named format; the memory is shared where nothing changes.
 
-    nearest: int8 weights are rounded one by one, as `rounded` does it.
+    nearest: round each int8 weight by itself, as `rounded` does.
 
     Raises:
         ArgumentError: no format has this name, or int8 cannot hold the values because one is infinite or NaN.
@@ -77,7 +77,7 @@ _WHOLE = 1e-4
 def _kept_scale(matrix: Tensor, scale: Tensor) -> Tensor:
     """The scales of a matrix [rows, K], where a row of whole multiples of another scale keeps that one.
 
-    Weights that were int8 before, such as those of RNNoise (n / 256), so stay the numbers that they are.
+    So weights that were int8 before, such as RNNoise's (n / 256), do not change.
     """
     greatest, smallest = matrix.abs().amax(1), torch.finfo(torch.float32).tiny
     kept, left = scale.clone(), torch.ones(len(matrix), dtype=torch.bool, device=matrix.device)
@@ -97,7 +97,7 @@ def _are_whole(rows: Tensor, scale: Tensor) -> Tensor:
 
 
 def rounded(matrix: Tensor, weights: WeightFormat) -> Tensor:
-    """A weight matrix with the values that a format can hold, whose gradient goes to the matrix as if nothing had been rounded.
+    """Round a weight matrix to the values that a format can hold; its gradient passes to the matrix unchanged.
 
     The straight-through estimator of Bengio et al. 2013 (arXiv:1308.3432).
     """
@@ -118,19 +118,21 @@ def quantize_groups(tensor: Tensor, weights: WeightFormat, nearest: bool = False
 
 
 LIKE_NOISE = 2.0
-"""How much of a row's input or state `_rounded_together` takes for noise, in parts of what it takes for alike the weights."""
+"""`_rounded_together` assumes noise in a row's input or state: its variance, in units of the variance along the
+weights."""
 _AT_MOST = 1024
 """Columns that make up for one another's errors: time and memory grow with their square, and 100,000 inputs are possible."""
 _TOGETHER = 64
-"""Columns whose errors are passed on to all later ones at once, by one product."""
+"""Columns in a block; one product adds the errors of a block to all later columns."""
 
 
 def _rounded_together(weight: Tensor, scale: Tensor) -> Tensor:
-    """A matrix [3H, K] as int8, where each column makes up for the errors of those before it.
+    """Quantize a matrix [3H, K] to int8; each column compensates for the errors of earlier columns.
 
-    An error e of the weights costs e C e^T, where C says which values of a row come together. C is unknown without data, but
-    weights that were trained read most what comes: W^T W and noise take its place. With C = R R^T, R triangular, column k is
-    moved by what brings column k of e R to zero, then rounded (GPTQ, Frantar et al. 2023, in the order of columns).
+    An error e of the weights costs e C e^T, where C is the covariance of the values of a row. C is unknown without
+    data. Trained weights are large for frequent inputs, so W^T W plus noise approximates it. With C = R R^T, R
+    triangular, column k is moved so that column k of e R becomes zero, then rounded (GPTQ, Frantar et al. 2023, in the
+    order of columns).
     """
     weight, scale = weight.double(), scale.double()
     together = weight.T @ weight
@@ -146,7 +148,7 @@ def _rounded_together(weight: Tensor, scale: Tensor) -> Tensor:
         end = min(start + _TOGETHER, len(exact))
         for k in range(start, end):
             wanted = moved[k] + passed_on[k, start:k] @ error[start:k]
-            # The greatest weights stay, so that the scale remains that of the rounded row.
+            # The greatest weights are kept, so that the scale of the rounded row does not change.
             rounded = torch.where(nearest[k].abs() == 127, nearest[k], torch.round(wanted).clamp(-127, 127))
             error[k] = exact[k] - rounded
         moved[end:] += passed_on[end:, start:end] @ error[start:end]

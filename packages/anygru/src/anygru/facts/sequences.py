@@ -1,9 +1,10 @@
 """Every form of batch, to the inner form and back.
 
 A ragged batch may come as a list of [L_b, I] tensors, a PackedSequence, a nested jagged tensor, or a padded tensor with
-lengths. Inside there is one form: *packed rows* [N, I], all steps 0 of the sequences that have one, then all steps 1, and so
-on, the longest sequence first in each, with `batch_sizes` [T] saying how many rows each step has. No row is padding, the rows
-of a step lie together, and those still running are always the first. It is what torch and cuDNN use, too.
+lengths. The inner form is *packed rows* [N, I]: step 0 of every sequence, then step 1 of every sequence that has it,
+and so on, the longest sequence first in each step. `batch_sizes` [T] holds the number of rows of each step. No row is
+padding, the rows of a step are contiguous, and the sequences that continue are always the first. torch and cuDNN use
+the same form.
 """
 
 import functools
@@ -31,7 +32,7 @@ class Rows(NamedTuple):
     batch_sizes: Tensor
     """int64 [T] on the CPU, never increasing."""
     batch: int
-    """B; sequences without a step count, too."""
+    """B; sequences without a step are included."""
     order: Tensor | None
     """int64 [B] on the data's device: the caller's index of the k-th longest sequence. None: already in order."""
     restore: Callable[[Tensor], Batch]
@@ -209,7 +210,7 @@ def check_lengths(lengths: Lengths, batch: int, steps: int) -> Tensor:
 
     Raises:
         ArgumentError: not one integer a sequence, or one is negative or more than `steps`.
-        ArgumentTypeError: something else than integers.
+        ArgumentTypeError: lengths are not integers.
     """
     try:
         checked = torch.as_tensor(lengths, device="cpu")
@@ -225,12 +226,12 @@ def check_lengths(lengths: Lengths, batch: int, steps: int) -> Tensor:
     checked = checked.to(torch.int64)
     if batch and not 0 <= int(checked.min()) <= int(checked.max()) <= steps:
         worst = int(checked.min()) if int(checked.min()) < 0 else int(checked.max())
-        raise ArgumentError(f"lengths must lie between 0 and the {steps} steps of input, got {worst}")
+        raise ArgumentError(f"lengths must be between 0 and the {steps} steps of input, got {worst}")
     return checked
 
 
 def _from_joined(joined: Tensor, lengths: Tensor, restore: Callable[[Tensor, Tensor], Batch]) -> Rows:
-    """From sequences [N, I] one after the other; `restore` takes the places of their rows in the output, and the output."""
+    """From concatenated sequences [N, I]; `restore` takes the positions of their rows in the output, and the output."""
     order, sizes, index = _row_index(lengths, lengths.cumsum(0) - lengths, 1)
     index = index.to(joined.device)
     inverse = torch.empty_like(index)

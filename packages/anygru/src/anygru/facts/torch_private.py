@@ -1,7 +1,8 @@
 """The private names of torch that anygru uses, each with an answer for a torch that lacks it.
 
-They tell cheaply whether a call is special: transformed, traced, under autocast, in a profile. Where a name is missing the answer
-is the careful one, so that the call takes the general path: a missing name costs speed, and never a result or an import.
+They show at little cost whether a call is special: transformed, traced, under autocast, in a profile. Where a name is
+missing the answer is the careful one, so that the call takes the general path: a missing name costs speed, and never a
+result or an import.
 """
 
 import inspect
@@ -71,7 +72,8 @@ transform_level: Callable[[], int | None] = _find("_C._functorch.maybe_current_l
 """The number of active torch.func transforms, or None."""
 
 is_wrapped: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_functorch_wrapped_tensor", lambda tensor: False)
-"""Whether a tensor is of a torch.func transform, active or ended. Without it, one that outlives its transform is an error."""
+"""Whether a tensor is of a torch.func transform, active or ended. Without it, a tensor that outlives its transform is
+an error."""
 
 is_legacy_batched: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_legacy_batchedtensor", lambda tensor: True)
 """Whether a gradient is one of many that autograd batches (`is_grads_batched`)."""
@@ -133,7 +135,7 @@ forward_level: Callable[[], int] = partial(getattr, forward_ad, "_current_level"
 
 
 def is_exporting() -> bool | None:
-    """Whether torch.export traces; None where torch (before 2.7) does not tell.
+    """Whether torch.export traces; None where torch (before 2.7) has no such setting.
 
     Not by `torch.compiler.is_exporting`, which is always true for the compiler of torch 2.10.
     """
@@ -141,7 +143,7 @@ def is_exporting() -> bool | None:
 
 
 jagged_bounds = "min_seqlen" in inspect.signature(torch.nested.nested_tensor_from_jagged).parameters
-"""Whether a nested tensor can be told its shortest and longest sequence; torch 2.4 cannot."""
+"""Whether a nested tensor takes the lengths of its shortest and longest sequence; in torch 2.4 it does not."""
 
 
 has_amx: Callable[[], bool] = _find("cpu._is_amx_tile_supported", lambda: False)
@@ -159,14 +161,15 @@ fp32_precision: Callable[[str, str], str] = _find(
         else "none"
     ),
 )
-"""What torch allows products of float32 to be: "ieee", "tf32" or "bf16"; "none" where nothing is set for the operation."""
+"""The precision that torch allows for float32 products: "ieee", "tf32" or "bf16"; "none" if the operation has no
+setting."""
 
 disable_torch_function: Callable[[], Any] = _find("_C.DisableTorchFunctionSubclass", nullcontext)
 """A context in which functions treat subclasses of tensors as plain ones; without it they pass through their checks."""
 
 compiles_routes = at_least(2, 13)
-"""Whether the compiler can look into an accelerated torch.nn.GRU. Up to torch 2.10 it cannot bind a function, and compiles
-torch's packing with tensors that have no data; there the graph breaks at the layer, as it does without anygru."""
+"""Whether the compiler can look into an accelerated torch.nn.GRU. Up to torch 2.10 it cannot bind a function, and
+compiles torch's packing with tensors that have no data; then the graph breaks at the layer, also without anygru."""
 
 compiles_named_tuples = at_least(2, 13)
 """Whether the compiler follows properties and `_replace` of named tuples. Where it does not, the graph of a call with resets,
@@ -174,7 +177,7 @@ decay or return_states breaks."""
 
 
 def timeout_of(group: Any) -> float:
-    """The seconds that a collective of a process group waits; two minutes where torch does not tell."""
+    """The seconds that a collective of a process group waits; two minutes if torch does not expose them."""
     try:
         return float(group._get_backend(torch.device("cpu")).options._timeout.total_seconds())
     except (AttributeError, RuntimeError):  # the second from a group without a backend for the CPU

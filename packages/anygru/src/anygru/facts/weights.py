@@ -3,8 +3,8 @@
 Weights are flat and in torch's order: for each layer, for each direction, `weight_ih [3H, I]` (above the first layer
 `[3H, D*H]`), `weight_hh [3H, H]`, with biases `bias_ih [3H]` and `bias_hh [3H]`, and with layer norm `gain_ih [3H]` and
 `gain_hh [3H]`. With G groups of hidden units each tensor is [G, ...], with the weights of one group, a GRU of H/G units, after
-another's: `weight_ih [G, 3H/G, I]` ([G, 3H/G, I/G] where the input is split, too), `weight_hh [G, 3H/G, H/G]`, and
-[G, 3H/G] each bias and gain.
+another's: `weight_ih [G, 3H/G, I]` ([G, 3H/G, I/G] if the input is also split), `weight_hh [G, 3H/G, H/G]`, and [G,
+3H/G] each bias and gain.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ MATRICES = KINDS[:2]
 class Layout(NamedTuple):
     """The counts of a GRU. Hashable, so that backends can be chosen by it.
 
-    What follows from the counts is given by methods: the compiler of torch 2.10 cannot trace a property of a named tuple.
+    Derived numbers are methods: the compiler of torch 2.10 cannot trace a property of a named tuple.
     """
 
     num_layers: int = 1
@@ -38,9 +38,9 @@ class Layout(NamedTuple):
     norm: bool = False
     """Layer norm of the products with the weights."""
     groups: int = 1
-    """Parts of the hidden units that have weights of their own and read no other part of the state."""
+    """Parts of the hidden units. Each part has separate weights and reads only its own part of the state."""
     splits_input: bool = False
-    """Each group reads its own part of the layer's input, too, as the groups of a convolution do."""
+    """Each group also reads only its own part of the layer's input, as the groups of a convolution do."""
 
     def directions(self) -> int:
         return 2 if self.bidirectional else 1
@@ -106,12 +106,12 @@ class Layout(NamedTuple):
         return first.shape[-1] * (self.groups if self.splits_input else 1), second.shape[-1] * self.groups
 
     def of_group(self, weights: Sequence[Tensor], group: int) -> list[Tensor]:
-        """The weights of a group, which are those of a layer without groups."""
+        """The weights of a group, in the layout of a layer without groups."""
         return list(weights) if self.groups == 1 else [weight[group] for weight in weights]
 
 
 class Weights(NamedTuple):
-    """The tensors of a GRU with their layout: what `GRU.around` and `GRUCell.around` share.
+    """The tensors of a GRU with their layout, for `GRU.around` and `GRUCell.around`.
 
     Example:
         >>> weights = Weights.of(torch.nn.GRU(3, 4, 2, bidirectional=True)._flat_weights, bidirectional=True)
@@ -135,15 +135,15 @@ class Weights(NamedTuple):
         groups: int = 1,
         splits_input: bool = False,
     ) -> "Weights":
-        """Flat tensors, whose number tells how many layers there are.
+        """Flat tensors; the number of layers follows from their number.
 
         Args:
             tensors: in torch's order, see the top of this module.
             bidirectional, bias, reverse, norm, groups, splits_input: as of `Layout`.
 
         Raises:
-            ArgumentError: the number does not divide by the tensors of a layer, or a shape does not fit the others.
-            ArgumentTypeError: no list of tensors, or of different dtypes or devices.
+            ArgumentError: the number is not a multiple of the tensors of a layer, or shapes do not fit each other.
+            ArgumentTypeError: not a list of tensors, or different dtypes or devices.
         """
         check_tensors(tensors)
         layout = count_layers(tensors, Layout(1, bidirectional, bias, reverse, norm, groups, splits_input))
@@ -173,7 +173,7 @@ class Weights(NamedTuple):
         if layout.groups == 1:
             return self
         if layout.norm:
-            raise ArgumentError("each group has a layer norm of its own, which no GRU without groups has")
+            raise ArgumentError("each group has a separate layer norm, which a GRU without groups cannot represent")
         flat = []
         for index, tensor in enumerate(tensors):
             kind = layout.kinds()[index % layout.per_direction()]
@@ -189,7 +189,7 @@ class Weights(NamedTuple):
         return dict(zip(self.layout.names(), self.tensors, strict=True))
 
     def check(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
-        """Raises if a tensor does not fit an input of so many features, its dtype and device, or the other tensors."""
+        """Raise if a tensor does not fit an input with these features, dtype and device, or the other tensors."""
         tensors, layout = self
         own = tensors[1].shape  # H is read from it, so that a wrong one would have all others blamed
         if len(own) != _dimensions(layout) or own[-1] == 0 or own[-2] != 3 * own[-1]:
@@ -238,12 +238,12 @@ class Weights(NamedTuple):
 
 
 def _dimensions(layout: Layout) -> int:
-    """Those of a weight matrix."""
+    """The number of dimensions of a weight matrix."""
     return 2 if layout.groups == 1 else 3
 
 
 def _symbols(layout: Layout) -> dict[str, str]:
-    """The shapes of the matrices in words."""
+    """The shapes of the matrices, for an error message."""
     if layout.groups == 1:
         return {"weight_ih": "[3*H, I]", "weight_hh": "[3*H, H]"}
     features = "I/G" if layout.splits_input else "I"
@@ -251,7 +251,7 @@ def _symbols(layout: Layout) -> dict[str, str]:
 
 
 def check_tensors(weights: Sequence[Tensor]) -> None:
-    """Raises ArgumentTypeError if it is no list of tensors."""
+    """Raises ArgumentTypeError if it is not a list of tensors."""
     if not isinstance(weights, (list, tuple, ParameterList)):
         raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")
     for index, weight in enumerate(weights):
@@ -260,7 +260,7 @@ def check_tensors(weights: Sequence[Tensor]) -> None:
 
 
 def count_layers(tensors: Sequence[Tensor], layer: Layout) -> Layout:
-    """The layout of flat weights whose layers have the layout `layer`.
+    """The layout of flat weights; each layer has the layout `layer`.
 
     Raises:
         ArgumentError: their number does not divide by the tensors of a layer.

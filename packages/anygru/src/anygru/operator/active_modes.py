@@ -38,7 +38,7 @@ def unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
         torch_private.set_tracing_state(recorder)
 
 
-def wants_gradient(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
+def requires_gradient(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
     """Whether the result of a call needs a gradient."""
     return torch.is_grad_enabled() and (
         input.requires_grad
@@ -55,8 +55,8 @@ def has_tangent(tensor: Tensor) -> bool:
 def is_transformed(tensors: Sequence[Tensor] = ()) -> bool:
     """Whether kernels cannot read tensors' memory.
 
-    So it is if torch.func, forward-mode AD or a dispatch mode is active, or one of these tensors intercepts torch's operators
-    or was made under a transform that has ended, and has no memory of its own.
+    True if torch.func, forward-mode AD or a dispatch mode is active, or if one of these tensors intercepts torch's
+    operators, or has no memory because it was made under a transform that has ended.
     """
     if _transform() is not None or torch_private.forward_level() >= 0 or _dispatch_modes() > 0:
         return True

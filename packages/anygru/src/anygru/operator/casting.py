@@ -1,4 +1,4 @@
-"""The dtypes of a call: what autocast makes of them, and the dtype of products where torch's own kernel is faster."""
+"""The dtypes of a call: under autocast, and of products where torch's own kernel is faster."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -27,7 +27,7 @@ def autocast_enabled(input: Tensor) -> bool:
 
 
 def autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Tensor, Tensor | None, AnyWeights]:
-    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the state.
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU the dtype of the state.
 
     A frozen layer computes in float32.
     """
@@ -63,7 +63,7 @@ def autocast_products(
 def faster_products(
     input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, needs_grad: bool
 ) -> torch.dtype | None:
-    """The dtype of a call in half precision whose products are faster in torch's own kernel."""
+    """The dtype of a call in half precision, if its products are faster in torch's own kernel."""
     dtype = input.dtype
     if dtype not in HALVES or not input.is_cpu:
         return None

@@ -16,7 +16,7 @@ from ..facts.problem import Call, Options, Problem
 from ..facts.torch_private import is_any_autocast, is_profiled, tracing_state
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
-from .active_modes import has_tangent, is_recorded, is_transformed, named, unrecorded, wants_gradient
+from .active_modes import has_tangent, is_recorded, is_transformed, named, requires_gradient, unrecorded
 from .casting import (
     DTYPES,
     HALVES,
@@ -96,7 +96,7 @@ def _run_cast(
 def _autocast_products(
     input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch_sizes: Tensor | None
 ) -> torch.dtype | None:
-    needs_grad = not isinstance(weights, FrozenWeights) and wants_gradient(input, h_0, weights)
+    needs_grad = not isinstance(weights, FrozenWeights) and requires_gradient(input, h_0, weights)
     return autocast_products(input.dtype, input, weights, batch_sizes, needs_grad)
 
 
@@ -104,7 +104,7 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     """The layout of weights, and H.
 
     Raises:
-        ArgumentError: no layer has so many weights.
+        ArgumentError: the number of weights fits no layer.
     """
     if isinstance(weights, FrozenWeights):
         return weights.layout, weights.hidden_size
@@ -126,7 +126,7 @@ def direct(
         is_cell: the call is a single step, not a dense batch as `run` takes it.
     """
     if isinstance(weights, FrozenWeights):
-        if wants_gradient(input, h_0, modifiers.present()) or is_transformed() or is_recorded():
+        if requires_gradient(input, h_0, modifiers.present()) or is_transformed() or is_recorded():
             return None
         packed: Callable[..., Any] = weights.direct_cell if is_cell else weights.direct
         given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
@@ -135,9 +135,9 @@ def direct(
     if compute is None or is_transformed() or is_recorded():
         return None
     if modifiers is NONE:
-        call: tuple[Any, ...] = (input, h_0, weights, options, wants_gradient(input, h_0, weights))
+        call: tuple[Any, ...] = (input, h_0, weights, options, requires_gradient(input, h_0, weights))
     else:
-        needs_grad = wants_gradient(input, h_0, (*weights, *modifiers.present()))
+        needs_grad = requires_gradient(input, h_0, (*weights, *modifiers.present()))
         call = (input, h_0, weights, options, needs_grad, modifiers)
     return named(compute, *call) if is_profiled() else compute(*call)
 
@@ -152,9 +152,9 @@ def describe(
     """The problem by which `run` would choose a backend for this input; computes nothing.
 
     Args:
-        modified: the modifiers that the call is given; those that the options' noise makes are added.
+        modified: the names of the caller's modifiers; the modifiers of the options' noise are added.
 
-    Raises what `run` raises for such weights and input.
+    Raises the errors of `run`.
     """
     if autocast_enabled(input):
         input, _, weights = autocast(input, None, weights)
@@ -208,12 +208,12 @@ def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[T
     """A checked call of a frozen layer, in which `call` has no weights."""
     input, h_0, _, _, modifiers = call  # the compiler of torch 2.6 does not iterate over `call.modifiers`
     named_tensors = [("input", input), ("h_0", h_0), *zip(Modifiers._fields, modifiers, strict=True)]
-    # What is recorded are plain operations, which have a gradient.
+    # It records plain operations, which have a gradient.
     refuses_gradients = torch.is_grad_enabled() and not is_recorded()
     for name, tensor in named_tensors:
         if tensor is not None and ((refuses_gradients and tensor.requires_grad) or has_tangent(tensor)):
             raise ArgumentError(
-                f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
+                f"{name} requires a gradient, and a frozen layer computes none: call it under torch.no_grad(), pass "
                 f"{name}.detach(), or train the layer that `thaw()` gives"
             )
     if options.dropout and weights.layout.num_layers > 1:
@@ -228,7 +228,7 @@ def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[T
 
 
 def _run_by_layer(call: Call, layout: Layout, options: Options) -> tuple[Tensor, ...]:
-    """A checked call with dropout between the layers, or whose states of all layers are a result."""
+    """A checked call with dropout between the layers, or one that returns the states of all layers."""
     outputs, h_n = _layer_by_layer(call, layout, options)
     if not options.states:
         return outputs[-1], h_n
@@ -262,7 +262,7 @@ def _layer_by_layer(call: Call, layout: Layout, options: Options) -> tuple[list[
 def _each_direction(
     call: Call, inputs: tuple[Tensor, Tensor], layout: Layout, options: Options
 ) -> tuple[Tensor, Tensor]:
-    """One layer whose two directions read different inputs."""
+    """One layer with a separate input for each direction."""
     if not isinstance(inputs, tuple) or len(inputs) != layout.directions():
         raise ArgumentTypeError(
             f"dropout must return a tensor, or a tuple of {layout.directions()} (one for each direction), "
@@ -304,7 +304,7 @@ def _refuse_to_record(problem: Problem) -> None:
 
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
-    needs_grad = wants_gradient(input, h_0, weights if modifiers is NONE else (*weights, *modifiers.present()))
+    needs_grad = requires_gradient(input, h_0, weights if modifiers is NONE else (*weights, *modifiers.present()))
     if options.products is None and input.dtype in HALVES:
         options = options._replace(products=faster_products(input, weights, batch_sizes, needs_grad))
     return tracing.problem_of(call, layout, options, needs_grad, is_transformed(call.tensors()))

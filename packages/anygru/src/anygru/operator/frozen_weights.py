@@ -18,12 +18,12 @@ from ..facts.weights import Layout
 class FrozenWeights:
     """Weights that never change; a call takes them instead of a list of tensors.
 
-    Threads, streams and copies share one object. If a backend packs the weights, the packed copy is the only one in memory.
+    Threads, streams and copies share one object. If a backend packs the weights, only the packed copy stays in memory.
 
     Args:
         stored: the flat weights as `quantization` stores them.
         formula, backend: as of the layer.
-        packs: whether to pack them; else they are dequantized at each call.
+        packs: whether to pack them; otherwise each call dequantizes them.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class FrozenWeights:
         chosen = backends.choose(problem, backend) if packs and not first.is_meta else None
         prepare = None if chosen is None else chosen.prepare
         self.prepared = None if prepare is None else prepare(problem, stored)
-        """The packed copy, a `backends.cpu.Prepared`; None if nothing is packed."""
+        """The packed copy, a `backends.cpu.Prepared`; None if the weights are not packed."""
         self._packed_by = chosen
         self.rounds_rows = second.dtype is torch.int8 and self.device.type == "cpu" and backend in (None, "reference")
-        """Whether plain torch rounds rows, too, so that it gives the same numbers as the kernels."""
+        """Whether plain torch also rounds rows, so that it gives the same numbers as the kernels."""
         self._stored = [] if self.prepared is not None else list(stored)
 
     def stored(self) -> list[Stored]:
-        """The weights as they were given."""
+        """The stored weights."""
         return self.prepared.stored() if self.prepared is not None else self._stored
 
     def dequantized(self) -> list[Tensor]:
@@ -57,7 +57,7 @@ class FrozenWeights:
         return dequantize_all(self.stored())
 
     def run(self, problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
-        """As a backend's `run`, with these weights in the place of the call's."""
+        """As a backend's `run`, with these weights and not the call's."""
         backend = backends.choose(problem, self.backend)
         if self.prepared is not None and self.is_packed_for(backend):
             return self.prepared.run(call)

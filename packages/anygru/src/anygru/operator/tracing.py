@@ -1,8 +1,8 @@
-"""The operator as torch.compile and torch.export see it: one node, whatever the batch and the length.
+"""The operator for torch.compile and torch.export: one node for any batch and length.
 
-Eager calls do not come here: a dispatched operator costs several microseconds, which is much for one step of a small GRU. A
-traced graph holds `anygru::gru`, whose shapes follow from its input's, symbolic ones included. When the graph runs, the backend
-is chosen for the tensors at hand, as in an eager call.
+Eager calls do not come here: a dispatched operator costs several microseconds, which is much for one step of a small
+GRU. A traced graph holds `anygru::gru`; its shapes, symbolic or not, follow from the shapes of the input. When the
+graph runs, the backend is chosen for the tensors at hand, as in an eager call.
 
 The operator takes three forms of batch: `[T, B, I]` alone; packed rows `[N, I]` with `sizes` [T], the rows of each step; and a
 padded batch `[T, B, I]` with `sizes` [B], the lengths. A padded batch is packed when the graph runs, since the number of rows
@@ -32,7 +32,7 @@ from ..facts.weights import Layout
 _library = torch.library.Library("anygru", "DEF")
 MODIFIERS = len(Modifiers._fields)
 Facts: TypeAlias = tuple[Layout, Formula, str | None]
-"""The arguments of a node that are no tensors, which its schema lists field by field; the last is the name of a backend."""
+"""The arguments of a node that are not tensors; its schema lists each field; the last is the name of a backend."""
 
 
 def read_facts(flat: Iterable[Any]) -> Facts:
@@ -85,11 +85,12 @@ def is_one_node(formula: Formula, backend: str | None) -> bool:
 
 
 def _under_transform() -> bool:
-    """Whether the traced code stands inside vmap, grad or jvp; the compiler enters these while it traces."""
+    """Whether the traced code is inside vmap, grad or jvp; the compiler enters these while it traces."""
     return torch_private.transform_level() is not None
 
 
-# What torch.compiler.assume_constant_result sets; the decorator itself would load the whole compiler with `import anygru`.
+# torch.compiler.assume_constant_result sets this mark; the decorator itself would load the whole compiler with `import
+# anygru`.
 _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
@@ -121,7 +122,7 @@ def _choose(call: Call, facts: Facts, keep: bool) -> tuple[Problem, Backend]:
 
 
 def is_padded(call: Call) -> bool:
-    """Whether the third form of batch came: [T, B, I] with lengths in the place of batch sizes."""
+    """Whether the batch has the third form: [T, B, I] with lengths and no batch sizes."""
     return call.batch_sizes is not None and call.input.dim() == 3
 
 
@@ -160,7 +161,7 @@ def _forward(
 def _compute(call: Call, facts: Facts, keep: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Output, h_n and, with keep, a copy of the output (see `backends.recorded`) and the reserve for the backward pass.
 
-    The last two are empty for a padded batch, whose number of rows depends on the lengths.
+    The last two are empty for a padded batch, since its number of rows depends on the lengths.
     """
     if is_padded(call):
         packed, rows = pack(call)
@@ -183,7 +184,7 @@ def _fake_forward(
     output, h_n = fake_results(input, h_0, facts[0])
     states, reserve = input.new_empty(0), 0
     if keep and not is_padded(call):
-        # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
+        # Empty batches take another backend; a graph with symbolic sizes is traced for batches that are not empty.
         ones = call._replace(input=input.new_empty((1,) * input.dim()), h_0=h_0.new_empty((1, 1, 1)))
         problem, backend = _choose(ones, facts, keep)
         if backend.reserve_numel is not None:
@@ -203,7 +204,7 @@ def _backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]
 def _gradients(
     call: Call, kept: tuple[Tensor, Tensor], grads: tuple[Tensor, Tensor], facts: Facts, needs: Sequence[bool]
 ) -> list[Tensor]:
-    """The gradients of a call's tensors, without elements where none is needed."""
+    """The gradients of a call's tensors; an empty tensor for each that needs no gradient."""
     problem, backend = _choose(call, facts, True)
     if backend.backward is not None:
         found = backend.backward(problem, call, kept, grads, needs)

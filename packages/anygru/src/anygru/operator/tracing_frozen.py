@@ -29,7 +29,7 @@ _packed = WeakTensorKeyDictionary()
 def run(
     call: Call, stored: Sequence[Stored], layout: Layout, formula: Formula, backend: str | None
 ) -> tuple[Tensor, Tensor]:
-    """As `tracing.run`, with stored weights in the place of the call's."""
+    """As `tracing.run`, with stored weights and not the call's."""
     if not tracing.is_one_node(formula, backend):
         return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]

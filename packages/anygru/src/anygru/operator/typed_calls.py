@@ -63,7 +63,7 @@ class SequenceCall(Protocol):
 
 
 def typed(method: Callable[..., tuple[Any, ...]]) -> SequenceCall:
-    """The method itself, with the types of the call: `layer.forward(...)` has those of `layer(...)`."""
+    """The method itself; for type checkers `layer.forward(...)` has the types of `layer(...)`."""
     return cast(SequenceCall, method)
 
 

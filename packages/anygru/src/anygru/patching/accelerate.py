@@ -1,8 +1,8 @@
 """Let the torch.nn.GRU and GRUCell that a program already has compute through anygru, and undo it.
 
 The modules are not replaced, wrapped or given another class: they are marked, and the call of torch's kernel finds its
-way here (see `rerouting`). So optimizers, hooks, tied weights, parametrizations (which exchange a module's class), FSDP
-(which does as well), `type(m) is torch.nn.GRU`, copies and pickles see the module that they know.
+way here (see `rerouting`). So optimizers, hooks, tied weights, parametrizations and FSDP (which both exchange a
+module's class), `type(m) is torch.nn.GRU`, copies and pickles see the same module.
 """
 
 import inspect
@@ -28,8 +28,8 @@ class Report:
     Attributes:
         action: "accelerated", "restored", "frozen" or "prepared".
         changed: a description of each changed module, by its name; a shared module is listed once, under all its names.
-        unchanged: why each recurrent module that was left as it is was left, by its name.
-        whole_process: whether every GRU of the process was meant.
+        unchanged: the reason for each recurrent module that was not changed, by its name.
+        whole_process: whether the call was for every GRU of the process.
     """
 
     action: str
@@ -72,8 +72,8 @@ def accelerate(model: nn.Module | None = None) -> Report:
 
     Args:
         model: the module to walk, in place; its modules and parameters stay the same objects. None: every torch.nn.GRU
-            and GRUCell of this process in all its threads, those included that are built later, until `restore()` is
-            called or the `with` block ends; and every keras.layers.GRU and GRUCell where Keras runs on torch.
+            and GRUCell of this process in all its threads, also if it is built later, until `restore()` is called or
+            the `with` block ends; and every keras.layers.GRU and GRUCell if Keras runs on torch.
 
     Returns:
         Report: the changed modules, and why others were left. Used as `with accelerate(model):` or `with accelerate():` it
@@ -109,10 +109,10 @@ def accelerate(model: nn.Module | None = None) -> Report:
 
 
 def restore(model: nn.Module | None = None) -> Report:
-    """Undo `accelerate(model)`; without a model, end what `accelerate()` and its `with` blocks did to the process.
+    """Undo `accelerate(model)`; without a model, undo `accelerate()` and its `with` blocks for the process.
 
-    Modules that were accelerated one by one stay so when the process is restored, and the reverse: while the process is
-    accelerated, so is every module in it.
+    `restore()` for the process does not restore modules that `accelerate(model)` changed. While the process is
+    accelerated, every module in it is accelerated.
 
     Returns:
         A report of the modules that compute through torch again.
@@ -146,7 +146,7 @@ def _end_everywhere(owner: object | None = None) -> None:
 
 
 def _refuse_keras(model: object) -> None:
-    """Raise for a model of Keras, whose layers are accelerated for the whole process."""
+    """Raise for a model of Keras: its layers can only be accelerated for the whole process."""
     if not any(base.__module__.partition(".")[0] == "keras" for base in type(model).__mro__):
         return
     way = "call anygru.accelerate() without a model, before or after the model is built"

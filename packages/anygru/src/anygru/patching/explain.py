@@ -33,7 +33,7 @@ class Explanation:
     weights: str | None = None
     """How the backend gets the weights of a frozen layer."""
     copies: Sequence[str] = ()
-    """What each call copies before the backend reads it, and why; contiguous tensors spare it."""
+    """The tensors that each call copies before the backend reads them, and why; contiguous tensors need no copy."""
 
     products: str = ""
     """How exact the kernels' products are, where that is not only float32."""
@@ -79,7 +79,8 @@ def explain(
         resets, decay, reset_states: whether the call has these.
 
     Raises:
-        Exception: what the call itself would raise, such as BackendError if the layer names a backend that cannot take it.
+        Exception: the error that the call itself would raise, such as BackendError if the layer names a backend that
+        cannot take it.
 
     Example:
         >>> print(anygru.explain(anygru.GRU(3, 4, activation="relu"), torch.randn(5, 2, 3)))  # doctest: +SKIP

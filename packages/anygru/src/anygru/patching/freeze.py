@@ -14,7 +14,7 @@ from ..layers.shared import is_reparametrization
 from .accelerate import Report, describe, recurrent_modules
 
 _KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
-"""What can be frozen, and subclasses that compute no other way."""
+"""The classes that can be frozen, and subclasses that keep their arithmetic."""
 
 
 def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
@@ -47,9 +47,9 @@ def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
     """Train every GRU inside a model with its weights as a frozen layer will hold them, so that `freeze` changes nothing.
 
     From now on each call reads the weight matrices rounded to the format, in training and in inference, and gradients go to the
-    exact ones as if nothing had been rounded (straight-through, Bengio et al. 2013, arXiv:1308.3432). The parameters, their
-    names and what optimizers know of them stay. `freeze(model, weights)` then stores the rounded weights, bit for bit. Train a
-    model as usual first, and the last epochs with this.
+    exact ones as if nothing had been rounded (straight-through, Bengio et al. 2013, arXiv:1308.3432). The parameters,
+    their names and their state in optimizers stay. `freeze(model, weights)` then stores the rounded weights, bit for
+    bit. Train a model as usual first, and the last epochs with this.
 
     Args:
         model: the module to walk, in place. torch.nn.GRU and GRUCell become layers of anygru around the same parameters.
@@ -85,7 +85,7 @@ def freeze_aware(model: nn.Module, weights: WeightFormat = "int8") -> Report:
 def _exchange(
     model: nn.Module, done: str, make: Callable[[nn.Module], nn.Module], own: tuple[type[nn.Module], ...] = ()
 ) -> Report:
-    """Puts the result of `make` in every place of each layer. Layers of the types `own` become no other: none is left."""
+    """Puts the result of `make` in every place of each layer. Layers of the types `own` stay of these types."""
     report = Report(done)
     for name, module in recurrent_modules(model):
         reason = None if isinstance(module, own) else _reason_to_leave(module, module is model)

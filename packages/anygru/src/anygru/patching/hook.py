@@ -1,7 +1,7 @@
 """The import hook of `anygru run --accelerate`: `anygru.accelerate()` is called as soon as torch is imported.
 
-Like the finder of the dialects, this file stands alone on the standard library. A process that never imports torch pays nothing,
-and one that sets torch's environment variables before it imports torch is obeyed.
+Like the finder of the dialects, this file imports only the standard library. A process that never imports torch pays
+nothing, and torch still obeys environment variables that a program sets before it imports torch.
 """
 
 import importlib

@@ -1,8 +1,9 @@
 """Let `keras.layers.GRU` and `GRUCell` on Keras's torch backend compute through anygru: part of `anygru.accelerate()`.
 
 Keras 3 stacks its gates in the order z, r, h along the columns, blends z * h + (1 - z) * hh as torch does, and has both formulas:
-`reset_after=True` is reset="after" with two biases [2, 3H], `reset_after=False` is reset="before" with one [3H]. Where a mask
-[B, T] is False, the state stays as it is and the output is that of the step before (zeros with `zero_output_for_mask`).
+`reset_after=True` is reset="after" with two biases [2, 3H], `reset_after=False` is reset="before" with one [3H]. Where
+a mask [B, T] is False, the state does not change and the output is the output of the step before (zeros with
+`zero_output_for_mask`).
 """
 
 import sys
@@ -39,7 +40,7 @@ _NAMES = {
     "silu": "silu",
 }
 
-# Numbers up to which a cell's arranged weights are kept beside its own.
+# The greatest size at which a cell keeps a second, rearranged copy of its weights.
 _LARGE = 1 << 20
 _arranged: "weakref.WeakKeyDictionary[GRUCell, tuple[list[Tensor], list[Tensor]]]" = weakref.WeakKeyDictionary()
 

@@ -30,7 +30,7 @@ from . import compiling
 
 _MARK = "_anygru_accelerated"
 _EXPORTED = "_anygru_exported"
-"""Of an instance that is exported: the thread that exports it, and the function that it computes by there."""
+"""For an instance in an export: the thread that exports it, and the function that this thread calls."""
 _lock = threading.RLock()
 _everywhere: set[object] = set()
 """The owners that have accelerated the whole process and not ended it."""
@@ -92,7 +92,8 @@ def is_everywhere() -> bool:
 
 
 class Mark:
-    """Marks a module as accelerated. Each copy and pickle of the module has its own mark, which works as soon as it is loaded."""
+    """Marks a module as accelerated. Each copy and pickle of the module has its own mark, which is active once it is
+    loaded."""
 
     alive: "weakref.WeakSet[Mark]" = weakref.WeakSet()
 
@@ -108,7 +109,8 @@ class Mark:
 class _Route:
     """A descriptor that replaces `forward` of a torch class. It returns torch's method, or the accelerated one, for each module.
 
-    Both methods have torch's own code, so tools that inspect a module (torch.jit.script, inspect, dynamo) see what they expect.
+    Both methods have torch's own code, so tools that inspect a module (torch.jit.script, inspect, dynamo) find torch's
+    source.
     """
 
     def __init__(self, owner: type[nn.Module]) -> None:
@@ -168,7 +170,7 @@ def _install() -> None:
 def _keep_from_compiler(function: Callable[..., Any]) -> None:
     """Called between two compiled graphs, the function is run and not compiled for itself, as torch's kernel, in C, is not.
 
-    Where the compiler is told to trace through recurrent layers (allow_rnn), it still does.
+    If an option makes the compiler trace through recurrent layers (allow_rnn), it still does.
     """
     frames = torch._C._dynamo.eval_frame
     if hasattr(frames, "set_code_exec_strategy"):
@@ -218,7 +220,7 @@ def _gru_cell(
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     both = (b_ih is None) == (b_hh is None)
     if both:
-        # The fast path checks what it takes; the checks below would be a third of a small step.
+        # The fast path has its own checks; the checks below would be a third of a small step.
         found = functional.direct_cell(input, h, weights, _CELL_OPTIONS[b_ih is not None])
         if found is not None:
             return found
@@ -241,8 +243,9 @@ _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     """Whether anygru computes this call. Wrong arguments, and calls that torch must see, go to torch.
 
-    These are: tensors that differ in dtype (unless autocast changes it), device or class; an empty batch or sequence; autocast
-    on CUDA; tracing and exporting, whose results must not need anygru; FakeTensor, FLOP counters and other dispatch modes.
+    Calls that torch must see: tensors that differ in dtype (unless autocast changes it), device or class; an empty
+    batch or sequence; autocast on CUDA; tracing and exporting (the result must not need anygru); FakeTensor, FLOP
+    counters and other dispatch modes.
     """
     if torch.compiler.is_compiling():
         if torch_private.is_exporting() is not False:
@@ -268,7 +271,7 @@ def _is_faster_there(steps: Tensor, h_0: Tensor, weights: Sequence[Tensor], batc
     if torch.compiler.is_compiling():
         return False
     needs_grad = torch.is_grad_enabled() and any(one.requires_grad for one in (steps, h_0, *weights))
-    if not steps.is_cpu:  # both call cuDNN; ours has second derivatives, and joins weights that lie apart faster
+    if not steps.is_cpu:  # both call cuDNN; ours has second derivatives and joins separate weights faster
         addresses = {weight.untyped_storage().data_ptr() for weight in weights}
         return not needs_grad and len(addresses) == 1
     if not torch.is_autocast_enabled("cpu"):
