@@ -433,7 +433,7 @@ def test_wrong_state_dicts_are_refused_whole() -> None:
 def test_bad_calls_are_refused_by_name() -> None:
     layer = anygru.GRU(5, 9, 2, dropout=0.5).freeze("int8")
     x, h_0 = torch.randn(4, 3, 5), torch.randn(2, 3, 9)
-    with pytest.raises(ValueError, match=r"input requires a gradient, and a frozen layer has none.*thaw\(\)"):
+    with pytest.raises(ValueError, match=r"input requires a gradient, and a frozen layer computes none.*thaw\(\)"):
         layer(x.clone().requires_grad_())
     with pytest.raises(ValueError, match="h_0 requires a gradient"):
         layer(x, h_0.clone().requires_grad_())

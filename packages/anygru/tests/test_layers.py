@@ -291,7 +291,7 @@ BAD = [
     (lambda: anygru.GRU(4, 6, backend="x"), ValueError, "backend must be one of"),
     (lambda: anygru.GRU(4, 6, dtype=torch.int32), TypeError, "dtype must be float32, float64, bfloat16 or float16"),
     (lambda: anygru.GRUCell(4, 6, dtype=torch.complex64), TypeError, "got torch.complex64"),
-    (lambda: anygru.GRU(None, 6)([]), ValueError, "must have a sequence, which tells the input size"),
+    (lambda: anygru.GRU(None, 6)([]), ValueError, "must have a sequence, which sets the input size"),
     (lambda: anygru.GRU(None, 6)("abc"), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
     (lambda: anygru.GRU(None, 6)([1]), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
     (

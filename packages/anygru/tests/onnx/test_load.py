@@ -245,7 +245,7 @@ def test_flipped_bytes_end_in_our_error_or_a_model(tmp_path):
 
 def test_a_name_that_is_not_there(tmp_path):
     path = save(model_of([node()], weights()), tmp_path / "m.onnx")
-    with pytest.raises(anygru.CheckpointError, match="no GRU node is called 'h'; there are: 'g'"):
+    with pytest.raises(anygru.CheckpointError, match="no GRU node is called 'h'; the file has: 'g'"):
         anygru.onnx.load(path, "h")
 
 

@@ -1,4 +1,5 @@
-"""The lists of names: `names.txt` of a dialect lists the covered names of the original, and replacements for the others.
+"""The lists of names: `names.txt` of a dialect lists the covered names of the original, and replacements for names that
+are not covered.
 
 Names that are not covered are written in this file only. It has a section for each module or class of the
 original, and in a section these lines:
@@ -7,7 +8,7 @@ original, and in a section these lines:
     [paddle.nn]                     several modules with the same names share a section: [mxnet.nd mxnet.ndarray]
     + GRU GRUCell Linear            covered: the dialect has them
     - Conv3D MaxPool3D: torch.nn    not covered: the replacement
-    - SpectralNorm: rarely met beside a GRU; torch.nn.utils.spectral_norm
+    - SpectralNorm: rare in programs with a GRU; torch.nn.utils.spectral_norm
     - quant/: torch.ao.quantization a name that ends in "/" is a module: it can be imported, with its submodules
     [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error on access
     = paddle.nn.layer.*             import paths of the original for this module's names; "*" is one component; a path

@@ -56,8 +56,8 @@ def not_covered(name: str, instead: str | None = None) -> NotCoveredError:
     """The error to raise for something that a dialect does not cover.
 
     Args:
-        name: the full name as the user knows it, such as "paddle.nn.Conv3D", or a phrase that begins with the framework's
-            name, such as "mxnet.gluon.Trainer(compression_params=...)".
+        name: the full name that the user writes, such as "paddle.nn.Conv3D", or a phrase that begins with the
+            framework's name, such as "mxnet.gluon.Trainer(compression_params=...)".
         instead: the replacement; None to take it from `names.txt`, or from PyTorch's name of the same spelling.
     """
     why, dialect = "", dialect_of(name)
@@ -74,7 +74,7 @@ def not_covered(name: str, instead: str | None = None) -> NotCoveredError:
 
 
 def _near_name(name: str, dialect: str) -> str:
-    """The covered name of the same module that is spelled most like this one; "" if none is."""
+    """The covered name of the same module that is spelled most like this one; "" if no name is near."""
     module, _, last = name.rpartition(".")
     covered = names(dialect).covered.get(module, ()) if dialect in roots() else ()
     return next((f"{module}.{each}" for each in difflib.get_close_matches(last, covered, 1, 0.8)), "")

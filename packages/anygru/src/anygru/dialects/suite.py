@@ -32,7 +32,7 @@ FLOORS = ("words", "operators", "arrays", "training", "layers", "files", "face")
 """The floors of a dialect, lowest first; `docs/dialects.md` describes their contents."""
 
 PUBLIC_MODULES = ("checkpoints", "dialects", "errors", "functional", "layers", "onnx", "parallel")
-"""Modules of anygru with public names that a dialect may import, besides `anygru` and `anygru.extend`."""
+"""Modules of anygru with public names that a dialect may import, in addition to `anygru` and `anygru.extend`."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class GRUCell(Recurrent):
         for kind in KINDS if layout.norm else KINDS[:4]:
             made = nn.Parameter(torch.empty(shapes[kind], device=device, dtype=dtype)) if kind in shapes else None
             self.register_parameter(kind, made)
-        self._settle_options()
+        self._update_options()
         self.reset_parameters()
 
     _defaults = {**defaults_of(__init__), "freezes_to": None}
@@ -110,7 +110,7 @@ class GRUCell(Recurrent):
 
         Raises:
             ArgumentError: the weights have more than one layer or direction.
-            ArgumentTypeError: they are no `Weights`.
+            ArgumentTypeError: the argument is not a `Weights`.
         """
         tensors, layout = as_weights(weights)
         if layout.states() != 1:
@@ -144,7 +144,7 @@ class GRUCell(Recurrent):
             Tensor: [B, H] or [H].
 
         Raises:
-            ArgumentError, ArgumentTypeError, BackendError: what `functional.gru_cell` raises.
+            ArgumentError, ArgumentTypeError, BackendError: as `functional.gru_cell`.
         """
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, hx if h is None else h)
@@ -209,7 +209,7 @@ class FrozenGRUCell(Frozen):
         """As `GRUCell.forward`, in float32 and without gradients.
 
         Raises:
-            ArgumentError: also where a gradient is asked for.
+            ArgumentError: also if the call needs a gradient.
         """
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, hx if h is None else h)
@@ -222,6 +222,6 @@ class FrozenGRUCell(Frozen):
         return compute_cell(input, h, self.frozen_weights, self._options)
 
     def thaw(self) -> GRUCell:
-        """A GRUCell that can be trained, with the weights as they are now, in float32."""
+        """A GRUCell that can be trained, with the present weights in float32."""
         copies = [tensor.clone().requires_grad_() for tensor in self.frozen_weights.dequantized()]
         return GRUCell.around(Weights(copies, self.layout), **formula_arguments(self))

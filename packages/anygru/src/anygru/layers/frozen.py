@@ -1,8 +1,8 @@
 """The common base of `FrozenGRU` and `FrozenGRUCell`: weights that are stored in a portable form and packed once.
 
-The stored weights are buffers, named as the parameters of the layer; an int8 matrix has its scale beside it, named `..._scale`.
-Where a backend has packed them they are not in memory twice: the buffers are unpacked when someone reads them (a state_dict, a
-copy to a device, an export) and let go at the next call.
+The stored weights are buffers, named as the parameters of the layer; an int8 matrix has a second buffer for its scale,
+named `..._scale`. Where a backend has packed them they are not in memory twice: the buffers are unpacked when someone
+reads them (a state_dict, a copy to a device, an export) and let go at the next call.
 """
 
 import os
@@ -51,7 +51,7 @@ class Frozen(nn.Module):
     _entries: frozenset[str]
     """The names of the buffers."""
     _table: dict[str, Tensor]
-    """What `_buffers` returns, for the compiler."""
+    """The buffers, for the compiler."""
 
     def __init__(
         self,
@@ -142,10 +142,10 @@ class Frozen(nn.Module):
             return self._weights
         if is_recorded():
             return self._from_buffers(self._buffers, False)
-        return self._settle()
+        return self._repack()
 
     def stored(self) -> list[Stored]:
-        """The weights as they are stored, in the order of a layer's flat weights."""
+        """The stored weights, in the order of a layer's flat weights."""
         return self.frozen_weights.stored()
 
     # The buffers, and when they exist.
@@ -164,7 +164,7 @@ class Frozen(nn.Module):
 
     @_buffers.setter
     def _buffers(self, value: dict[str, Tensor | None]) -> None:
-        # The compilers of torch up to 2.10 do not tell an entry of `__dict__` from a property of that name.
+        # The compilers of torch up to 2.10 confuse an entry of `__dict__` with a property of that name.
         self.__dict__["_buffers"] = self.__dict__["_table"] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -190,10 +190,10 @@ class Frozen(nn.Module):
         self._show()
         self._keeps_shown = True
 
-    # What torch.compiler.assume_constant_result sets: the compiler runs the method while it traces.
+    # torch.compiler.assume_constant_result sets this mark: the compiler runs the method while it traces.
     _show_for_good._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
-    def _settle(self) -> FrozenWeights:
+    def _repack(self) -> FrozenWeights:
         """Packs the buffers again if they were changed since they were unpacked, and drops them."""
         with _lock:
             if self._shown is None:
@@ -229,7 +229,7 @@ class Frozen(nn.Module):
         """The weights that buffers hold which a caller has changed.
 
         Raises:
-            ArgumentError: naming one that does not fit; the buffers stay unchanged.
+            ArgumentError: an entry does not fit (the message names it); the buffers stay unchanged.
         """
         wrong = self._wrong_in(self._make_entries(self._weights.stored()), buffers, self.__class__.__name__ + ".")
         if wrong:
@@ -268,7 +268,7 @@ class Frozen(nn.Module):
     # Copies, files, devices.
 
     def __getstate__(self) -> dict[str, Any]:
-        self._settle()
+        self._repack()
         state = dict(self.__dict__)
         if self._shown is not None:
             foreign = {name: value for name, value in state["_buffers"].items() if name not in self._entries}
@@ -276,7 +276,7 @@ class Frozen(nn.Module):
         return state
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Frozen":
-        """Moves the weights to another device; they keep their dtypes, which `weights` says."""
+        """Moves the weights to another device; they keep their dtypes, which follow from `weights`."""
         before = self.frozen_weights.stored()
         after = [Stored(_moved(fn, values), None if scale is None else _moved(fn, scale)) for values, scale in before]
         with_foreign = self.__dict__["_buffers"]

@@ -95,7 +95,7 @@ class FrozenLayer(RNNNames, Frozen):
         """As `GRU.forward`, in float32 and without gradients.
 
         Raises:
-            ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
+            ArgumentError: also if the call needs a gradient, dropout while training, or the states of all layers.
         """
         if not isinstance(input, Tensor):
             node: tuple[Any, ...] | None = as_leaf(
@@ -130,7 +130,7 @@ def frozen_copy(kind: type[_Kind], layer: Any, weights: WeightFormat) -> _Kind:
     """A frozen copy of a `GRU` or `GRUCell`, which has all arguments of `kind` as attributes.
 
     Raises:
-        ArgumentError: the layer was trained for another format, or no frozen layer computes as it does.
+        ArgumentError: the layer was trained for another format, or no frozen layer has its arithmetic.
     """
     run_weight_hooks(layer)
     if layer.freezes_to not in (None, weights):
@@ -149,7 +149,7 @@ def frozen_copy(kind: type[_Kind], layer: Any, weights: WeightFormat) -> _Kind:
 
 
 def _give_memory_back(frozen: Frozen) -> None:
-    """Asks the C library to return the memory that rounding freed, which is several times what a large layer keeps."""
+    """Asks the C library to return the memory that rounding freed, which is several times the size of a large layer."""
     if frozen.weights == "int8" and frozen.hidden_size >= 512 and sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
         if trim is not None:
@@ -165,7 +165,7 @@ def check_plain(layer: Any) -> None:
 
 
 def _stored(layer: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> list[Stored]:
-    """A copy of weights, as they are before any rounding, in the format of that name."""
+    """A copy of weights, without rounding, in the format of that name."""
     check_format(weights)
     for name, tensor in tensors.items():
         if is_lazy(tensor):

@@ -47,7 +47,7 @@ class GRU(RNNNames, Recurrent):
     """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
 
     Args:
-        input_size: features I of a step; None: taken from the first input (the layer is lazy until then, as torch's lazy
+        input_size: features I of a step; None: the first input sets it (before that the layer is lazy, as torch's lazy
             modules are).
         hidden_size: hidden size H.
         num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as torch.nn.GRU.
@@ -59,14 +59,16 @@ class GRU(RNNNames, Recurrent):
         recurrent_dropout: probability of zeroing on the way from step to step, in training.
         recurrent_dropout_on: "state" (one mask for all steps) or "candidate" (one for each); see `functional.gru`.
         weight_dropout: probability of zeroing an element of each weight_hh for a whole call, in training, with the rest scaled
-            up: DropConnect (Wan et al. 2013) as in the AWD-LSTM (Merity et al. 2017). The parameters stay as they are.
-        groups: parts G of the hidden units with weights of their own, which read no other part of the state: weight_hh is
-            [G, 3H/G, H/G], weight_ih [G, 3H/G, I], and biases and gains are [G, 3H/G]; see `functional.gru`.
-        input_groups: G: each group reads its own part of the input, too, and weight_ih is [G, 3H/G, I/G].
-        gradient_clipping: the greatest magnitude of the gradient that a step hands to the state before it; None: any.
+            up: DropConnect (Wan et al. 2013) as in the AWD-LSTM (Merity et al. 2017). The parameters do not change.
+        groups: the number G of parts of the hidden units. Each part has separate weights and reads only its own part of
+            the state: weight_hh is [G, 3H/G, H/G], weight_ih [G, 3H/G, I], and biases and gains are [G, 3H/G]; see
+            `functional.gru`.
+        input_groups: G: each group also reads only its own part of the input, and weight_ih is [G, 3H/G, I/G].
+        gradient_clipping: the greatest magnitude of the gradient that a step passes to the state before it; None: any.
         batch_first_states: h_0 and h_n of a batch are [B, L*D, H], also without batch_first.
         update_bias: initial bias of the update gate (bias_ih has it, bias_hh 0 there); positive values start with a state that
-            changes slowly, as a forget bias does (Jozefowicz et al. 2015). DreamerV3, whose gate is 1 - z, uses -1: here 1.
+            changes slowly, as a forget bias does (Jozefowicz et al. 2015). DreamerV3 has the gate 1 - z and uses -1,
+            which is 1 here.
             None: drawn like the other biases.
 
     Raises:
@@ -129,7 +131,7 @@ class GRU(RNNNames, Recurrent):
             )
         check_parts(groups, self.hidden_size, input_groups, self.input_size)
         self._make_parameters(device, dtype)
-        self._settle_options()
+        self._update_options()
         self.reset_parameters()
         self._flatten_for_cudnn()
 
@@ -221,10 +223,10 @@ class GRU(RNNNames, Recurrent):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
-        self._flatten_for_cudnn()  # each weight of a deep copy has memory of its own
+        self._flatten_for_cudnn()  # each weight of a deep copy has its own memory
 
     def _flatten_for_cudnn(self) -> None:
-        """On CUDA let the parameters share one buffer, as those of torch.nn.GRU do, which cuDNN reads without copies."""
+        """On CUDA let the parameters share one buffer, as torch.nn.GRU does; cuDNN reads it without copies."""
         if self.formula.standard() and self.reset == "after":  # cuDNN has no other formula
             one_buffer.flatten([self._parameters.get(name) for name in self._weight_names], self._layout)
 
@@ -246,7 +248,7 @@ class GRU(RNNNames, Recurrent):
             input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
                 `functional.gru` takes.
             h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch, or [L*D, 1, H] for all sequences; None:
-                zeros. With batch_first_states [B, L*D, H] or [1, L*D, H]. Dtype and device are those of the input.
+                zeros. With batch_first_states [B, L*D, H] or [1, L*D, H]. Dtype and device are the input's.
             lengths: int [B], in steps, when input is a padded tensor.
             resets: bool or numbers, a value for each step: where it is true, the state is 0 before that step; see
                 `functional.gru`.
@@ -260,7 +262,7 @@ class GRU(RNNNames, Recurrent):
             states if asked for.
 
         Raises:
-            ArgumentError, ArgumentTypeError, BackendError: what `functional.gru` raises.
+            ArgumentError, ArgumentTypeError, BackendError: as `functional.gru`.
         """
         if not isinstance(input, Tensor):
             node: tuple[Any, ...] | None = as_leaf(
@@ -308,7 +310,7 @@ class GRU(RNNNames, Recurrent):
         """A layer without groups that computes the same, with zeros where a group reads nothing; the weights are copies.
 
         Raises:
-            ArgumentError: each group has a layer norm of its own.
+            ArgumentError: each group has a separate layer norm.
         """
         run_weight_hooks(self)
         weights = Weights([weight.detach().clone() for weight in self.flat_weights], self._layout).ungrouped()
@@ -328,12 +330,12 @@ class GRU(RNNNames, Recurrent):
         return Stream(self, batch_size)
 
 
-# Tools ask the class for its arguments (torch.nn.utils.skip_init does), and would find those of `__new__`.
+# Tools inspect the arguments of the class (torch.nn.utils.skip_init does), and would find the arguments of `__new__`.
 GRU.__new__.__signature__ = inspect.signature(GRU.__init__)  # type: ignore[attr-defined]
 
 
 class LazyGRU(LazyModuleMixin, GRU):
-    """`GRU(None, H)` before its first input or a state_dict tells the input size; then it becomes a GRU."""
+    """`GRU(None, H)` before its first input or a state_dict sets the input size; then it becomes a GRU."""
 
     cls_to_become = GRU
 
@@ -341,13 +343,13 @@ class LazyGRU(LazyModuleMixin, GRU):
         first = input.data if isinstance(input, PackedSequence) else input
         if isinstance(first, (list, tuple)):
             if not first:
-                raise ArgumentError("input must have a sequence, which tells the input size of a lazy layer, got none")
+                raise ArgumentError("input must have a sequence, which sets the input size of a lazy layer, got none")
             first = first[0]
         if not isinstance(first, Tensor) or first.dim() == 0:
             raise ArgumentTypeError(f"input must be a tensor, a list of tensors or a PackedSequence, got {input!r:.60}")
-        self._settle(first.shape[-1])
+        self._set_input_size(first.shape[-1])
 
-    def _settle(self, features: int) -> None:
+    def _set_input_size(self, features: int) -> None:
         if not self.has_uninitialized_params():
             self.input_size = self.weight_ih_l0.shape[1]
             return
@@ -365,9 +367,9 @@ class LazyGRU(LazyModuleMixin, GRU):
 class FrozenGRU(FrozenLayer):
     """A GRU for inference with weights that are packed once. `GRU.freeze` makes it; it is called as `GRU` is.
 
-    It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
-    format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
-    zero, for `load_state_dict` to replace.
+    It has no parameters, and computes in float32. Its weights are buffers with the names and shapes of a GRU's
+    parameters, the matrices in the format that `weights` names, and for int8 a scale for each row of a matrix in
+    `..._scale`. Made directly, it has weights of zero, for `load_state_dict` to replace.
 
     Args:
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
@@ -387,7 +389,7 @@ class FrozenGRU(FrozenLayer):
     """
 
     def thaw(self) -> GRU:
-        """A GRU that can be trained, with the weights as they are now, in float32."""
+        """A GRU that can be trained, with the present weights in float32."""
         weights = Weights(self.frozen_weights.dequantized(), self.layout)
         copies = Weights([tensor.clone().requires_grad_() for tensor in weights.tensors], self.layout)
         layer = GRU.around(copies, batch_first=self.batch_first, dropout=self.dropout, **formula_arguments(self))

@@ -1,4 +1,4 @@
-"""A model that computes one step at a time: a copy of its module tree whose GRUs keep their states in rows."""
+"""A model that computes one step at a time: a copy of its module tree; its GRUs keep their states in rows."""
 
 import copy
 import hashlib
@@ -15,11 +15,11 @@ from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, StateRows, step
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 1e-2}
 """The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output."""
 _ROUNDED = 1e-3
-"""The same of a frozen layer, some of which round the rows that they multiply."""
+"""The same for a frozen layer; some of them round the rows that they multiply."""
 _SENSITIVE = 8.0
-"""How many times as far as the model moves its own outputs by rounding the steps may be off."""
+"""The greatest difference of the steps, in units of the change that rounding causes in the model's own outputs."""
 _STEPS = 256
-"""Steps of the comparison beyond what the model's convolutions can look back."""
+"""Steps of the comparison in addition to the look back of the model's convolutions."""
 
 
 class Machine:
@@ -33,7 +33,7 @@ class Machine:
 
     Raises:
         ArgumentError: the model has no GRU, or looks at more than one step at a time; the message names the module.
-        ArgumentTypeError: `model` is no module.
+        ArgumentTypeError: `model` is not a module.
     """
 
     def __init__(self, model: nn.Module, example: Tensor | None = None, batch_first: bool | None = None) -> None:
@@ -53,7 +53,7 @@ class Machine:
         self.time = 1 if (grus[0].batch_first if batch_first is None else batch_first) else 0
         words = ";".join(memory.fingerprint for memory in self.memories)
         self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
-        """Of the sizes, formulas and dtypes; and of the model's numbers as they are now."""
+        """A digest of the sizes, formulas and dtypes, and a digest of the model's present numbers."""
         frozen = any(isinstance(module, FrozenGRU) for module in model.modules())
         self._tolerance = max(TOLERANCE.get(self.like.dtype, 1e-4), _ROUNDED if frozen else 0.0)
         given = self._example(model) if example is None else example
@@ -61,13 +61,13 @@ class Machine:
         self.step_shape = tuple(given.shape[2:])
 
     def step(self, rows: StateRows, x: Tensor) -> Tensor:
-        """One step x [n, ...] of n rows, whose states go on in place; the output [n, ...]."""
+        """One step x [n, ...] of n rows; updates their states in place and returns the output [n, ...]."""
         with torch.no_grad(), stepping(rows):
             return first_tensor(self.model(x.unsqueeze(self.time))).select(self.time, 0)
 
     @property
     def advance(self) -> Any:
-        """For a model that is a GRU and nothing else: the backend's call for one step, or None."""
+        """For a model that is only a GRU: the backend's call for one step, or None."""
         return self.model.advance if isinstance(self.model, GRUMemory) else None
 
     def state_of(self, states: Tensor, row: int) -> Tensor | None:
@@ -81,7 +81,7 @@ class Machine:
         return self.like.new_zeros((rows, self.size))
 
     def _copy(self, module: nn.Module, name: str) -> nn.Module:
-        """The module tree with other memories; everything else, parameters among it, is shared."""
+        """The module tree with other memories; parameters and all other attributes are shared."""
         known = self._copies.get(id(module))
         if known is not None:
             return known
@@ -125,7 +125,7 @@ class Machine:
             model.train(training)
 
     def _longer(self, model: nn.Module, example: Tensor) -> Tensor:
-        """Steps of the example, drawn at random, so many that a look back reaches a step that is there.
+        """Steps of the example, drawn at random: enough steps for the longest look back.
 
         A model that takes no such sequence gets the longest that it takes, within a quarter.
         """
@@ -136,7 +136,7 @@ class Machine:
             longer = example.index_select(self.time, chosen.to(example.device))
             try:
                 model(longer)
-            except Exception:  # whatever the model raises for a length that it does not take
+            except Exception:  # any error of the model for a length that it does not take
                 steps = steps * 3 // 4
             else:
                 return longer
@@ -145,7 +145,7 @@ class Machine:
     def _called(self, call: Callable[[], Tensor], name: str) -> Tensor:
         try:
             return call()
-        except Exception as error:  # whatever the user's model raises
+        except Exception as error:  # any error of the user's model
             raise ArgumentError(f"the model cannot be called with {name}: {error}") from error
 
     def _compare(self, model: nn.Module, example: Tensor, whole: Tensor) -> None:
@@ -187,7 +187,7 @@ class Machine:
 
 
 class _Heard:
-    """What the modules of a model returned, in the order of their first calls."""
+    """The results of a model's modules, in the order of their first calls."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -211,7 +211,7 @@ class _Heard:
             self.outputs.setdefault(name, []).append(found)
 
     def first_difference(self, steps: "_Heard", time: int, tolerance: float) -> str:
-        """The first module whose outputs differ; "the model itself" if all agree."""
+        """The first module with different outputs; "the model itself" if all agree."""
         for name, (whole, *_) in self.outputs.items():
             alone = steps.outputs.get(name)
             if not alone:
@@ -255,7 +255,7 @@ def first_tensor(output: Any) -> Tensor:
     """The output of a model: a tensor, or the first one of a tuple or list.
 
     Raises:
-        ArgumentError: it is something else.
+        ArgumentError: any other value.
     """
     found = output[0] if isinstance(output, (tuple, list)) and output else output
     if not isinstance(found, Tensor):

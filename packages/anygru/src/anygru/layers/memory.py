@@ -1,7 +1,8 @@
-"""What a model remembers from step to step: the modules of a stepped model that keep rows of a state between calls.
+"""The memory of a stepped model: modules that keep rows of a state between calls.
 
 A stepped model (`machine.py`) is a copy of the user's module tree in which each of these takes the place of a layer. Its part
-of a state row is a slice [offset, offset + size). Each thread has the rows of its own call, so any number of threads may step.
+of a state row is a slice [offset, offset + size). Each thread has the rows of its call, so any number of threads may
+step.
 """
 
 import threading
@@ -70,7 +71,7 @@ class Memory(nn.Module):
     size: int
     offset: int
     fingerprint: str
-    """Sizes and formula in words: states of models with other fingerprints do not fit."""
+    """Sizes and formula as text: states of models with other fingerprints do not fit."""
 
     @property
     def rows(self) -> StateRows:
@@ -104,7 +105,7 @@ class GRUMemory(Memory):
         self.fingerprint += "" if ours.groups == 1 else f" {ours.groups} {ours.input_groups}"
 
         self.advance = self._stream.native
-        """The backend's call for a step, see `backends.cpu_prepared.Prepared.advance`; None if it has none."""
+        """The backend's call for a step, see `backends.cpu_prepared.Prepared.advance`; None if the backend has no such call."""
 
     @property
     def like(self) -> Tensor:
@@ -142,10 +143,11 @@ class GRUMemory(Memory):
 
 
 class CausalConv1d(nn.Conv1d):
-    """A Conv1d over [B, C, T] whose output at a step depends on that step and earlier ones only; a stepper can step it.
+    """A Conv1d over [B, C, T]; its output at a step depends only on that step and earlier steps, so a stepper can step
+    it.
 
-    Arguments are those of torch.nn.Conv1d without stride and padding: the input is padded with (kernel_size - 1) * dilation
-    zeros in front, so that input and output have the same length.
+    It takes the arguments of torch.nn.Conv1d without stride and padding: the input is padded with (kernel_size - 1) *
+    dilation zeros in front, so that input and output have the same length.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class Recurrent(nn.Module):
     hidden_size: int
     input_size: int
     num_layers: int
-    """Of a layer; a cell has none, as torch's."""
+    """Of a layer; a cell has no such argument, as torch's."""
     bias: bool
     bidirectional = False
     batch_first = False
@@ -85,12 +85,12 @@ class Recurrent(nn.Module):
         before = getattr(self, name)
         super().__setattr__(name, value)
         try:
-            self._settle_options()
-        except AnygruError:  # the layer stays as it was
+            self._update_options()
+        except AnygruError:  # the layer does not change
             super().__setattr__(name, before)
             raise
 
-    def _settle_options(self) -> None:
+    def _update_options(self) -> None:
         self._options = self._make_options()
         if self.reset == "after":
             self._buffers.pop(FORMULA_ENTRY, None)
@@ -133,7 +133,7 @@ class Recurrent(nn.Module):
 
     @property
     def options(self) -> Options:
-        """The arguments of a call besides tensors."""
+        """The arguments of a call that are not tensors."""
         return self._options
 
     @property
@@ -159,7 +159,7 @@ class Recurrent(nn.Module):
                     nn.init.constant_(parameter.unflatten(-1, (3, -1)).select(-2, gates.ORDER.index("z")), value)
 
     def _adopt(self, weights: dict[str, Tensor]) -> None:
-        """Replaces the parameters. A tensor that is no parameter becomes one that shares its memory."""
+        """Replaces the parameters. A plain tensor becomes a parameter that shares its memory."""
         for name, tensor in weights.items():
             shared = tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor.detach(), tensor.requires_grad)
             setattr(self, name, shared)
@@ -180,7 +180,7 @@ class Recurrent(nn.Module):
     def _exact(self, names: Sequence[str]) -> list[Any]:
         """Weights by name; finds parameters without nn.Module's slow attribute lookup."""
         own = self._parameters
-        # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
+        # A parametrized or weight-normalised weight is not a parameter any more, but still an attribute.
         found = [own[name] if name in own else getattr(self, name) for name in names]
         if type(found[0]).__name__ == "ExpandedWeight":
             raise ArgumentTypeError(
@@ -235,7 +235,7 @@ class Recurrent(nn.Module):
         remedy = "anygru.freeze(model, weights='int8') stores its weights as int8"
         if chosen is not None:
             raise ArgumentTypeError(f"{words}: {remedy}; leave it out of the configuration")
-        warnings.warn(f"{words}, which stays as it is: {remedy}", UserWarning, stacklevel=2)
+        warnings.warn(f"{words}, which does not change: {remedy}", UserWarning, stacklevel=2)
 
     def extra_repr(self) -> str:
         return layer_repr(self)

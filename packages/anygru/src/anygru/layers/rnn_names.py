@@ -1,4 +1,5 @@
-"""The names by which libraries read a torch.nn.RNNBase, for layers that are none (docs/architecture.md, Decisions)."""
+"""The names by which libraries read a torch.nn.RNNBase, for layers of another class (docs/architecture.md,
+Decisions)."""
 
 from torch import Tensor
 
@@ -6,7 +7,7 @@ from ..errors import ArgumentError
 
 
 class RNNNames:
-    """Attributes of torch.nn.RNNBase that `GRU` and `FrozenGRU` have besides its arguments."""
+    """Attributes of torch.nn.RNNBase that `GRU` and `FrozenGRU` have in addition to its arguments."""
 
     input_size: int
     mode = "GRU"

@@ -1,4 +1,4 @@
-"""One model and many sessions, each with a state of its own: rows of one tensor, stepped alone or together."""
+"""One model and many sessions, each with its own state: rows of one tensor, stepped alone or together."""
 
 import asyncio
 import operator
@@ -22,8 +22,8 @@ from .shared import check_size
 from .stepper import check_step
 
 _FEW, _SMALL = 8, 2 << 20
-"""Submitted steps of a lone GRU that are computed one after the other, at most, as long as they read so many bytes of weights
-together: a call for many takes as long as eight small ones, or as reading these once more."""
+"""The most submitted steps of a lone GRU that are computed in sequence, and the most bytes of weights that they may
+read: one call for many steps takes the time of eight small steps, or of reading these bytes again."""
 
 
 class SessionError(ArgumentError):
@@ -41,7 +41,7 @@ class Session:
 
     @property
     def steps(self) -> int:
-        """Steps since the sequence began, those before a move to another process among them; 0 of a closed session."""
+        """Steps since the sequence began, including steps before a move to another process; 0 for a closed session."""
         return self._pool._counts[self._row] if self._row >= 0 else 0
 
     @property
@@ -97,7 +97,7 @@ class SessionPool:
     """The states of many sessions of one model, in one tensor that is allocated once.
 
     Any number of threads may step different sessions. With sigmoid and tanh, a session gives the
-    same bits whatever else is stepped with it.
+    same bits for any other sessions in the same call.
 
     Args:
         model: as for `anygru.stepper`.
@@ -143,7 +143,7 @@ class SessionPool:
         self._advance = self._machine.advance
         weights = sum(each.numel() * each.element_size() for each in (*model.parameters(), *model.buffers()))
         self._few = min(_FEW, _SMALL // max(weights, 1)) if self._advance is not None else 1
-        """Submitted steps that are faster one after the other."""
+        """Submitted steps that are faster in sequence than together."""
         self._free = list(range(self.capacity - 1, -1, -1))
         self._counts = array("q", bytes(8 * self.capacity))
         self._steps = np.frombuffer(self._counts, np.int64)
@@ -152,10 +152,11 @@ class SessionPool:
         self._in_use = np.frombuffer(self._busy, np.uint8)
         """1 for a row that a call reads or writes; changes under the lock. The two share memory, as above."""
         self._places = np.zeros(self.capacity, np.int32)
-        """The place in a call of each row that it names, which tells whether it names one twice; under the lock."""
+        """The position in a call of each row that it names, which shows whether it names a row twice; under the
+        lock."""
         self._lock = threading.RLock()
         self._idle: OrderedDict[int, weakref.ref[Session]] | None = OrderedDict() if evict else None
-        """With eviction: row -> weak reference to its session, the one that waited longest first."""
+        """With eviction: row -> weak reference to its session; the session that waited longest comes first."""
         self._on_evict = on_evict
         self._max_delay = check_number("max_delay", max_delay, "at least 0 seconds")
         self._max_batch = check_size("max_batch", max_batch)
@@ -308,7 +309,7 @@ class SessionPool:
                 good[0][2].set_result(good[0][0].step(good[0][1]))
                 return
             outputs = self.step([session for session, _, _ in good], torch.stack([x for _, x, _ in good]))
-        except Exception as error:  # each caller gets it, as after a step of its own
+        except Exception as error:  # each caller gets it, as after a separate step
             for _, _, future in good:
                 future.set_exception(error)
             return

@@ -40,7 +40,7 @@ def check_size(argument: str, value: object, least: int = 1) -> int:
 
 
 def check_flag(argument: str, value: object) -> bool:
-    """The flag as a bool; 0 and 1 are flags too, other numbers and texts are mistakes.
+    """The flag as a bool; 0 and 1 are also flags, other numbers and texts are errors.
 
     Raises:
         ArgumentTypeError: naming the argument.
@@ -54,7 +54,7 @@ def choose_state(state: Any, hx: Any, name: str) -> Any:
     """The state that a call gives by torch's name.
 
     Raises:
-        ArgumentError: it gives one by our name as well.
+        ArgumentError: the call also gives the argument by its other name.
     """
     if state is not None:
         raise ArgumentError(f"hx is torch's name of {name}: give one of them, got both")
@@ -92,7 +92,7 @@ def as_weights(weights: Weights) -> Weights:
     """The argument of `around`.
 
     Raises:
-        ArgumentTypeError: something else, such as a layer or a list of tensors.
+        ArgumentTypeError: another type, such as a layer or a list of tensors.
     """
     if not isinstance(weights, Weights):
         raise ArgumentTypeError(
@@ -126,7 +126,7 @@ def check_parts(groups: int, hidden_size: int, input_groups: int, input_size: in
 def refuse_script(layer: nn.Module) -> NoReturn:
     """As `__prepare_scriptable__`, called by torch.jit.script, also for a module that holds the layer."""
     way = "torch.jit.trace or torch.export"
-    if next(layer.parameters(), None) is not None:  # a frozen layer has none
+    if next(layer.parameters(), None) is not None:  # not for a frozen layer
         way += ", or for reset='after' script a torch.nn layer with this state_dict"
     name = f"anygru.{type(layer).__name__}"
     raise ArgumentTypeError(f"torch.jit.script cannot compile {name}, which chooses its kernel in Python; use {way}")

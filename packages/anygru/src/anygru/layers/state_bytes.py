@@ -13,7 +13,7 @@ HEADER = struct.Struct("<8s8s8sQII")
 _MAGIC = b"anygru\x01\x00"
 """Magic, digests of the model's sizes and of its weights, steps, count of numbers, checksum of all other bytes."""
 _MOST_STEPS = 1 << 62
-"""Steps that the bytes may announce; as many more can be counted."""
+"""The most steps that the bytes may announce; this number can still be added without overflow."""
 
 
 def pack(machine: Machine, numbers: Tensor, steps: int) -> bytes:
@@ -34,7 +34,7 @@ def unpack(machine: Machine, state: bytes, retrained: bool) -> tuple[Tensor, int
 
     Raises:
         ArgumentError: the bytes are cut short, damaged, of another model, or hold numbers that no model computes.
-        ArgumentTypeError: `state` is no bytes.
+        ArgumentTypeError: `state` is not bytes.
     """
     if not isinstance(state, (bytes, bytearray, memoryview)):
         raise ArgumentTypeError(f"state must be bytes of Session.state_bytes(), got {type(state).__name__}")

@@ -39,7 +39,8 @@ class Stepper:
             sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
 
         Raises:
-            ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have; the state stays.
+            ArgumentError, ArgumentTypeError: an index is out of range, or the mask has the wrong length; the state
+                stays.
         """
         self._states[slice(None) if sequences is None else check_sequences(sequences, self._states)] = 0
 
@@ -61,26 +62,26 @@ def stepper(
 ) -> Stepper:
     """Step a whole model: its own forward runs on one step, with its GRUs bound to states that are kept between calls.
 
-    The model is not changed; the stepper shares its parameters, packed as they are now. Anything that looks at more than one
-    step (a bidirectional GRU, a convolution or attention along time, statistics of a batch) is found by comparing the outputs
-    for a whole sequence with those for its steps, and refused. The sequence has 256 steps, and as many more as the model's
-    convolutions look back; a model of your own that reads back further than that is not found. `anygru.layers.CausalConv1d`
-    may be stepped.
+    The model is not changed; the stepper shares its parameters, and packs their present values. The stepper compares
+    the outputs for a whole sequence with the outputs for its steps, and so refuses modules that read more than one step
+    (a bidirectional GRU, a convolution or attention along time, statistics of a batch). The sequence has 256 steps plus
+    the look back of the model's convolutions; the comparison cannot find a module that reads back further.
+    `anygru.layers.CausalConv1d` may be stepped.
 
     Args:
-        model: a module whose only memory along time are GRUs (torch's, anygru's, frozen ones). It takes one tensor
-            [B, T, ...] or [T, B, ...] and returns a tensor with an output for each step, or a tuple that begins with one.
+        model: a module; its only memory along time are GRUs (torch's, anygru's, frozen layers). It takes one tensor [B,
+            T, ...] or [T, B, ...] and returns a tensor with an output for each step, or a tuple that begins with one.
         example: an input of at least two steps, from which the steps of the comparison are drawn; None: random numbers as wide
             as the first layer's input.
         batch_size: B, the sequences that step together.
-        batch_first: whether the model's input is [B, T, ...]; None: as its first GRU says.
+        batch_first: whether the model's input is [B, T, ...]; None: as its first GRU.
 
     Returns:
         Stepper: with `step`, `reset` and `state`.
 
     Raises:
         ArgumentError: the model cannot be stepped; the message names the module.
-        ArgumentTypeError: `model` is no module.
+        ArgumentTypeError: `model` is not a module.
 
     Example:
         >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), anygru.GRU(8, 8, batch_first=True))

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 class Stream:
     """The state of B sequences that arrive incrementally, and the layer that reads them.
 
-    `step` and `run` give what the layer would give for the whole sequence, in inference (no dropout, no gradient).
+    `step` and `run` give the layer's outputs for the whole sequence, in inference (no dropout, no gradient).
 
     Unlike a layer, a stream does not read the parameters at every call: it keeps a copy, packed in the order in which the
     kernel reads it. After any change to the layer's parameters call `refresh()`.
 
     Args:
-        layer: a `GRU` with one direction (the other would have to know the future).
+        layer: a `GRU` with one direction (a reverse direction would need the future).
         batch_size: B; None: steps are [I] and chunks [T, I], without a batch dimension.
 
     Raises:
         ArgumentError: the layer is bidirectional or lazy, or batch_size is negative.
-        ArgumentTypeError: the layer is no `anygru.GRU`, or batch_size no int.
+        ArgumentTypeError: the layer is not an `anygru.GRU`, or batch_size is not an int.
     """
 
     def __init__(self, layer: "GRU | FrozenLayer", batch_size: int | None = None) -> None:
@@ -54,7 +54,7 @@ class Stream:
         if layer.bidirectional:
             raise ArgumentError("a stream needs a layer with one direction, got bidirectional=True")
         if layer.options.layer.reverse:
-            raise ArgumentError("a stream needs a layer that reads forwards, got one that reads backwards")
+            raise ArgumentError("a stream needs a layer that reads forwards, got a layer that reads backwards")
         if layer.input_size == 0:
             raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
         if batch_size is not None and batch_size < 0:
@@ -79,7 +79,8 @@ class Stream:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Packs the copied weights for the backend, if it packs any, and finds what computes steps in one call."""
+        """Packs the copied weights for the backend, if it packs any, and finds the function that computes steps in one
+        call."""
         self._prepared = prepared = self._pack()
         plain = prepared if self._options.noise is None else None
         self._native = None if plain is None else plain.advance
@@ -87,7 +88,7 @@ class Stream:
 
     @property
     def native(self) -> Callable[[Tensor, Tensor, bool, bool], Tensor | None] | None:
-        """The backend's call for steps with a state in place, if it has one."""
+        """The backend's call for steps with a state in place, or None."""
         return self._native
 
     def _pack(self) -> "Prepared | None":
@@ -131,7 +132,8 @@ class Stream:
             sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
 
         Raises:
-            ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have; the state stays.
+            ArgumentError, ArgumentTypeError: an index is out of range, or the mask has the wrong length; the state
+                stays.
         """
         if sequences is None:
             self._state = self._zeros()
@@ -168,7 +170,7 @@ class Stream:
         """The top layer's outputs [T, B, H] ([T, H]) for a chunk of steps.
 
         Args:
-            chunk: [T, B, I] ([T, I]), whatever the layer's batch_first; T may be 0. Dtype and device as of `step`.
+            chunk: [T, B, I] ([T, I]), for any batch_first of the layer; T may be 0. Dtype and device as of `step`.
             resets: bool, or numbers that are 0 where there is none, [T, B] ([T]): where it is true, a sequence starts again from
                 a state of zeros before that step.
             reset_states: [L, T, B, H] ([L, T, H]), or [L, 1, H] for all: start from these.
@@ -191,7 +193,7 @@ class Stream:
 
     @torch.no_grad()
     def advance_rows(self, x: Tensor, states: Tensor, offset: int, rows: Tensor | None) -> Tensor:
-        """One step of any sequences, whose states are the caller's; the stream's own state is left alone.
+        """One step of any sequences with the caller's states; the stream's own state does not change.
 
         Args:
             x: [n, I].

@@ -293,7 +293,8 @@ def _fold(program: torch.onnx.ONNXProgram) -> None:
 
 
 def _check_version(program: torch.onnx.ONNXProgram, version: int) -> None:
-    """Refuse a file of another version of ONNX's operators than was asked for, or one that this version does not allow.
+    """Refuse a file if its version of ONNX's operators is not the requested version, or if this version does not allow
+    it.
 
     Versions below `OPSET` are converted by onnx, which leaves some operators in their newer form.
     """
@@ -305,7 +306,7 @@ def _check_version(program: torch.onnx.ONNXProgram, version: int) -> None:
     if version < OPSET:
         try:
             onnx.checker.check_model(program.model_proto, full_check=True)
-        except Exception as error:  # the checker, and its inference of shapes, have errors of their own
+        except Exception as error:  # the checker and its inference of shapes raise their own errors
             reason = str(error).strip().splitlines()[0]
             raise ArgumentError(
                 f"opset_version: no valid model with version {version} ({reason}); {way_out}"

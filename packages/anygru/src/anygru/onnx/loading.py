@@ -41,5 +41,5 @@ def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU
         return layers
     if node not in layers:
         known = ", ".join(map(repr, layers)) or "none"
-        raise CheckpointError(f"{os.fspath(path)}: no GRU node is called {node!r}; there are: {known}")
+        raise CheckpointError(f"{os.fspath(path)}: no GRU node is called {node!r}; the file has: {known}")
     return layers[node]

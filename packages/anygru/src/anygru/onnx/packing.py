@@ -102,9 +102,9 @@ _REPLACED: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 _lock = threading.Lock()
 _exporting: list[int] = []
-"""The threads that export, each as often as its exports are nested."""
+"""The threads that export, with the depth of their nested exports."""
 _originals: dict[str, FunctionType] = {}
-"""torch's functions under names of their own, while any thread exports."""
+"""torch's functions under separate names, while any thread exports."""
 
 
 def chosen(name: str) -> Callable[..., Any]:

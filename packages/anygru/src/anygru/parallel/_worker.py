@@ -15,7 +15,7 @@ from types import TracebackType
 
 LAUNCHER = "ANYGRU_LAUNCHER"  # the launcher's process id: children of the workers inherit the variables, not the role
 LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `workerlog.<local rank>` in it
-# torch's words for a connection that another process has broken, or that nobody answered on.
+# torch's texts for a connection that another process has broken or does not answer.
 _BROKEN = (
     "connection closed by peer",
     "connection reset by peer",
@@ -63,7 +63,7 @@ def _show_and_keep(kind: type[BaseException], error: BaseException, trace: Trace
     if any(sign in str(error).lower() for sign in _BROKEN):
         time.sleep(
             5
-        )  # the launcher reports the worker that ends first, the one that broke the connection, and ends this one
+        )  # the launcher reports the worker that ends first, which broke the connection, and ends this process
     shown = "".join(traceback.format_exception(kind, error, trace))
     extra = {"py_callstack": shown, "timestamp": str(int(time.time()))}
     path = os.environ["TORCHELASTIC_ERROR_FILE"]

@@ -21,10 +21,11 @@ class ModelMismatchError(AnygruError, ValueError):
 
 
 class DataParallel(nn.Module):
-    """A module whose gradients are averaged over the processes of the job during backward.
+    """A module; backward averages its gradients over the processes of the job.
 
     Args:
-        module: the same model on every process. Rank 0's parameters and persistent buffers replace the others' here.
+        module: the same model on every process. Rank 0's parameters and persistent buffers replace the values of the
+            other ranks here.
         comm_buffer_size: MB of gradients that one all-reduce carries.
         last_comm_buffer_size: MB of the all-reduce that is sent first, for the gradients of the model's end.
         find_unused_parameters: look, in each forward, for parameters that do not take part; costs time.
@@ -83,7 +84,7 @@ def distribute(
 ) -> DistributedDataParallel:
     """Check that every process has the same model, give all of them rank 0's values, and let DDP average the gradients.
 
-    Takes what `DataParallel` takes, and needs a process group. Call the result instead of `module`.
+    Takes the arguments of `DataParallel`, and needs a process group. Call the result instead of `module`.
     """
     check_sizes(comm_buffer_size, last_comm_buffer_size)
     check_same_model(module, group)
@@ -136,7 +137,7 @@ def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_
     """Replace each parameter's gradient by its mean over the processes of the group, in few all-reduces.
 
     Args:
-        parameters: the same ones in the same order on every process; those without a gradient are left out.
+        parameters: the same parameters in the same order on every process; parameters without a gradient are skipped.
         group: the processes; None for all.
         bucket_mb: the most MB of gradients in one all-reduce.
 
@@ -189,7 +190,7 @@ def _description(module: nn.Module) -> dict[str, str]:
 
 
 def _differences(first: dict[str, str], other: dict[str, str], rank: int) -> Iterator[str]:
-    """Yield the differences of a rank's model from that of rank 0, in words."""
+    """Yield a description of each difference between a rank's model and rank 0's."""
     for name, here in first.items():
         if name not in other:
             yield f"rank {rank} has no parameter '{name}', which is {here} on rank 0"
@@ -217,7 +218,8 @@ def _check_same_gradients(parameters: list[Tensor], group: Group) -> None:
 
 
 def _buckets(tensors: list[Tensor], limit: float) -> Iterator[list[Tensor]]:
-    """Group consecutive tensors of one dtype and device, up to `limit` bytes a group; a larger tensor is a group of its own."""
+    """Group consecutive tensors of one dtype and device, up to `limit` bytes a group; a larger tensor is a separate
+    group."""
     bucket: list[Tensor] = []
     size = 0
     for tensor in tensors:

@@ -36,11 +36,12 @@ def launch(
     environment: Mapping[str, str] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
 ) -> int:
-    """Run a distributed job as torchrun does and return its exit status: 0, or that of this machine's first failed worker.
+    """Run a distributed job as torchrun does and return its exit status: 0, or the status of this machine's first
+    failed worker.
 
     Args:
         arguments: torchrun's command line, such as `["--nproc-per-node", "2", "train.py", "--lr", "0.1"]`.
-        environment: variables for the workers beside this process's own.
+        environment: variables for the workers, in addition to this process's own.
         log_dir: the folder where each worker writes `workerlog.<local rank>`; the output of local rank 0 is shown as well.
             None lets all of them write to this process's output.
 
@@ -63,7 +64,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
 ) -> int:
-    """`launch` for the options that `parser` has read, and `timeout` in seconds, if there is one."""
+    """`launch` for the options that `parser` has read; `timeout` is in seconds, or None."""
     extra = {**(environment or {}), LAUNCHER: str(os.getpid())}
     seconds = getattr(options, "timeout", None)
     if seconds is not None:
@@ -129,7 +130,7 @@ def _configuration(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     is_alone = options.standalone or (config.max_nodes == 1 and not is_given)
     if is_alone:
         config.run_id = uuid.uuid4().hex
-    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # torch would open a store for the workers beside ours
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # torch would open a second store for the workers
     config.rdzv_configs["inner"] = None if is_alone else config.rdzv_backend
     config.rdzv_backend = rendezvous.register()
     return config, command, words

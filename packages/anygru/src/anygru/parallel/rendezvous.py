@@ -29,7 +29,7 @@ NAME = "anygru"
 
 
 class Attempts:
-    """torch's rendezvous `inner` with a store for each attempt and a watch. Other attributes are those of `inner`."""
+    """torch's rendezvous `inner` with a store for each attempt and a watch. Other attributes come from `inner`."""
 
     use_agent_store = True
 
@@ -50,10 +50,10 @@ class Attempts:
         if self._attempt > 0:
             self._watch.leave()
         interface = interface_of(self._address)
-        if interface is not None:  # Gloo would take the one to which the machine's name resolves
+        if interface is not None:  # Gloo would take the address to which the machine's name resolves
             os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         met = None if self._alone else self._inner.next_rendezvous()
-        # The store of `static` is the same for all attempts, that of others belongs to one.
+        # The store of `static` is the same for all attempts; the store of another rendezvous belongs to one attempt.
         key = f"anygru/{self._attempt}" if self._inner.get_backend() == "static" else "anygru"
         self._attempt += 1
         if met is not None and met.rank > 0:

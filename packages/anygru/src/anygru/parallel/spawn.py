@@ -38,8 +38,8 @@ class Workers:
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the workers: True when all are done, False when `timeout` seconds have passed before.
 
-        If a worker fails the others are ended, and the error of the first to fail is raised with its rank and traceback
-        (torch's `ProcessRaisedException`, or `ProcessExitedException` for one that was killed).
+        If a worker fails, all workers are ended, and the first worker's error is raised with its rank and traceback
+        (torch's `ProcessRaisedException`, or `ProcessExitedException` if it was killed).
         """
         ready = multiprocessing.connection.wait(list(self._running), timeout)
         for sentinel in ready:
@@ -59,11 +59,11 @@ class Workers:
             return pickle.load(file)
 
     def _failed(self, rank: int) -> bool:
-        """Return whether the process ended before its function returned; a later end is no failure."""
+        """Return whether the process ended before its function returned; a later end is not a failure."""
         return self.processes[rank].exitcode not in (None, 0) and not self.is_done(rank)
 
     def end(self) -> set[int]:
-        """Terminate the processes that still run, kill those that ignore it, and return their ranks."""
+        """Terminate the processes that still run, kill processes that ignore the signal, and return their ranks."""
         ended = {rank for rank, process in enumerate(self.processes) if process.is_alive()}
         for rank in ended:
             self.processes[rank].terminate()
@@ -104,8 +104,8 @@ def spawn(
     """Call `function(*args)` in `nprocs` new processes, with the variables by which they find each other.
 
     Args:
-        function: a function of a module (the new processes import it); it calls `anygru.parallel.start()`, or what its
-            framework has for that, to connect.
+        function: a function of a module (the new processes import it); it calls `anygru.parallel.start()`, or the
+            equivalent of its framework, to connect.
         args: its arguments, the same for all.
         nprocs: how many processes, at least 1.
         join: wait for all of them; otherwise the caller calls `join()` of the result.
@@ -153,7 +153,7 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
         LOCAL_WORLD_SIZE=str(nprocs),
         MASTER_ADDR=LOOPBACK,
         MASTER_PORT=str(port),
-        TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 does not open a store, the parent has
+        TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 opens no store, since the parent has one
         TORCHELASTIC_RESTART_COUNT="0",  # which torch 2.4 reads beside it
     )
     result = function(*args)

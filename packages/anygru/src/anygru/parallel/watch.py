@@ -24,7 +24,7 @@ MOMENT = 2.0  # seconds in which this machine's own failure is reported before t
 
 
 class FaultWatch:
-    """The watch of one launcher over its workers and the other launchers, in a thread for each. It prints what it finds.
+    """The watch of one launcher over its workers and the other launchers, in a thread for each. It prints its findings.
 
     Args:
         timeout: seconds after which a stopped worker or a machine that does not answer is lost.

@@ -50,7 +50,7 @@ def world() -> World:
     """Return the world that the launcher's variables describe, or a world of one; connects nothing.
 
     Raises:
-        ArgumentError: a variable is no number, or the rank is none of the world's.
+        ArgumentError: a variable is not a number, or the rank is not in the world.
     """
     if not launched():
         return World()
@@ -64,11 +64,12 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
     """Connect the processes of the job (torch's default process group) and give this one's place.
 
     Args:
-        backend: "gloo", "nccl" or torch's "cpu:gloo,cuda:nccl"; None takes Gloo for the CPU, and NCCL for CUDA where
-            each process of the machine has a GPU of its own, which becomes its current one.
+        backend: "gloo", "nccl" or torch's "cpu:gloo,cuda:nccl"; None takes Gloo for the CPU, and NCCL for CUDA if each
+            process of the machine has its own GPU, which becomes its current device.
         alone: also make a process group of one where there is no launcher, so that collectives work there.
-        timeout: how long a collective waits for the other processes; None: `anygru launch --timeout`, or two minutes. It must
-            be longer than any rank keeps the others waiting, for example in a validation of its own.
+        timeout: how long a collective waits for the other processes; None: `anygru launch --timeout`, or two minutes.
+            It must be longer than any rank makes the other ranks wait, for example in a validation that only one rank
+            runs.
 
     A second call changes nothing. The connection is closed when the process ends.
     """
@@ -93,7 +94,7 @@ def launch_timeout(otherwise: timedelta = DEFAULT_TIMEOUT) -> timedelta:
     """Return how long a collective waits: the seconds of `anygru launch --timeout`, or `otherwise`.
 
     Raises:
-        ArgumentError: the launcher's variable is no number of seconds.
+        ArgumentError: the launcher's variable is not a number of seconds.
     """
     text = os.environ.get(TIMEOUT)
     if text is None:
@@ -150,9 +151,10 @@ def _part() -> None:
 def _let_threads_rest() -> None:
     """Wait until the other threads of this process sleep, at most `RESTING` seconds; does nothing where there is no /proc.
 
-    A global tensor or a module that the script still holds keeps the connection, and so Gloo's threads. One that has just
-    finished a collective lets go of its tensors, for which it needs the interpreter's lock: once the interpreter is being taken
-    down, Python up to 3.13 ends such a thread, and with it the process by SIGABRT (pytorch/pytorch, pull request 179291).
+    A global tensor or a module that the script still holds keeps the connection, and so Gloo's threads. A thread that
+    has just finished a collective releases its tensors, for which it needs the interpreter's lock. While the
+    interpreter shuts down, Python up to 3.13 ends such a thread, and with it the process by SIGABRT (pytorch/pytorch,
+    pull request 179291).
     """
     latest = time.monotonic() + RESTING
     while time.monotonic() < latest:

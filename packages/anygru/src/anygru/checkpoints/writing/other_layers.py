@@ -184,7 +184,7 @@ def _layers(tensors: Mapping[str, StoredTensor]) -> list[dict[str, str]]:
         ending = _ending(name)
         if ending:
             layers[name.removesuffix(ending)][_ROLE_OF[ending]] = name
-    return [_settled(tensors, parts) for parts in layers.values()]
+    return [_rename_normalisation(tensors, parts) for parts in layers.values()]
 
 
 def _ending(name: str) -> str:
@@ -196,7 +196,7 @@ def _ending(name: str) -> str:
     return ""
 
 
-def _settled(tensors: Mapping[str, StoredTensor], parts: dict[str, str]) -> dict[str, str]:
+def _rename_normalisation(tensors: Mapping[str, StoredTensor], parts: dict[str, str]) -> dict[str, str]:
     """Call the weight and bias of a normalisation its scale and shift: they have one dimension."""
     weight = parts.get("weight")
     if weight is not None and len(tensors[weight].shape) == 1 and parts.keys() & {"bias", "mean"}:

@@ -27,7 +27,7 @@ def fractions(words: np.ndarray, kind: type[np.floating]) -> np.ndarray:
     else:
         low, high = words[..., 0::2].astype(np.float64), words[..., 1::2].astype(np.float64)
         values = (low + high * 2.0**32) / 2.0**64
-    # Rounded, a number may be 1, which libstdc++ replaces by the one before it.
+    # After rounding a number may be 1, which libstdc++ replaces by the greatest number below 1.
     return np.minimum(values, np.nextafter(kind(1), kind(0)))
 
 
@@ -38,8 +38,8 @@ def logarithms(values: np.ndarray) -> np.ndarray:
         return np.fromiter(map(math.log, values.flat), np.float64, values.size).reshape(values.shape)
     found = exact.astype(np.float32)
     if _LOGF is not None:
-        # Its error, in units of the last place, is below 0.3 near 1 and below 0.05 elsewhere (measured): only numbers that lie
-        # as near to the middle of two float32 may be rounded otherwise than here.
+        # Its error, in units of the last place, is below 0.3 near 1 and below 0.05 elsewhere (measured): only numbers
+        # this near to the middle of two float32 values may be rounded differently.
         tie = 0.5 - np.abs(exact - found) / np.spacing(np.abs(found))
         doubtful = tie < np.where(values > 0.9, 0.35, 0.06)
         found[doubtful] = [_LOGF(value) for value in values[doubtful].tolist()]

@@ -8,7 +8,7 @@ import torch
 def is_release(error: Exception) -> bool:
     """Whether this error of torch means a second backward pass through a freed graph.
 
-    torch has no class for it. The graph cannot be inspected after a failed backward either: the steps that ran before the
+    torch has no class for it. Nor can the graph be inspected after a failed backward: the steps that ran before the
     failure are also released. So the error is compared with a provoked one.
     """
     return str(error) == _words()
