@@ -1,7 +1,7 @@
 """The ways to compute a GRU, in order of speed, and the choice among them.
 
 A backend is a module of this package with a `Backend` named `BACKEND`. The first in `order(problem)` that accepts a problem
-computes it. README.md beside this file explains how to add one.
+computes it. README.md in this folder explains how to add a backend.
 """
 
 import functools
@@ -26,7 +26,7 @@ def check_name(name: str) -> None:
 
 
 def load(name: str) -> Backend:
-    """The backend of this name, whose module is imported when it is first used.
+    """The backend of this name; its module is imported at the first use.
 
     Raises:
         ArgumentError: no backend has this name.

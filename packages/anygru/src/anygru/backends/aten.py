@@ -78,7 +78,7 @@ def direct_of_halves(
 
 @lru_cache(maxsize=1024)
 def _sizes(shapes: tuple[torch.Size, ...]) -> tuple[float, float, float]:
-    """What the rule counts, for an input and weights of these shapes."""
+    """The numbers for the rule, for an input and weights of these shapes."""
     input, *weights = [torch.empty(shape, device="meta") for shape in shapes]
     return products.sizes(input, None, weights)
 
@@ -128,7 +128,7 @@ def _run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
         return _VF.gru(input, h_0, *options, False)
     if problem.recorded:
         return _VF.gru(input, batch_sizes, h_0, *options)
-    running = int(batch_sizes[0])  # torch knows no sequences without a step: keep them aside
+    running = int(batch_sizes[0])  # torch takes no sequences without a step: keep them aside
     active = h_0 if running == h_0.shape[1] else h_0[:, :running].contiguous()
     output, h_n = _VF.gru(input, batch_sizes, active, *options)
     return output, h_n if running == h_0.shape[1] else torch.cat((h_n, h_0[:, running:]), 1)

@@ -30,7 +30,7 @@ class Backend(NamedTuple):
 
     name: str
     refuse: Callable[[Problem], str | None]
-    """The reason why it cannot compute a problem, in words that the user can act on; None to accept."""
+    """The reason why it cannot compute a problem, with advice for the user; None to accept."""
     run: Callable[[Problem, Call], Results]
     """Output and h_n, see `reference.run`."""
     device_type: str = ""
@@ -40,8 +40,8 @@ class Backend(NamedTuple):
     direct_cell: Callable[..., Tensor | None] = _decline
     """Fast path of a single step, see `cpu_cell.direct_cell`; None for a call that it does not take."""
     reserve_numel: Callable[[Problem, Call], int] | None = None
-    """How many elements of the input's dtype the reserve has; symbolic if the shapes are. A backend has this function and the
-    next two, or none of them."""
+    """How many elements of the input's dtype the reserve has; symbolic if the shapes are. A backend has this function
+    and the next two, or lacks all three."""
     forward: Callable[[Problem, Call, bool], tuple[Tensor, Tensor, Tensor]] | None = None
     """Output, h_n and the reserve, a flat tensor for `backward`, which is empty unless the last argument asks for it."""
     backward: (

@@ -41,7 +41,7 @@ def refuse(problem: Problem) -> str | None:
 
 
 def copies(input: Tensor, weights: Sequence[Tensor]) -> list[str]:
-    """What each call copies before the kernels read it, and why, for `explain`."""
+    """The tensors that each call copies before the kernels read them, and why, for `explain`."""
     reasons = {"input": cpu_calls.why_copied(input, rows=True)}
     reasons |= {f"weights[{index}]": cpu_calls.why_copied(weight) for index, weight in enumerate(weights)}
     return [f"{name}: {reason}" for name, reason in reasons.items() if reason is not None]
@@ -92,7 +92,7 @@ def direct(
 
 
 def _direct_of_halves(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Any:
-    """`direct` by way of float32; None where torch's kernel is faster, too."""
+    """`direct` by way of float32; None also if torch's kernel is faster."""
     if input.dim() != 3 or products.are_faster_in_torch(input.dtype, *products.sizes(input, None, weights)):
         return None
     wide = cpu_calls.widened(input, h_0, weights)
@@ -103,9 +103,9 @@ def _direct_of_halves(input: Tensor, h_0: Tensor | None, weights: Sequence[Tenso
 def reserve_numel(problem: Problem, call: Call) -> Any:
     """How many elements of the input's dtype `forward` keeps for `backward`; symbolic if the shapes are.
 
-    Four values a row and hidden unit (r, z, n and the candidate's share of the state), and the outputs of all layers but the
-    last; with layer norm, the six normalised products of a unit and four factors a row. Computing in float32 for a half-wide
-    dtype keeps twice as many, and the last layer's output too.
+    Four values for each row and hidden unit (r, z, n and the candidate's share of the state), and the outputs of all
+    layers except the last; with layer norm, also the six normalised products of each unit and four factors for each
+    row. A half-precision call that computes in float32 keeps twice this number, and also the last layer's output.
     """
     input, hidden = call.input, call.h_0.shape[2]
     rows = input.shape[0] if call.batch_sizes is not None else input.shape[0] * input.shape[1]
@@ -117,7 +117,8 @@ def reserve_numel(problem: Problem, call: Call) -> Any:
 
 
 def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
+    """Output and h_n as `reference.run`, and the reserve for `backward` (empty unless keep): a flat tensor of the
+    input's dtype."""
     if problem.dtype in _HALF_DTYPES:
         return _forward_of_halves(problem, call, keep)
     input, h_0, weights, batch_sizes, modifiers = call
@@ -207,7 +208,7 @@ def _backward_of_halves(
     grads: Gradients,
     needs: Sequence[bool],
 ) -> list[Tensor | None]:
-    """`backward` of what `_forward_of_halves` has computed."""
+    """`backward` for `_forward_of_halves`."""
     single, wide, reserve = problem._replace(dtype=torch.float32), call.to(torch.float32), kept[1].view(torch.float32)
     numel = reserve_numel(single, wide)
     exact = reserve[numel:].view(kept[0].shape)

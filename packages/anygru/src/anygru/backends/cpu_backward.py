@@ -20,7 +20,7 @@ PIECE_ROWS = 2048
 """The least number of rows of a piece, even if they take more bytes, because every piece packs the recurrent weights again."""
 
 NORM_TILE = 4
-"""Sequences whose gradients of gains and biases the kernels sum by themselves: norm_tile in csrc/call.hpp."""
+"""The kernels sum the gradients of gains and biases for this number of sequences: norm_tile in csrc/call.hpp."""
 
 
 class _Piece(NamedTuple):
@@ -96,7 +96,7 @@ class BackwardPass:
         return grad.sum_to_size((values.shape[0], self.rows, values.shape[-1])).view_as(values)
 
     def _modifiers(self, layer: int, piece: _Piece) -> Modifiers:
-        """Those of one layer and a piece, plain."""
+        """The modifiers of one layer and a piece, plain."""
         if not self.modifiers.names():
             return NONE
         decay, candidate, zoneout, mask, offset = self.modifiers.of_states(self.layout.states_of_layer(layer))
@@ -119,7 +119,8 @@ class BackwardPass:
         grads: list[Tensor | None],
         wants_input: bool,
     ) -> Tensor | None:
-        """Puts the gradients of a layer's weights into `grads` and that of h_0 into grad_h_0; returns its input's, if wanted."""
+        """Puts the gradients of a layer's weights into `grads` and the gradient of h_0 into grad_h_0; returns the
+        input's, if it is needed."""
         directions = self.layout.directions()
         kept = self.kept[layer]
         grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
@@ -142,8 +143,8 @@ class BackwardPass:
     def _pieces(self) -> list[_Piece]:
         """The steps in pieces, the last one first, so short that gradients of gates are still cached when products need them.
 
-        Two directions go through the steps in opposite ways, so they, and a reversed one, have one piece; so have groups, whose
-        rows of a piece would not be neighbours in memory.
+        Two directions take the steps in opposite order, so they, and a reversed direction, have one piece. Groups also
+        have one piece, since the rows of a smaller piece would not be contiguous in memory.
         """
         sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
         most = max(PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize), PIECE_ROWS)
@@ -169,7 +170,7 @@ class BackwardPass:
         grad_h_0: Tensor,
         kept: Tensor,
     ) -> tuple[Tensor, ...]:
-        """The terms of a piece but for its input, each [D, N, ...]."""
+        """The terms of a piece without its input, each [D, N, ...]."""
         problem, layout, units, dtype, batch = self.problem, self.layout, self.units, self.problem.dtype, piece.batch
         columns = 6 if layout.norm else 3 if problem.formula.reset == "before" else 4
         whole, steps = self.layer_outputs[layer], piece.steps.stop - piece.steps.start
@@ -232,10 +233,10 @@ class BackwardPass:
         grads: list[Tensor | None],
         grad_input: Tensor | None,
     ) -> None:
-        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
+        """Adds a piece to the required gradients of one direction's weights, or starts them with it.
 
-        found: as of `_recurrence`. The gates' last 3H columns are what the product with the input gets; see gate_columns in
-        csrc/call.hpp. The gradients of the gains and biases of a layer norm are made by the recurrence.
+        found: as of `_recurrence`. The product with the input reads the gates' last 3H columns; see gate_columns in
+            csrc/call.hpp. The gradients of the gains and biases of a layer norm are made by the recurrence.
         """
         layout, first = self.layout, self.layout.of_direction(layer, direction).start
         begun = [grad is not None for grad in grads]

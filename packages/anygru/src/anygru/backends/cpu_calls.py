@@ -38,7 +38,8 @@ def without_kernels() -> str | None:
 
 
 PLAIN = (Tensor, torch.nn.Parameter)
-# A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
+# A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch
+# have no such table.
 _table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
 reads_tensors = native is not None and native.set_tensor_types(_table, *PLAIN)
 
@@ -62,7 +63,7 @@ def optional(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | tuple[int, i
 @functools.cache
 def precisions() -> frozenset[str]:
     """The less exact products of float32 ("high", "float16", "bfloat16") that the kernels for this CPU have."""
-    # A native module without matrix units does not have the function either.
+    # A native module without matrix units also lacks the function.
     return frozenset() if native is None else frozenset(getattr(native, "precisions", list)())
 
 
@@ -74,7 +75,7 @@ def why_no_tiles() -> str:
 
 @functools.lru_cache(maxsize=64)
 def kind(reset: Reset, layer: Layout, precision: str = "highest") -> "_native.Kind":
-    """The native module's object for what all calls of one layer share."""
+    """The native module's object for the facts that all calls of one layer share."""
     _, bidirectional, bias, reverse, norm, groups, splits_input = layer
     return native.Kind(bidirectional, bias, reset == "before", reverse, norm, precision, groups, splits_input)
 
@@ -93,7 +94,7 @@ def plain(tensor: Tensor) -> Tensor:
 
 
 def copied(tensors: Sequence[Tensor]) -> list[Tensor] | None:
-    """The tensors, copied where the native module does not read them as they are; None if no copy would help."""
+    """The tensors, copied if the native module cannot read them in place; None if no copy would help."""
     if any(type(one) not in PLAIN or not one.is_cpu or one.layout is not torch.strided for one in tensors):
         return None
     copies = [one if why_copied(one) is None else plain(one.detach()) for one in tensors]
@@ -101,7 +102,7 @@ def copied(tensors: Sequence[Tensor]) -> list[Tensor] | None:
 
 
 def are_plain(tensors: Sequence[Tensor]) -> bool:
-    """Whether they are dense tensors on the CPU of one dtype, and none of a subclass."""
+    """Whether they are dense tensors on the CPU of one dtype, without subclasses."""
     dtype = tensors[0].dtype
     return not any(
         type(one) not in PLAIN or one.dtype is not dtype or not one.is_cpu or one.layout is not torch.strided
@@ -132,7 +133,7 @@ def why_copied(tensor: Tensor, rows: bool = False) -> str | None:
 
 
 def plain_modifiers(modifiers: Modifiers, groups: int = 1, states: int = 1) -> Modifiers:
-    """Each of them plain, and as the kernels read those of groups; see `Modifiers.of_groups`."""
+    """The modifiers, plain and in the kernels' layout for groups; see `Modifiers.of_groups`."""
     if modifiers is NONE:
         return modifiers
     modifiers = modifiers.of_groups(groups, states)
@@ -140,7 +141,7 @@ def plain_modifiers(modifiers: Modifiers, groups: int = 1, states: int = 1) -> M
 
 
 def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall":
-    """The arguments that tell the kernels about the modifiers, which are plain and must outlive the call."""
+    """The kernels' arguments for the modifiers, which are plain and must outlive the call."""
     found: dict[str, Any] = {}
     if modifiers is NONE:
         return cast("_native.ModifiersCall", found)
@@ -197,8 +198,7 @@ def sum_products(
 
     Args:
         terms: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H] (of reset="before").
-        wanted: memory for the gradients, None where one is not needed.
-        adds: whether they hold sums already.
+        wanted: memory for the gradients, None for each that is not needed. adds: whether they hold sums already.
     """
     input, gates, previous, kept = terms
     dtype = gates.dtype
@@ -258,8 +258,8 @@ def forward(
     """Calls the native forward pass.
 
     Args:
-        results: memory for the output, for h_n, and for the reserve if it is wanted.
-        packed: weights that take the place of the call's.
+        results: memory for the output, for h_n, and for the reserve if it is needed. packed: weights that replace the
+            call's.
     """
     dtype = problem.dtype
     input, h_0, weights, batch_sizes, modifiers = call

@@ -43,7 +43,7 @@ def direct_cell(
 
 
 def _direct_of_halves(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Tensor | None:
-    """A step without gradients by way of float32; None where torch's kernel is faster, too."""
+    """A step without gradients by way of float32; None also if torch's kernel is faster."""
     if products.are_faster_in_torch(input.dtype, *products.sizes(input.reshape(1, -1, input.shape[-1]), None, weights)):
         return None
     wide = cpu_calls.widened(input, h, weights)
@@ -110,7 +110,7 @@ def _copied(input: Tensor, h: Tensor | None, weights: Sequence[Tensor]) -> _Step
 def _backward(
     ctx: Any, grad: Tensor, step: _Step, reserve: Tensor, needs: Sequence[bool], to_anchor: bool
 ) -> list[Tensor | None] | None:
-    """The native module's gradients of a step, and with an anchor those of the gates; None if it declines."""
+    """The native module's gradients of a step, and with an anchor the gradients of the gates; None if it declines."""
     input, h, weights = step
     return native.backward_of_layer(
         {
@@ -140,7 +140,7 @@ def _gradients_of_step(
     """Gradients for (input, h, *weights) in operations of torch, which can be differentiated again; see `reference.gradients`."""
 
     def whole(tensor: Tensor) -> Tensor:
-        # Not the method: a head gradient may be of a subclass whose `reshape` takes other arguments.
+        # Not the method: a head gradient may be of a subclass with another signature of `reshape`.
         return torch.reshape(tensor, (1, -1, tensor.shape[-1]))
 
     problem = plain_problem(options.formula, options.layer, len(weights), input.dtype)

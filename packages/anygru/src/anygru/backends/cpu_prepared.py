@@ -1,4 +1,4 @@
-"""Weights that the native kernels have packed, for layers whose weights do not change between calls."""
+"""Weights that the native kernels have packed, for layers with constant weights."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ class Prepared:
     Threads may share one, and processes that were forked.
 
     Args:
-        problem: as for `run`; float32 or float64, no gradient. Its dtype is that of inputs and states.
+        problem: as for `run`; float32 or float64, no gradient. Its dtype is the dtype of inputs and states.
         stored: the flat weights as `quantization` stores them. They are copied: later changes to them do not show.
     """
 
@@ -81,7 +81,7 @@ class Prepared:
         return found
 
     def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None:
-        """The output for the next step of a stream, or for many, with `state` [L, B, H] going on in place.
+        """The output for the next step of a stream, or for many steps; updates `state` [L, B, H] in place.
 
         input: [T, B, I]; no T axis if `many` is False, no B axis if `batched` is False. None if a tensor is not plain or does
         not fit.
@@ -89,20 +89,20 @@ class Prepared:
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 
     def advance_rows(self, input: Tensor, states: Tensor, offset: int, rows: Tensor | None) -> Tensor | None:
-        """The output [n, H] for one step [n, I] of rows of `states`, which go on in place: nothing is gathered.
+        """The output [n, H] for one step [n, I] of rows of `states`; updates the rows in place, without a gather.
 
         Args:
             states: [capacity, S]; a row has the layers' states [L * H] from `offset` on.
             rows: distinct, int64 [n]; None: all.
 
         Returns:
-            Tensor: None if a tensor is not plain or does not fit; then nothing has changed.
+            Tensor: None if a tensor is not plain or does not fit; then no state has changed.
         """
         places = None if rows is None else address(rows, torch.int64)
         return native.advance_rows(self._packed, input, states, offset, places, torch.get_num_threads())
 
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
-        """As `cpu.run`, with these weights in the place of the call's; the same bits."""
+        """As `cpu.run`, with these weights and not the call's; the same bits."""
         problem, input, h_0 = self._problem, call.input, call.h_0
         output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions()))
         h_n = h_0.new_empty(h_0.shape)

@@ -26,7 +26,7 @@ from .cpu_calls import plain, sum_products
 MOST_ROWS = 256
 """The number of rows that are collected before a product: enough for its full speed."""
 MOST_NODES = 8
-"""The number of nodes among which a step looks for the one before it: the state may have passed a mask or a dropout."""
+"""The number of nodes that a step searches for the previous step: the state may have passed a mask or a dropout."""
 
 
 class Loop:
@@ -162,7 +162,7 @@ class _Sums:
         self.terms, self.rows = [], 0
 
     def finish(self) -> None:
-        """End the backward pass. Autograd's list of what to call then is what keeps this object alive."""
+        """End the backward pass. Autograd's list of callbacks keeps this object alive."""
 
     def gradients(self) -> list[Tensor | None]:
         """The gradients of all weights."""

@@ -1,4 +1,4 @@
-"""Groups of hidden units on a backend that knows none: each group of each layer is a call of its own."""
+"""Groups of hidden units on a backend without groups: each group of each layer is a separate call."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,8 @@ from ..facts.problem import Call, Problem
 def run(
     compute: Callable[[Problem, Call], tuple[Tensor, Tensor]], problem: Problem, call: Call
 ) -> tuple[Tensor, Tensor]:
-    """As `reference.run` for a problem with groups and no modifiers; `compute` is the same for one without groups."""
+    """As `reference.run` for a problem with groups and no modifiers; `compute` is the same function for a layer without
+    groups."""
     layout = problem.layout
     alone = problem._replace(layout=layout._replace(num_layers=1, groups=1, splits_input=False))
     units = call.h_0.shape[2] // layout.groups

@@ -11,7 +11,8 @@ from ..facts.problem import Call, Problem
 def run(
     forward: Callable[[Problem, Call], tuple[Tensor, Tensor]], problem: Problem, call: Call
 ) -> tuple[Tensor, Tensor]:
-    """As `reference.run` for a problem with reverse; `forward` is the same for one without."""
+    """As `reference.run` for a problem with reverse; `forward` is the same function for a layer without a reverse
+    direction."""
     problem = problem._replace(layout=problem.layout._replace(reverse=False))
     if call.batch_sizes is None:
         output, h_n = forward(problem, call._replace(input=call.input.flip(0)))

@@ -1,4 +1,4 @@
-"""The native module, or an ImportError that says why this process has none."""
+"""The native module, or an ImportError with the reason why this process cannot load it."""
 
 import importlib
 from pathlib import Path
@@ -17,17 +17,17 @@ def _is_sub_interpreter() -> bool:
 
 
 def _reason(error: ImportError, folder: Path) -> str:
-    """The words of an import that failed, and the builds for other Pythons that are there."""
+    """The text of an import that failed, and the builds for other Pythons that were found."""
     others = sorted(path.name for path in folder.glob("_native*.*") if path.suffix in (".so", ".pyd"))
     if isinstance(error, ModuleNotFoundError) and others:
         return f"it was built for another Python: {', '.join(others)}"
     return str(error)
 
 
-# Its types are global: loaded a second time, they would replace those of the main interpreter, and calls there would fail.
+# Its types are global: a second load would replace the types of the main interpreter, and calls there would fail.
 if _is_sub_interpreter():
     raise ImportError("this is a sub-interpreter, and it works in the main interpreter of a process only")
 try:
-    import anygru._native as native  # unlike `from .. import`, it tells a missing module from a broken one
+    import anygru._native as native  # unlike `from .. import`, it distinguishes a missing module from a broken module
 except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
     raise ImportError(_reason(error, Path(__file__).parents[1])) from error

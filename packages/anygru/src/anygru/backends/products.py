@@ -10,8 +10,8 @@ a step (the mean of a ragged batch) and T steps:
 
     W * (B + 24 / T) > limit        24 / T: our kernels convert the weights once in a call
 
-docs/kernels.md has the measurements. Without such units torch is faster only for a few steps of one sequence, whose weights it
-reads once and in half the width; then B counts as nothing.
+docs/kernels.md has the measurements. Without such units torch is faster only for a few steps of one sequence: it reads
+the weights once and in half the width; then B counts as 0.
 """
 
 import math
@@ -26,7 +26,7 @@ from ..facts.problem import Problem
 from . import cpu_calls
 
 CONVERTING = 24
-"""Converting a weight takes as long as so many multiply-adds save."""
+"""The conversion of a weight takes the time that this number of multiply-adds saves."""
 LIMITS = {"amx": 5e6, "avx512": 14e6}
 """Multiply-adds a step, from which on torch's kernel is faster, by the units of the CPU."""
 SHORT = 250e3
@@ -44,9 +44,10 @@ _OF_SETTINGS = {"tf32": "high", "bf16": "bfloat16"}
 def allowed_precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -> str:
     """The least exact products that a caller allows for tensors of a dtype.
 
-    "bfloat16" for tensors in bfloat16 and under autocast to it; "float16" for those in float16, which have bits for two bfloat16.
-    For float32 torch's settings: `torch.backends.mkldnn.rnn.fp32_precision`, and where it is "none", that of products, which
-    `torch.set_float32_matmul_precision` sets: tf32 ("high") and bf16 ("medium") are "high" and "bfloat16".
+    "bfloat16" for tensors in bfloat16 and under autocast to it; "float16" for weights in float16, which have bits for
+    two bfloat16. For float32 torch's settings: `torch.backends.mkldnn.rnn.fp32_precision`, or if that is "none" the
+    precision of products, which `torch.set_float32_matmul_precision` sets: tf32 ("high") and bf16 ("medium") are "high"
+    and "bfloat16".
     """
     found = _OF_HALVES.get(dtype)
     if found is not None or dtype is not torch.float32:
@@ -60,7 +61,7 @@ def allowed_precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -
 
 
 def explain(problem: Problem, autocast: torch.dtype | None) -> str:
-    """Which products our kernels compute, in words; "" where nothing but float32 is allowed."""
+    """A description of the products that our kernels compute; "" if only float32 is allowed."""
     allowed = allowed_precision(problem.dtype, autocast)
     if allowed == "highest":
         return ""

@@ -17,7 +17,8 @@ _GATES = {"lstm": 4, "rnn_tanh": 1, "rnn_relu": 1}
 
 
 def layer_of_torch(kind: str) -> Callable[..., tuple[Tensor, ...]]:
-    """`torch.lstm`, `torch.rnn_tanh` or `torch.rnn_relu` in both their forms, checked, and called as cuDNN wants it.
+    """`torch.lstm`, `torch.rnn_tanh` or `torch.rnn_relu` in both their forms, checked, and with the layout that cuDNN
+    needs.
 
     The function returned takes (input, h_0, weights, has_biases, num_layers, dropout, train, bidirectional, batch_first) or,
     for packed sequences, (rows, batch_sizes, h_0, weights, has_biases, num_layers, dropout, train, bidirectional), by
@@ -74,7 +75,7 @@ def _by_name(kind: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) ->
 
 
 def _check(kind: str, is_packed: bool, given: list[Any]) -> None:
-    """Compare all that torch's kernels take for granted."""
+    """Check each condition that torch's kernels assume."""
     rows, *sizes, hidden, weights, bias, layers, _, _, bidirectional = given if is_packed else given[:-1]
     n_states, axes = (2 if kind == "lstm" else 1), (2 if is_packed else 3)
     states = [hidden] if isinstance(hidden, Tensor) else list(hidden) if isinstance(hidden, (list, tuple)) else []

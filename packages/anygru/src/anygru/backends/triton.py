@@ -1,4 +1,5 @@
-"""The recurrence on GPUs by kernels in Triton, where torch has none: reset="before", and decay of the state.
+"""The recurrence on GPUs by kernels in Triton, for calls that torch's kernels lack: reset="before", and decay of the
+state.
 
 A layer is one product for the inputs of all steps, one kernel for all of its steps, and in the backward pass one product a
 gradient. The products are torch's. docs/kernels.md explains the kernels. Under TRITON_INTERPRET=1 they run on the CPU, for tests.
@@ -21,7 +22,7 @@ from .backend import Backend, Gradients
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _OLDEST = (8, 0)
-"""The first compute capability of NVIDIA's with the products that the kernels are made of."""
+"""The first compute capability of NVIDIA's that has the kernels' products."""
 _OLDEST_TRITON = (3, 7)
 """Older ones do not compile the kernels: they cannot pass named tuples with None in them from one function to another."""
 
@@ -99,7 +100,7 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
 def reserve_numel(problem: Problem, call: Call) -> int:
     """Elements, of the input's dtype, that `forward` keeps for `backward`; symbolic where the shapes are.
 
-    Four values a row and hidden unit, and the outputs of all layers but the last.
+    Four values for each row and hidden unit, and the outputs of all layers except the last.
     """
     input = call.input
     rows = input.shape[0] if call.batch_sizes is not None else input.shape[0] * input.shape[1]
@@ -108,7 +109,8 @@ def reserve_numel(problem: Problem, call: Call) -> int:
 
 
 def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
+    """Output and h_n as `reference.run`, and the reserve for `backward` (empty unless keep): a flat tensor of the
+    input's dtype."""
     from .triton_passes import Pass
 
     with _on(call.input):
@@ -134,7 +136,8 @@ def backward(
 
 @contextmanager
 def _on(tensor: Tensor) -> Iterator[None]:
-    """Triton launches on the current device. All that autocast casts has been cast; autograd may come under the caller's."""
+    """Triton launches on the current device. Every tensor has been cast for autocast; autograd may run under the
+    caller's autocast."""
     place = torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
     with place, torch.autocast(tensor.device.type, enabled=False):
         yield

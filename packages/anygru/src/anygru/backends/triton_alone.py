@@ -19,12 +19,12 @@ from .triton_pieces import (
 )
 
 COUNTS = ["steps", "batch", "rows", "reverse"]
-"""Arguments that are not worth a kernel of their own."""
+"""Arguments that need no separate kernel."""
 
 
 @triton.jit
 def weights_of(weights, gate, hidden, BH: tl.constexpr, TRANSPOSED: tl.constexpr):
-    """A gate's weights [BH, BH] from states to units; TRANSPOSED: from gradients of units to those of states."""
+    """A gate's weights [BH, BH] from states to units; TRANSPOSED: from gradients of units to gradients of states."""
     first, second = tl.arange(0, BH)[:, None], tl.arange(0, BH)[None, :]
     mask = (first < hidden) & (second < hidden)
     own = weights + gate * hidden * hidden
@@ -115,7 +115,7 @@ def saved_of(op, order, steps, batch, width, hidden, reverse, b, units):
 
 @triton.jit
 def gradients_of(grad, r, z, n, share, h, own_n, kind, BEFORE: tl.constexpr, PRECISION: tl.constexpr):
-    """Gradients of a step: of the state's share of n, of r, z, n, and of the state but for the products with these."""
+    """Gradients of a step: of the state's share of n, of r, z, n, and of the state without the products with these."""
     grad_z, grad_n = grad_of_gates(grad, z, n, h)
     if BEFORE:
         grad_read = tl.dot(grad_n.to(kind), own_n, input_precision=PRECISION)

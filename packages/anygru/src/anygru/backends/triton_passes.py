@@ -17,7 +17,7 @@ _PHASES |= {("backward", "after"): (1, 4), ("backward", "before"): (1, 2, 4)}
 class Pass:
     """One call: its sizes, and its tensors as the kernels read them.
 
-    reserve: where the forward pass keeps what the backward pass needs, or None; see `triton.reserve_numel`.
+    reserve: memory in which the forward pass keeps values for the backward pass, or None; see `triton.reserve_numel`.
     """
 
     def __init__(self, problem: Problem, call: Call, reserve: Tensor | None) -> None:
@@ -166,7 +166,8 @@ class Pass:
                 constants |= {"PHASES": sum(phases), "MEETS": True, "launch_cooperative_grid": True}
                 grid(operands, counters, 0, self.steps, *sizes, direction, reverse, **constants)
                 continue
-            # The interpreter runs one program after another: they cannot meet, so each phase is a launch of its own.
+            # The interpreter runs one program after another: they cannot synchronize, so each phase is a separate
+            # launch.
             for order in range(self.steps) if name == "forward" else reversed(range(self.steps)):
                 for phase in phases:
                     span = (order, order + 1)
@@ -175,7 +176,7 @@ class Pass:
     def _gradients(
         self, layer: int, direction: int, input: Tensor, gates: Tensor, previous: Tensor, wanted: Sequence[bool]
     ) -> list[Tensor | None]:
-        """Gradients of one direction's weights, which are sums over the rows; None where it is not wanted."""
+        """Gradients of one direction's weights, which are sums over the rows; None if it is not needed."""
         hidden = self.hidden
         of_input = gates.view(self.rows, -1)[:, -3 * hidden :]  # r, z, n
         of_state = gates.view(self.rows, -1)[:, : 3 * hidden]
@@ -196,7 +197,7 @@ class Pass:
         return found
 
     def _grad_input(self, layer: int, direction: int, gates: Tensor, others: Tensor | None) -> Tensor:
-        """The gradient of a layer's input, added to what other directions gave."""
+        """The gradient of a layer's input, added to the sum of the earlier directions."""
         weight = self.weights[self.layout.of_direction(layer, direction)][0]
         of_input = gates.view(self.rows, -1)[:, -3 * self.hidden :]
         return of_input @ weight if others is None else torch.addmm(others, of_input, weight)

@@ -10,9 +10,9 @@ import triton.language as tl
 
 
 class Forward(NamedTuple):
-    """The operands of a forward kernel, all contiguous; None: there is none.
+    """The operands of a forward kernel, all contiguous; None: the call has no such argument.
 
-    Those with D are for all directions of a layer.
+    Arguments with a dimension D are for all directions of a layer.
     """
 
     gates: Any
@@ -126,7 +126,7 @@ def next_state(gate_r, gate_z, share_n, product_n, h, BEFORE: tl.constexpr):
 
 @triton.jit
 def grad_of_gates(grad, z, n, h):
-    """Gradients of the sums of z and n from that of the next state."""
+    """Gradients of the sums of z and n from the gradient of the next state."""
     return grad * (h - n) * z * (1.0 - z), grad * (1.0 - z) * (1.0 - n * n)
 
 
@@ -134,8 +134,8 @@ def grad_of_gates(grad, z, n, h):
 def finish_stores():
     """Each thread of an AMD GPU waits until its stores have arrived in L2.
 
-    There a program's barrier waits for shared memory only, and a release for the stores of its own wave only. On NVIDIA's GPUs
-    a release after a barrier covers the stores of all threads that came to the barrier.
+    There a program's barrier waits only for shared memory, and a release only for the stores of the same wave. On
+    NVIDIA's GPUs a release after a barrier covers the stores of all threads that came to the barrier.
     """
     threads = tl.arange(0, 64)
     tl.inline_asm_elementwise("s_waitcnt vmcnt(0)", "=v,v,~{memory}", [threads], tl.int32, is_pure=False, pack=1)
@@ -143,10 +143,12 @@ def finish_stores():
 
 @triton.jit
 def meet(counter, arrivals, AMD: tl.constexpr):
-    """A barrier of the whole grid: returns when `arrivals` programs have come, and then shows what they stored before.
+    """A barrier of the whole grid: returns when `arrivals` programs have arrived; their earlier stores are visible
+    afterwards.
 
-    The counter only grows: at the n-th barrier, p programs wait for n * p arrivals. All threads of a program have stored when
-    one of them arrives (release), and none loads before one has seen the others (acquire), as in NVIDIA's grid.sync().
+    The counter only grows: at the n-th barrier, p programs wait for n * p arrivals. All threads of a program have
+    stored before its thread arrives (release), and no thread loads before that thread has seen every arrival (acquire),
+    as in NVIDIA's grid.sync().
     """
     if AMD:
         finish_stores()
@@ -187,7 +189,7 @@ def forward_of(op, d, rows, batch, hidden):
 
 @triton.jit
 def backward_of(op, d, rows, batch, hidden, GATES: tl.constexpr):
-    """The operands of one direction, whose gradients are of so many gates."""
+    """The operands of one direction; `gates` is the number of gates of its gradients."""
     d = tl.cast(d, tl.int64)
     states = d * batch * hidden
     values = d * rows * hidden

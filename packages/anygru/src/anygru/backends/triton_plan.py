@@ -9,10 +9,10 @@ TILE = 16
 """Sequences, and hidden units, of the smallest tile that tensor cores multiply."""
 
 WARPS = 8
-"""Of a program; a spread kernel's products are cut into so many slices."""
+"""Of a program; a spread kernel cuts its products into this number of slices."""
 
 STREAMED_SLICE = 128
-"""Bytes of the states of a slice, where weights are loaded anew at each step."""
+"""Bytes of the states of a slice, if weights are loaded again at each step."""
 
 STREAMED_SHARED = 80 << 10
 """Bytes of shared memory for such slices of three gates and of the states; where there are fewer, slices are half as long."""
@@ -21,11 +21,11 @@ MOST_SEQUENCES = 32
 """Of a tile: more would need more registers than a thread has."""
 
 REGISTERS = 224
-"""Of a thread, at most. Without a number, the assembler spills some so that several programs can share a processor, which
-these do not; with all 255, it uses all and spills some, too."""
+"""Of a thread, at most. Without a number, the assembler spills some so that several programs can share a processor,
+which these do not; with all 255 it also spills some."""
 
 ALONE_REST = 20 << 10
-"""Shared memory of a program that works alone, for all but its weights."""
+"""Shared memory of a program that works alone, without its weights."""
 
 MOST_OWN = 128 << 10
 """With more, the backward pass of a lone program spills registers on sm_100."""
@@ -46,7 +46,7 @@ class Device(NamedTuple):
 
     @property
     def own(self) -> int:
-        """Bytes of all recurrent weights that a program can keep beside a tile of states."""
+        """Bytes of all recurrent weights that a program can keep in addition to a tile of states."""
         return AMD_OWN if self.amd else min(self.shared - ALONE_REST, MOST_OWN)
 
     @property
@@ -70,7 +70,7 @@ class Plan(NamedTuple):
 
 
 def plan(hidden: int, batch: int, directions: int, itemsize: int, device: Device) -> Plan:
-    """The fastest way that the device has room for, as far as can be said without measuring."""
+    """The fastest way that fits the device, estimated without a measurement."""
     stored = itemsize * (2 if itemsize == 4 and device.precision == "tf32x3" else 1)  # the parts are stored apart
     width = max(TILE, _power(hidden))
     if 3 * width * width * stored <= device.own:
@@ -82,7 +82,9 @@ def _spread(hidden: int, batch: int, directions: int, stored: int, itemsize: int
     tiles = -(-hidden // TILE)
     piece = max(TILE, _power(-(-hidden // WARPS)))
     states = piece * WARPS
-    rows = (device.shared - 3 * states * TILE * stored) // (states * itemsize)  # what is left is for a tile of states
+    rows = (device.shared - 3 * states * TILE * stored) // (
+        states * itemsize
+    )  # the remaining memory is for a tile of states
     resident = rows >= TILE and tiles <= device.processors
     if not resident:
         piece = min(piece, STREAMED_SLICE // itemsize)

@@ -1,7 +1,7 @@
 """The recurrence of any number of units, spread over the programs of a cooperative launch that meet after each phase of a step.
 
-A program computes BN units of BM sequences at a time. A product over the states is cut into SLICES, one a warp, whose sums are
-added up at the end. See docs/kernels.md.
+A program computes BN units of BM sequences at a time. A product over the states is cut into SLICES, one for each warp;
+their sums are added at the end. See docs/kernels.md.
 """
 
 import triton
@@ -21,7 +21,7 @@ from .triton_pieces import (
 )
 
 COUNTS = ["first", "last", "steps", "batch", "direction", "reverse", "rows"]
-"""Arguments that are not worth a kernel of their own."""
+"""Arguments that need no separate kernel."""
 
 
 @triton.jit
@@ -41,9 +41,10 @@ def weights_of(weights, gate, units, k, hidden, TRANSPOSED: tl.constexpr):
 
 @triton.jit
 def product(rows, factors, unit, active, k, own, weights, gate, units, hidden, TRANSPOSED, BK, SLICES, PRECISION):
-    """[SLICES, BM, BN]: rows (pointers [BM]), decayed where there are factors (pointers [BM]), times a gate's weights.
+    """[SLICES, BM, BN]: rows (pointers [BM]), decayed if there are factors (pointers [BM]), times the weights of a
+    gate.
 
-    own: the weights, if the program keeps them; else they are loaded, piece by piece.
+    own: the weights, if the program keeps them; otherwise they are loaded in pieces.
     """
     total = tl.zeros((SLICES, rows.shape[0], units.shape[0]), tl.float32)
     if own is not None:
