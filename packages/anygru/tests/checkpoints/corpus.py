@@ -1,4 +1,4 @@
-"""Write every hostile file of the tests into a folder, one folder per format, with the reason for its refusal beside it.
+"""Write every hostile file of the tests into a folder, one folder per format, with the reason for its refusal.
 
     python packages/anygru/tests/checkpoints/corpus.py FOLDER [--page docs/refused.md]
 
@@ -86,28 +86,29 @@ TITLES = {
     "paddle_binary": "Paddle's programs (`.pdiparams`)",
     "safetensors": "safetensors (`.safetensors`)",
     "torch": "torch (`.pt`, `.pth`, `.bin`, `.ckpt`)",
-    "unknown": "What is no checkpoint",
+    "unknown": "Files that are not checkpoints",
 }
 
 
+_UNKNOWN = "An unknown formula in the metadata"
 OPTIONS = {
     "chainer": "A file has tensors and no options.",
     "hdf5": "Of a whole model of Keras, the options that [Keras](keras.md) names; other files have tensors and no options.",
-    "keras": "An activation, a way to join directions, an option or a class that is not known is refused by its name where"
-    " the GRU is asked for; so is a GRU of which the configuration tells nothing.",
-    "mxnet": "A file has tensors and no options. Of a graph (`NAME-symbol.json`), an operator or an attribute that MXNet does"
-    " not have, and a flag or a whole number that it cannot read, is refused by its name.",
+    "keras": "An unknown activation, way to join directions, option or class is refused by its name when the GRU is built."
+    " A GRU without a configuration is also refused.",
+    "mxnet": "A file has tensors and no options. In a graph (`NAME-symbol.json`), an operator or an attribute that MXNet does"
+    " not have, and a flag or an integer that it cannot read, is refused by its name.",
     "oneflow": "A file has tensors and no options.",
-    "onnx": "An attribute, an activation, a clip or a set of operators that is not known is refused by its name; stored"
-    " lengths and initial states of a GRU are told in a note.",
-    "paddle": "A file has tensors and no options. A parameter that pruning or weight norm computes is not taken for missing.",
+    "onnx": "An unknown attribute, activation, clip or set of operators is refused by its name; a note lists stored"
+    " lengths and initial states of a GRU.",
+    "paddle": "A file has tensors and no options. A parameter that pruning or weight norm computes does not count as missing.",
     "paddle_binary": "A file has tensors and no options.",
-    "safetensors": "A formula in the metadata that is not known is refused by its name where the GRU is asked for.",
-    "torch": "A formula in the metadata that is not known is refused by its name where the GRU is asked for; so is a"
-    " function as activation. A parameter that pruning or a parametrization computes is not taken for missing.",
+    "safetensors": f"{_UNKNOWN} is refused by its name when the GRU is built.",
+    "torch": f"{_UNKNOWN}, or a function as activation, is refused by its name when the GRU is built."
+    " A parameter that pruning or a parametrization computes does not count as missing.",
     "unknown": "",
 }
-"""What of a format's options is refused, beside damage."""
+"""The options of each format that are refused, in addition to damage."""
 
 
 def page(refusals: dict[str, str]) -> str:

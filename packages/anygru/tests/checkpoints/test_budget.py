@@ -166,7 +166,7 @@ def texts_of_one_letter(folder: Path) -> Path:
 
 
 @refused
-def a_letter_that_is_none(folder: Path) -> Path:
+def an_invalid_letter(folder: Path) -> Path:
     return archive(folder, [("a.npy", npy("(1,)", "<U1", b"\xff\xff\xff\x7f"))])
 
 
@@ -194,7 +194,7 @@ def a_dtype_that_only_some_machines_have(folder: Path) -> Path:
 
 
 @refused
-def a_member_that_unfolds_to_more_than_it_says(folder: Path) -> Path:
+def a_member_that_unfolds_to_more_than_announced(folder: Path) -> Path:
     path = archive(folder, [("a.npy", npy(f"({300 << 20},)", "|u1", bytes(300 << 20)))])
     data = bytearray(path.read_bytes())
     place = data.rindex(b"PK\x01\x02") + 24  # the size in the directory
@@ -218,7 +218,7 @@ def groups_by_hard_links(folder: Path) -> Path:
 
 
 @refused
-def a_chunk_that_unfolds_to_more_than_it_says(folder: Path) -> Path:
+def a_chunk_that_unfolds_to_more_than_announced(folder: Path) -> Path:
     with h5py.File(folder / "x.h5", "w") as file:
         array = file.create_dataset("a", (1000,), "u1", chunks=(1000,), compression="gzip")
         array.id.write_direct_chunk((0,), zlib.compress(bytes(400 << 20), 1))

@@ -64,7 +64,7 @@ def raw_pickles() -> dict[str, bytes]:
         "announces a long integer": b"\x80\x02\x8b" + struct.pack("<i", 1 << 30) + b"x.",
         "announces a negative length": b"\x80\x02\x8b" + struct.pack("<i", -5) + b"x.",
         "announces a long frame": b"\x80\x04\x95" + struct.pack("<Q", 1 << 40) + b"N.",
-        "recalls what is not there": b"\x80\x04j\xff\xff\xff\x7f.",
+        "recalls a missing value": b"\x80\x04j\xff\xff\xff\x7f.",
         "doubles tuples": doubling + b".",
         "hashes doubled tuples": b"\x80\x04}" + doubling[2:] + b"Ns.",
         "nests a thousand lists": b"\x80\x04" + b"]" * 1000 + b"a" * 999 + b".",
@@ -75,7 +75,7 @@ def raw_pickles() -> dict[str, bytes]:
         "has no end": b"\x80\x04N",
         "leaves two values": b"\x80\x04NN.",
         "takes from nothing": b"\x80\x040.",
-        "closes what is not open": b"\x80\x04t.",
+        "closes a group that is not open": b"\x80\x04t.",
         "sets a state of a list": b"\x80\x04]}b.",
         "has a future protocol": b"\x80\x09N.",
         "has an unknown opcode": b"\x80\x04\xff.",
@@ -163,7 +163,7 @@ def zip_with_another_compression(folder: Path) -> Path:
 
 
 @hostile
-def zip_with_something_else(folder: Path) -> Path:
+def zip_with_a_program(folder: Path) -> Path:
     return archive(folder, [("a.npy", GOOD), ("evil.py", b"print(1)")])
 
 

@@ -241,7 +241,7 @@ def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, st
         if folder is None:
             raise ValueError("a tensor in a folder, in a file that has none")
         if not _TENSOR_FOLDER.fullmatch(name):
-            raise ValueError(f"a tensor in {shown(name)}, expected a folder tensor_N beside the pickle")
+            raise ValueError(f"a tensor in {shown(name)}, expected a folder tensor_N in the folder of the pickle")
         if name not in read:
             read[name] = _read_tensor(folder, name, budget)
         return read[name]
