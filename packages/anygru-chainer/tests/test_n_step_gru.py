@@ -10,7 +10,7 @@ import anygru_chainer.functions as F
 import anygru_chainer.links as L
 from anygru_chainer import gradient_check
 from anygru_chainer.functions import recurrent as n_step_gru
-from anygru_chainer.links.rnn import n_step_rnn
+from anygru_chainer.links import n_step as n_step_rnn
 from anygru_chainer.utils.type_check import InvalidType
 
 LENGTHS = (2, 5, 1, 3)

@@ -17,8 +17,8 @@ import anygru_chainer as chainer
 import anygru_chainer.links as L
 from anygru_chainer import dataset, datasets, functions, iterators, serializers, training
 from anygru_chainer.training import extensions, triggers
-from anygru_chainer.training.extensions import snapshot_writers
-from anygru_chainer.training.extensions.figures import new_figure, save_figure
+from anygru_chainer.training.extensions import snapshots as snapshot_writers
+from anygru_chainer.training.extensions.reports import new_figure, save_figure
 from anygru_chainer.training.extensions.util import IteratorProgressBar
 from anygru_chainer.training.updaters import multiprocess_parallel_updater
 
@@ -66,7 +66,7 @@ def test_reports_are_logged_printed_and_plotted(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:matplotlib is not installed")
 def test_without_matplotlib_nothing_is_plotted(tmp_path, monkeypatch):
-    monkeypatch.setattr("anygru_chainer.training.extensions.figures._is_installed", lambda: False)
+    monkeypatch.setattr("anygru_chainer.training.extensions.reports._is_installed", lambda: False)
     with pytest.warns(UserWarning, match="matplotlib is not installed on your environment, so nothing will be plotted"):
         report = extensions.PlotReport(["main/loss"], "epoch")
     assert not report.available()

@@ -12,7 +12,6 @@ from . import (
     computational_graph,
     dataset,
     datasets,
-    distribution,
     distributions,
     function_hooks,
     functions,
@@ -29,42 +28,41 @@ from . import (
     types,
     utils,
     variable,
-    warnings,
 )
-from ._runtime_info import __version__, print_runtime_info
 from .backend import get_array_types, get_cpu_array_types, get_device, is_arrays_compatible, using_device
 from .backends import cuda
 from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core
 from .configuration import (
     DebugMode,
+    __version__,
     config,
     get_compute_mode,
     get_dtype,
     global_config,
     is_debug,
     mixed16,
+    print_runtime_info,
     set_debug,
     using_config,
 )
 from .device_resident import DeviceResident
-from .distribution import Distribution, cross_entropy, kl_divergence, register_kl
+from .distributions import Distribution, cross_entropy, kl_divergence, register_kl
 from .function import Function, FunctionAdapter, force_backprop_mode, no_backprop_mode
-from .function_hook import FunctionHook, get_function_hooks
+from .function_hook import FunctionHook, LinkHook, get_function_hooks
 from .function_hook import (
     get_link_hooks as _get_link_hooks,  # Chainer 7.8.1 has it here, and chainer-chemistry takes it
 )
 from .function_node import FunctionNode, backward, grad
-from .initializer import Initializer
+from .initializers import Initializer
 from .link import Chain, ChainList, Link
-from .link_hook import LinkHook
+from .links.losses import WalkerAlias as _WalkerAlias
 from .optimizer import GradientMethod, Optimizer, UpdateRule
 from .reporter import DictSummary, Reporter, Summary, get_current_reporter, report, report_scope
 from .sequential import Sequential
 from .serializer import AbstractSerializer, Deserializer, Serializer
-from .utils.walker_alias import WalkerAlias as _WalkerAlias
 from .variable import Parameter, Variable, as_array, as_variable
 
 disable_experimental_feature_warning = False
-setattr(utils, "WalkerAlias", _WalkerAlias)  # noqa: B010 (its file stands above that of the package `utils`)
+setattr(utils, "WalkerAlias", _WalkerAlias)  # noqa: B010 (the file of the class imports this package)
 
 _cover(__name__)

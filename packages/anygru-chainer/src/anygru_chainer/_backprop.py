@@ -13,7 +13,7 @@ from . import function_hook
 from .backend import contains_nan
 from .backends._tensors import ARRAYS, as_tensor
 from .configuration import config
-from .utils import force_array
+from .utils.helpers import force_array
 
 
 class FunctionQueue:

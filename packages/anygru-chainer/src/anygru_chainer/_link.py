@@ -14,8 +14,8 @@ from . import backend, function_hook
 from ._torch_function import to_torch
 from .backends import cuda
 from .device_resident import DeviceResident, DeviceResidentsVisitor
-from .initializers.fillers import NaN
-from .link_hook import LinkHook, _ForwardPostprocessCallbackArgs, _ForwardPreprocessCallbackArgs
+from .function_hook import LinkHook, _ForwardPostprocessCallbackArgs, _ForwardPreprocessCallbackArgs
+from .initializers import NaN
 from .serializer import AbstractSerializer
 from .types import DTypeSpec, InitializerSpec, ShapeSpec
 from .variable import Parameter

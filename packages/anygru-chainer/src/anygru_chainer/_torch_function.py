@@ -17,7 +17,7 @@ from .backends._tensors import ARRAYS, as_array, as_tensor
 from .configuration import config, using_config
 from .function_hook import FunctionHook
 from .function_node import FunctionNode
-from .utils import force_array
+from .utils.helpers import force_array
 from .variable import Variable, as_variable
 
 Tensor = torch.Tensor

@@ -5,8 +5,7 @@ from typing import Any
 import numpy
 
 from .backends import _cpu, cuda
-from .backends._cpu import CpuDevice
-from .backends._interface import Device
+from .backends._cpu import CpuDevice, Device
 from .backends.cuda import GpuDevice, get_array_module
 from .types import DeviceSpec, NdArray
 

@@ -1,7 +1,9 @@
-"""Global and thread-local settings: `chainer.config`, `chainer.global_config`, `chainer.using_config`."""
+"""Global and thread-local settings: `chainer.config`, `chainer.global_config`, `chainer.using_config`; versions."""
 
 import contextlib
+import importlib.metadata
 import os
+import platform
 import sys
 import threading
 import warnings
@@ -9,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 import numpy
+import torch
 from numpy.typing import DTypeLike
 
 
@@ -178,3 +181,18 @@ class DebugMode:
 
     def __exit__(self, *args: Any) -> None:
         self._block.__exit__(*args)
+
+
+__version__ = "7.8.1"
+
+
+def print_runtime_info(out: TextIO | None = None) -> None:
+    """Print the versions of Python's platform, the dialect, NumPy, PyTorch and CUDA."""
+    (sys.stdout if out is None else out).write(
+        f"Platform: {platform.platform()}\nChainer: {__version__} (dialect of anygru {importlib.metadata.version('anygru')})\n"
+        f"NumPy: {numpy.__version__}\nPyTorch: {torch.__version__}\nCUDA: {torch.version.cuda or 'Not Available'}\n"
+    )
+
+
+class PerformanceWarning(RuntimeWarning):
+    """Something works, but slower than it could."""

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from .configuration import using_config
 from .function_node import backward
-from .testing.array import assert_allclose as _assert_allclose
+from .testing import assert_allclose as _assert_allclose
 from .types import NdArray
 from .variable import Variable, as_array, as_variable
 

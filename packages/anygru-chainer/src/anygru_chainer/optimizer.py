@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from . import optimizer_hooks
 from ._update_rule import Hook, Hyperparameter, UpdateRule, _Hookable, generate_init
 from ._update_rule import _OptimizerHookable as _OptimizerHookable
 from .backends._tensors import as_tensor
 from .link import Link
-from .optimizer_hooks import hooks
 from .serializer import AbstractSerializer
 from .variable import Variable
 
@@ -262,7 +262,7 @@ class GradientMethod(Optimizer):
 
 def _moved(name: str) -> Any:
     """A hook class at its former place, which warns (DeprecationWarning) when used."""
-    base: Any = getattr(hooks, name)
+    base: Any = getattr(optimizer_hooks, name)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         warnings.warn(

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy
 
-from . import backend
+from . import backend, initializers
 from ._variable import Variable, _create_variable
 from ._variable_node import VariableNode
 from .backends._tensors import ARRAYS
-from .initializers import fillers
 from .types import DeviceSpec, NdArray
 
 
@@ -43,21 +42,21 @@ class Parameter(Variable):
                 f"anygru keeps every parameter in the standard memory layout; got layout={layout!r}"
             )
         if initializer is None:
-            initializer = fillers.NaN()
+            initializer = initializers.NaN()
         elif numpy.isscalar(initializer):
-            initializer = fillers.Constant(initializer)
+            initializer = initializers.Constant(initializer)
         self._grad_initializer: Any = None
         if shape is None and isinstance(initializer, ARRAYS):
             super().__init__(initializer, name=name)
         elif shape is None:
             super().__init__(name=name, _grad_valid=False)
-            self._grad_initializer = fillers.NaN(getattr(initializer, "dtype", None))
+            self._grad_initializer = initializers.NaN(getattr(initializer, "dtype", None))
         else:
             xp: Any = numpy
             if isinstance(initializer, ARRAYS):
                 xp = backend.get_array_module(initializer)
-                initializer = fillers.Constant(initializer)
-            array = fillers.generate_array(initializer, shape, xp)
+                initializer = initializers.Constant(initializer)
+            array = initializers.generate_array(initializer, shape, xp)
             with numpy.errstate(invalid="ignore"):  # integers, too
                 nan = xp.full_like(array, numpy.nan)
             super().__init__(array, name=name, grad=nan)
@@ -114,16 +113,16 @@ class Parameter(Variable):
     def zerograd(self) -> None:
         super().zerograd()
         if not self.is_initialized:
-            self._grad_initializer = fillers.Zero(getattr(self.initializer, "dtype", None))
+            self._grad_initializer = initializers.Zero(getattr(self.initializer, "dtype", None))
 
     def initialize(self, shape: Any) -> None:
         """Make the array with the initializer; the gradient is NaN, or none after `cleargrad`."""
         device = self._initial_device
-        self.array = fillers.generate_array(self.initializer, shape, device.xp, device=device)
+        self.array = initializers.generate_array(self.initializer, shape, device.xp, device=device)
         if self._grad_initializer is None:
             self._set_grad(None)
         else:
-            self._set_grad(fillers.generate_array(self._grad_initializer, shape, device.xp, device=device))
+            self._set_grad(initializers.generate_array(self._grad_initializer, shape, device.xp, device=device))
 
     def update(self) -> None:
         """Update the array by the update rule that an optimizer has set."""

@@ -1,3 +1,3 @@
-"""Where arrays live: NumPy on the CPU, torch CUDA tensors behind `backends.cuda` on a GPU."""
+"""Where arrays are: NumPy's on the CPU, torch CUDA tensors behind `backends.cuda` on a GPU."""
 
 from . import intel64

@@ -7,8 +7,7 @@ import numpy
 import torch
 from numpy.typing import DTypeLike
 
-from ._device import check_cuda_available
-from ._gpu_array import ndarray, torch_dtype, unwrap
+from ._gpu_array import check_cuda_available, ndarray, torch_dtype, unwrap
 
 __all__ = [
     "abs", "absolute", "all", "any", "arange", "argmax", "array", "asarray", "ascontiguousarray", "asnumpy", "ceil",

@@ -15,10 +15,11 @@ from torch.cuda import Stream as Stream
 
 from ..configuration import config
 from ..types import DeviceSpec, NdArray
-from . import _cpu, _cupy, _interface
-from ._device import Device as Device
-from ._device import available as available
-from ._device import check_cuda_available as check_cuda_available
+from . import _cpu, _cupy
+from . import _cpu as _interface
+from ._gpu_array import Device as Device
+from ._gpu_array import available as available
+from ._gpu_array import check_cuda_available as check_cuda_available
 from ._gpu_array import ndarray as ndarray
 
 __all__ = [

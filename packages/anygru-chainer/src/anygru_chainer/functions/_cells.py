@@ -23,7 +23,7 @@ from ..configuration import config
 from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
-from ._checks import expect
+from ._rows import expect
 
 Tensor = torch.Tensor
 Found = list[Tensor | tuple[Tensor, Tensor] | None]

@@ -1,7 +1,10 @@
-"""The node of stacked recurrent layers of any kind over whole sequences, and its call."""
+"""The node of stacked recurrent layers of any kind over whole sequences, and its call.
+
+A GRU computes by `anygru.functional.gru`, LSTM and RNN by torch, all over packed rows.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -9,16 +12,148 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from anygru import functional
+from anygru.extend import layer_of_torch
 
 from .._torch_function import TorchFunction
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import type_check
-from ._checks import Type, expect
-from ._kinds import GRU_KIND, Kind
-from ._longest_first import longest_first
-from ._rows import Tensor
+from ._rows import Tensor, Type, expect
 from .stochastic import check_ratio, dropout_mask
+
+_SMALL = 16  # so many indices at most are sorted by insertion, which leaves equal lengths in their order
+
+
+def longest_first(lengths: Sequence[int]) -> list[int]:
+    """Indices of the lengths, falling, in the order that NumPy gave them when Chainer was written.
+
+    That was a quicksort, which does not keep equal lengths in their order; NumPy's own order now depends on the
+    processor. Each part of more than 16 indices is split around the median of its first, middle and last length.
+    """
+    order, keys = list(range(len(lengths))), [-length for length in lengths]
+    parts = [(0, len(order) - 1)]
+    while parts:
+        first, last = parts.pop()
+        if last - first < _SMALL:
+            order[first : last + 1] = sorted(order[first : last + 1], key=keys.__getitem__)
+        else:
+            middle = _partition(order, keys, first, last)
+            parts += [(first, middle - 1), (middle + 1, last)]
+    return order
+
+
+def _partition(order: list[int], keys: list[int], first: int, last: int) -> int:
+    """Partition around the median of three: smaller items before it, larger ones behind. Returns the median's index."""
+
+    def swap(i: int, j: int) -> None:
+        order[i], order[j] = order[j], order[i]
+
+    middle = first + (last - first) // 2
+    for low, high in ((first, middle), (middle, last), (first, middle)):
+        if keys[order[high]] < keys[order[low]]:
+            swap(low, high)
+    median = keys[order[middle]]
+    left, right = first, last - 1
+    swap(middle, right)
+    while True:
+        left += 1
+        while keys[order[left]] < median:
+            left += 1
+        right -= 1
+        while median < keys[order[right]]:
+            right -= 1
+        if left >= right:
+            break
+        swap(left, right)
+    swap(left, last - 1)
+    return left
+
+
+Drop = Callable[[int, Tensor], Any] | None
+"""Maps a layer's number and the output of the layer below to the input of each direction; None without dropout."""
+
+
+class Kind(NamedTuple):
+    """A kind of recurrent layer."""
+
+    name: str
+    n_gates: int
+    n_states: int
+    compute: Callable[..., tuple[Tensor, ...]]
+    """Maps (packed rows, states, weights, bidirectional, drop) to the rows of the last layer and the final states."""
+    by_torch: Callable[..., tuple[Tensor, ...]] | None = None
+    """torch's function of all layers; None: anygru's."""
+    recompute: Callable[..., tuple[Tensor, ...]] | None = None
+    """Recomputes the layer when its gradient is differentiated; None: `compute`."""
+
+    @property
+    def n_weights(self) -> int:
+        return 2 * self.n_gates
+
+
+def _gru(
+    packed: PackedSequence, states: Sequence[Tensor], weights: list[Tensor], bidirectional: bool, drop: Drop
+) -> tuple[Tensor, ...]:
+    output, h = functional.gru(packed, states[0], weights, bidirectional=bidirectional, dropout=drop or 0.0)
+    return output.data, h
+
+
+def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    """A kind's `compute` from torch's function of one layer."""
+
+    def compute(
+        packed: PackedSequence, states: Sequence[Tensor], weights: list[Tensor], bidirectional: bool, drop: Drop
+    ) -> tuple[Tensor, ...]:
+        directions = 2 if bidirectional else 1
+        rows, finals = packed.data, []
+        for layer in range(len(weights) // (4 * directions)):
+            own = weights[4 * directions * layer : 4 * directions * (layer + 1)]
+            cells = [state[directions * layer : directions * (layer + 1)] for state in states]
+            if layer and drop is not None:
+                inputs = drop(layer, rows)
+                rows = torch.cat(inputs, 1)
+                if bidirectional:  # each direction reads its own half
+                    # torch's layer has one input for both, so that each matrix gets zeros for the other's half.
+                    none = torch.zeros_like(own[0])
+                    own = [torch.cat((own[0], none), 1), *own[1:4], torch.cat((none, own[4]), 1), *own[5:]]
+            hidden = tuple(cells) if len(cells) > 1 else cells[0]
+            rows, *final = layer_of(rows, packed.batch_sizes, hidden, own, True, 1, 0.0, False, bidirectional)
+            finals.append(final)
+        return rows, *[torch.cat(state) for state in zip(*finals, strict=True)]
+
+    return compute
+
+
+def _relu_layer(rows: Tensor, sizes: Tensor, hidden: Tensor, own: list[Tensor], *options: Any) -> tuple[Tensor, Tensor]:
+    """`torch.rnn_relu` of one layer, by steps whose derivative depends on weights and states but not on the sums.
+
+    A second gradient through torch's own is zero where Chainer has None (7.8.1, recorded), which an optimizer passes over.
+    """
+    steps = sizes.tolist()
+    directions, finals = [], []
+    for d, h in enumerate(hidden.unbind()):
+        w, u, b, c = own[4 * d : 4 * d + 4]
+        sums = list(torch.nn.functional.linear(rows, w, b + c).split(steps))
+        start, h = h, h[: steps[-1]] if d else h
+        ended = []
+        for t in reversed(range(len(steps))) if d else range(len(steps)):
+            if d:  # sequences begin at their own last step
+                h = torch.cat((h, start[len(h) : steps[t]]))
+            else:
+                ended.append(h[steps[t] :])
+                h = h[: steps[t]]
+            total = sums[t] + h @ u.t()
+            sums[t] = h = total * (total > 0)
+        directions.append(torch.cat(sums))
+        finals.append(torch.cat((h, *reversed(ended))))
+    return torch.cat(directions, 1), torch.stack(finals)
+
+
+GRU_KIND = Kind("GRU", 3, 1, _gru)
+_OF_TORCH = {kind: layer_of_torch(kind) for kind in ("lstm", "rnn_tanh", "rnn_relu")}
+LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(_OF_TORCH["lstm"]), _OF_TORCH["lstm"])
+TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(_OF_TORCH["rnn_tanh"]), _OF_TORCH["rnn_tanh"])
+RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(_OF_TORCH["rnn_relu"]), _OF_TORCH["rnn_relu"], _by_torch(_relu_layer))
 
 
 class Stack(NamedTuple):

@@ -8,8 +8,7 @@ from ..backends._tensors import as_array, as_tensor
 from ..types import NdArray, VariableLike
 from ..utils import type_check
 from ..variable import Variable
-from ._checks import Type, as_runtime_error, expect, int_axis, one_dtype, real
-from ._rows import Tensor, elementwise, function
+from ._rows import Tensor, Type, as_runtime_error, elementwise, expect, function, int_axis, one_dtype, real
 from .arrays import reshape
 from .reductions import max as max_along
 

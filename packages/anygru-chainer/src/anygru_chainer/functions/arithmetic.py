@@ -10,10 +10,9 @@ import torch
 from .. import backend
 from ..backends import cuda
 from ..types import VariableLike
-from ..utils import force_array
+from ..utils.helpers import force_array
 from ..variable import Variable, as_array, as_variable
-from ._checks import Type, broadcastable, one_dtype, one_shape, real
-from ._rows import Row, Tensor, elementwise, function, move
+from ._rows import Row, Tensor, Type, broadcastable, elementwise, function, move, one_dtype, one_shape, real
 
 __all__ = [
     "absolute", "add", "arccos", "arcsin", "arctan", "arctan2", "arctanh", "ceil", "clip", "cos", "cosh", "digamma",

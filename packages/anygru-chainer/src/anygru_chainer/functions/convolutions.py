@@ -6,11 +6,10 @@ from typing import Any
 import torch
 
 from ..types import VariableLike
-from ..utils import argument, get_conv_outsize, get_deconv_outsize, type_check
-from ..utils.conv_nd import Ints, as_tuple
+from ..utils import argument, type_check
+from ..utils.helpers import Ints, as_tuple, get_conv_outsize, get_deconv_outsize
 from ..variable import Variable, as_array
-from ._checks import Type, expect, real
-from ._rows import Tensor, function
+from ._rows import Tensor, Type, expect, function, real
 from .arrays import reshape, transpose
 from .joining import concat
 

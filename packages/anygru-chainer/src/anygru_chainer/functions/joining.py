@@ -10,21 +10,25 @@ from ..backends import _cpu
 from ..backends._tensors import as_tensor
 from ..configuration import config
 from ..types import VariableLike
-from ..utils import force_array, type_check
+from ..utils import type_check
+from ..utils.helpers import force_array
 from ..variable import Variable, as_array
-from ._checks import (
+from ._rows import (
     Check,
+    Row,
+    Tensor,
     Type,
     expect,
     expect_alike,
+    function,
     has_axes,
     int_axis,
+    move,
     numbered,
     one_dtype,
     some,
-)  # fmt: skip
-from ._indexing import Key, as_slices, take
-from ._rows import Row, Tensor, function, move
+)
+from .arrays import Key, as_slices, take
 
 __all__ = [
     "concat", "dstack", "get_item", "hstack", "pad", "pad_sequence", "permutate", "scatter_add", "select_item",

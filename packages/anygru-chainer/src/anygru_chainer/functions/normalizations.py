@@ -10,8 +10,7 @@ from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable
 from ..variable import as_array as array_of
-from ._checks import Type, as_axes, check_axes, expect, real
-from ._rows import Tensor, function
+from ._rows import Tensor, Type, as_axes, check_axes, expect, function, real
 
 __all__ = [
     "batch_normalization", "fixed_batch_normalization", "group_normalization", "layer_normalization",

@@ -9,11 +9,11 @@ import torch
 
 from ..configuration import config
 from ..types import VariableLike
-from ..utils import size_of_shape, type_check
+from ..utils import type_check
+from ..utils.helpers import size_of_shape
 from ..variable import Variable
 from ._cells import Entering, Found, Step
-from ._checks import Type, all_real, expect, numbered
-from ._rows import Tensor, function
+from ._rows import Tensor, Type, all_real, expect, function, numbered
 from .arrays import broadcast_to, reshape
 
 __all__ = [

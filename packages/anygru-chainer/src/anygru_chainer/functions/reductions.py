@@ -8,8 +8,7 @@ import torch
 from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
-from ._checks import Axes, Type, as_axes, has_axes, real
-from ._rows import Tensor, function
+from ._rows import Axes, Tensor, Type, as_axes, function, has_axes, real
 from .arrays import broadcast_to, reshape
 
 __all__ = [

@@ -11,8 +11,7 @@ from ..configuration import config
 from ..types import VariableLike
 from ..utils import argument
 from ..variable import Variable, as_variable
-from ._checks import one_dtype, one_shape, real
-from ._rows import Row, Tensor, function
+from ._rows import Row, Tensor, function, one_dtype, one_shape, real
 from .activations import softmax
 
 __all__ = ["dropout", "gaussian", "gumbel_softmax", "rrelu", "zoneout"]

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy
 
-from ..dataset.base import Examples
+from ..dataset import Examples
 from ..serializer import AbstractSerializer
-from .order import IteratorState, advance
-from .order import ShuffleOrderSampler as ShuffleOrderSampler
-from .serial_iterator import SerialIterator
+from .serial_iterator import IteratorState, SerialIterator, advance
+from .serial_iterator import ShuffleOrderSampler as ShuffleOrderSampler
 from .workers import Workers, measure
 
 __all__ = ["MultiprocessIterator"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 import torch
 
-from ..dataset.base import Examples
+from ..dataset import Examples
 from . import _processes
 
 Task = tuple[int, int]  # place in the batch, index in the dataset

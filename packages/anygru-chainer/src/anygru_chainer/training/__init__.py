@@ -6,7 +6,6 @@ from . import triggers as triggers
 from . import updaters as updaters
 from .extension import *
 from .trainer import *
-from .triggers.triggers import IntervalTrigger as IntervalTrigger
-from .triggers.triggers import get_trigger as get_trigger
-from .updaters.parallel_updater import *
+from .triggers import IntervalTrigger as IntervalTrigger
+from .triggers import get_trigger as get_trigger
 from .updaters.standard_updater import *

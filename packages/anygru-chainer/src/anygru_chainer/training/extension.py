@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..serializer import AbstractSerializer
 from ..utils import argument
-from .triggers.triggers import TriggerSpec
+from .triggers import TriggerSpec
 
 if TYPE_CHECKING:
     from .trainer import Trainer

@@ -10,7 +10,7 @@ from ..reporter import Reporter
 from ..serializer import AbstractSerializer, Serializer
 from ..utils import argument
 from . import extension as extension_module
-from .triggers.triggers import TriggerSpec, get_trigger
+from .triggers import TriggerSpec, get_trigger
 from .updaters.standard_updater import Updater
 
 __all__ = ["Trainer"]

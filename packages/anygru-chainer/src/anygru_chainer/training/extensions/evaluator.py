@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import backend, reporter
 from ...configuration import using_config
-from ...dataset import convert
-from ...dataset.base import Iterator
+from ...dataset import Iterator, call_converter, concat_examples
 from ...function import no_backprop_mode
 from ...iterators.serial_iterator import SerialIterator
 from ...link import Link
@@ -45,7 +44,7 @@ class Evaluator(extension.Extension):
         self,
         iterator: Iterator | dict[str, Iterator],
         target: Link | dict[str, Link],
-        converter: Callable[..., Any] = convert.concat_examples,
+        converter: Callable[..., Any] = concat_examples,
         device: DeviceSpec = None,
         eval_hook: Callable[[Any], None] | None = None,
         eval_func: Callable[..., Any] | None = None,
@@ -115,7 +114,7 @@ class Evaluator(extension.Extension):
         for batch in iterator:
             observation: dict[str, Any] = {}
             with reporter.report_scope(observation):
-                args, kwargs = as_arguments(convert.call_converter(self.converter, batch, self.device))
+                args, kwargs = as_arguments(call_converter(self.converter, batch, self.device))
                 with no_backprop_mode():
                     function(*args, **kwargs)
             # Each batch counts once, a short last one as much as the others (Chainer 7.8.1, seen).

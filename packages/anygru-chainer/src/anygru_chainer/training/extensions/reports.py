@@ -1,10 +1,12 @@
-"""Extensions that write down, print and plot the values observed in training."""
+"""Extensions that log, print and plot the observed values."""
 
 import json
 import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TextIO
 
 from anygru import extend
@@ -13,17 +15,46 @@ from ...reporter import DictSummary
 from ...serializer import AbstractSerializer, Serializer
 from ...utils import argument
 from ..extension import Extension
-from ..triggers.triggers import TriggerSpec, get_trigger
-from .figures import available, new_figure, save_figure
+from ..triggers import TriggerSpec, get_trigger
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..trainer import Trainer
 
-__all__ = [
-    "LogReport",
-    "PlotReport",
-    "PrintReport",
-]
+__all__ = ["LogReport", "PlotReport", "PrintReport"]
+
+
+@cache
+def _is_installed() -> bool:
+    return find_spec("matplotlib") is not None
+
+
+def available() -> bool:
+    """Whether there is Matplotlib, with a warning if not (Chainer 7.8.1, `plot_report.py`, read)."""
+    if not _is_installed():
+        warnings.warn(
+            "matplotlib is not installed on your environment, so nothing will be plotted at this time. Please install "
+            "matplotlib to plot figures.\n\n  $ pip install matplotlib\n"
+        )
+    return _is_installed()
+
+
+def new_figure(**options: Any) -> "Figure":
+    """Give an empty figure that is drawn into files."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(**options)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: "Figure", path: str, **options: Any) -> None:
+    """Write a figure in the format that the file's ending names; as `savefig`, without an ending as `path`.png."""
+    ending = os.path.splitext(path)[1]
+    with extend.open_for_replace(path if ending else f"{path}.png") as file:
+        figure.savefig(file, format=ending[1:] or "png", **options)
 
 
 class LogReport(Extension):

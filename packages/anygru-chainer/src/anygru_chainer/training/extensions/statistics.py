@@ -14,8 +14,8 @@ from ...types import NdArray
 from ...utils import argument
 from ...variable import Variable
 from ..extension import PRIORITY_WRITER, Extension
-from ..triggers.triggers import TriggerSpec, get_trigger
-from .figures import available, new_figure, save_figure
+from ..triggers import TriggerSpec, get_trigger
+from .reports import available, new_figure, save_figure
 
 if TYPE_CHECKING:
     from ..trainer import Trainer

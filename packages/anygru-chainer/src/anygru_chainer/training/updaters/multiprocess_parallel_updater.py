@@ -13,7 +13,7 @@ from anygru import extend
 
 from ... import backend
 from ...backends._tensors import as_array, as_tensor
-from ...dataset import convert
+from ...dataset import call_converter, concat_examples
 from ...iterators import _processes
 from ...link import Link
 from ...optimizer import Optimizer
@@ -22,6 +22,7 @@ from ...types import NdArray
 from .standard_updater import StandardUpdater, as_arguments
 
 __all__ = ["MultiprocessParallelUpdater"]
+
 
 # By what power of the number of devices Chainer 7.8.1 makes an optimizer's `eps` larger (read): the gradients are sums.
 _EPS_POWERS = {"Adam": 1, "AdaGrad": 1, "RMSprop": 1, "RMSpropGraves": 2, "AdaDelta": 2}
@@ -48,7 +49,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         self,
         iterators: Sequence[Any],
         optimizer: Optimizer,
-        converter: Callable[..., Any] = convert.concat_examples,
+        converter: Callable[..., Any] = concat_examples,
         devices: Any = None,
         auto_new_epoch: bool = True,
     ) -> None:
@@ -153,7 +154,7 @@ def _join(store: Any, rank: int, size: int, device: Any) -> None:
 def _gradients(model: Any, iterator: Any, converter: Callable[..., Any], device: Any) -> None:
     """Set the model's gradients for the iterator's next batch."""
     with device.create_context():
-        args, kwargs = as_arguments(convert.call_converter(converter, iterator.next(), device))
+        args, kwargs = as_arguments(call_converter(converter, iterator.next(), device))
         loss = model(*args, **kwargs)
         model.cleargrads()
         loss.backward()

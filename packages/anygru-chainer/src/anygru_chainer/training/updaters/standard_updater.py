@@ -1,11 +1,10 @@
-"""The base class of updaters, and the updater for one model on one device."""
+"""Updaters: one update of the models at a time, on one device or several of one process."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import backend
-from ...dataset import convert
-from ...dataset.base import Iterator
+from ...dataset import Iterator, call_converter, concat_examples
 from ...optimizer import Optimizer
 from ...serializer import AbstractSerializer
 from ...types import DeviceSpec
@@ -14,10 +13,7 @@ from ...utils import argument
 if TYPE_CHECKING:
     from ..trainer import Trainer
 
-__all__ = [
-    "StandardUpdater",
-    "Updater",
-]
+__all__ = ["ParallelUpdater", "StandardUpdater", "Updater"]
 
 
 class Updater:
@@ -65,7 +61,7 @@ class StandardUpdater(Updater):
         self,
         iterator: Iterator | dict[str, Iterator],
         optimizer: Optimizer | dict[str, Optimizer],
-        converter: Callable[..., Any] = convert.concat_examples,
+        converter: Callable[..., Any] = concat_examples,
         device: DeviceSpec = None,
         loss_func: Callable[..., Any] | None = None,
         loss_scale: float | None = None,
@@ -141,7 +137,7 @@ class StandardUpdater(Updater):
     def update_core(self) -> None:
         """One update; override it for other procedures."""
         iterator = self._iterators["main"]
-        arrays = convert.call_converter(self.converter, iterator.next(), self.input_device)
+        arrays = call_converter(self.converter, iterator.next(), self.input_device)
         optimizer = self._optimizers["main"]
         lossfun = self.loss_func or optimizer.target
         args, kwargs = as_arguments(arrays)
@@ -163,3 +159,74 @@ def as_arguments(arrays: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(arrays, dict):
         return (), arrays
     return (arrays if isinstance(arrays, tuple) else (arrays,)), {}
+
+
+class ParallelUpdater(StandardUpdater):
+    """Each batch is dealt out to copies of the model on several devices, whose gradients are added up.
+
+    Args:
+        models: models by name, "main" among them; by default copies of the optimizer's target.
+        devices: devices by name, one of them "main".
+        For the others see `StandardUpdater`.
+    """
+
+    def __init__(
+        self,
+        iterator: Iterator | dict[str, Iterator],
+        optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = concat_examples,
+        models: dict[str, Any] | None = None,
+        devices: dict[str, Any] | None = None,
+        loss_func: Callable[..., Any] | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
+    ) -> None:
+        super().__init__(iterator, optimizer, converter, None, loss_func, loss_scale, auto_new_epoch)
+        if models is None:
+            if devices is None:
+                raise ValueError("either models or devices must be specified")
+            if "main" not in devices:
+                raise KeyError("'devices' must contain a 'main' key.")
+        named = {name: backend.get_device(d) for name, d in (devices or {}).items()}
+        main = self._optimizers["main"].target
+        if models is None:
+            models = {"main": main, **{name: main.copy("copy") for name in named if name != "main"}}
+        for name, device in named.items():
+            models[name].to_device(device)
+        self._models = models
+        self._devices = named
+
+    def connect_trainer(self, trainer: "Trainer") -> None:
+        """Let the copies report under the name of the model."""
+        for name, model in self._models.items():
+            if name != "main":
+                trainer.reporter.add_observer(name, model)
+                trainer.reporter.add_observers(name, model.namedlinks(skipself=True))
+
+    def update_core(self) -> None:
+        optimizer, main = self._optimizers["main"], self._models["main"]
+        iterator = self.get_iterator("main")
+        batch = iterator.next()
+        names = list(self._models)
+        for model in self._models.values():
+            model.cleargrads()
+        losses = []
+        for i, name in enumerate(names):
+            part = batch[i :: len(names)]
+            if not part:
+                continue
+            model = self._models[name]
+            arrays = call_converter(self.converter, part, self._devices.get(name))
+            args, kwargs = as_arguments(arrays)
+            losses.append((self.loss_func or model)(*args, **kwargs))
+        for loss in losses:
+            loss.backward(loss_scale=self.loss_scale)
+        for name, model in self._models.items():
+            if name != "main":
+                main.addgrads(model)
+        optimizer.update()
+        for name, model in self._models.items():
+            if name != "main":
+                model.copyparams(main)
+        if self.auto_new_epoch and iterator.is_new_epoch:
+            optimizer.new_epoch(auto=True)

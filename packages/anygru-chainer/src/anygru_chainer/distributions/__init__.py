@@ -1,3 +1,0 @@
-"""Distributions of random Variables."""
-
-from .basic import *

@@ -1,4 +1,0 @@
-"""Hooks that see functions run."""
-
-from .debug_print import PrintHook
-from .timer import TimerHook

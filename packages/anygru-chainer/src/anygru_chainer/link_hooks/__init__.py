@@ -1,4 +1,0 @@
-"""Hooks that see links being called."""
-
-from .timer import *
-from .weights import *

@@ -1,1 +1,0 @@
-"""Links with weights."""

@@ -1,1 +1,0 @@
-"""Losses with parameters."""

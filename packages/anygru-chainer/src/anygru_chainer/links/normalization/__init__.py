@@ -1,1 +1,0 @@
-"""Normalization with parameters."""

@@ -1,3 +1,0 @@
-"""Hooks that change gradients before an update."""
-
-from .hooks import *

@@ -1,4 +1,0 @@
-"""Optimizers."""
-
-from .adam import *
-from .rules import *

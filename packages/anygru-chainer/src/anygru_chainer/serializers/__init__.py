@@ -1,4 +1,0 @@
-"""Saving and loading objects."""
-
-from .hdf5 import *
-from .npz import *

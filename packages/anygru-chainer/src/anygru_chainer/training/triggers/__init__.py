@@ -1,3 +1,0 @@
-"""Triggers: when something happens."""
-
-from .triggers import *
