@@ -256,19 +256,6 @@ def test_autocast_on_the_cpu_follows_the_state() -> None:
         torch.set_float32_matmul_precision(before)
 
 
-@pytest.mark.parametrize("state", [None, torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_autocast_on_the_cpu_gives_the_dtypes_of_torch(dtype: torch.dtype, state: torch.dtype | None) -> None:
-    layer = torch.nn.GRU(4, 6)
-    x, h_0 = torch.randn(5, 3, 4).to(dtype), None if state is None else torch.randn(1, 3, 6).to(state)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        expected = layer(x, h_0)
-        found = gru(x, h_0, layer._flat_weights)
-    for one, other in zip(found, expected, strict=True):
-        assert one.dtype is other.dtype
-        torch.testing.assert_close(one.float(), other.float(), rtol=0.05, atol=0.05)
-
-
 def test_inference_mode_and_meta_device() -> None:
     x, h_0, weights = good()
     with torch.inference_mode():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -350,3 +351,35 @@ def test_autocast_takes_a_state_of_a_cell_in_any_dtype(make: type[nn.Module]) ->
             torch.testing.assert_close(cell(input, h.to(dtype)).float(), expected.float(), rtol=2e-2, atol=2e-2)
         with pytest.raises((ValueError, RuntimeError), match=r"h must be \[B, H\]|hidden"):
             cell(input, torch.randn(2, 5))
+
+
+DTYPES = (torch.float32, torch.float64, *HALVES)
+
+
+@pytest.mark.parametrize("name", ["GRU", "GRUCell"])
+@pytest.mark.parametrize("way", ["accelerated", "anygru"])
+@pytest.mark.parametrize("trains", [True, False], ids=["train", "eval"])
+def test_autocast_gives_the_dtypes_of_torch(name: str, way: str, trains: bool) -> None:
+    """Of layer, input, state and autocast, in every combination that torch computes."""
+    computed = 0
+    for layer, input, state, cast in itertools.product(DTYPES, DTYPES, (None, *DTYPES), HALVES):
+        theirs = getattr(nn, name)(3, 4, dtype=layer).train(trains)
+        ours = getattr(nn if way == "accelerated" else anygru, name)(3, 4, dtype=layer).train(trains)
+        ours.load_state_dict(theirs.state_dict())
+        if way == "accelerated":
+            anygru.accelerate(ours)
+        of_batch, of_state = ((5, 2, 3), (1, 2, 4)) if name == "GRU" else ((2, 3), (2, 4))
+        given = (torch.randn(of_batch, dtype=input), None if state is None else torch.randn(of_state, dtype=state))
+        with torch.autocast("cpu", cast), torch.set_grad_enabled(trains):
+            try:
+                expected = theirs(*given)
+            except RuntimeError:  # torch does not cast float64
+                with pytest.raises((ValueError, TypeError, RuntimeError)):
+                    ours(*given)
+                continue
+            found = ours(*given)
+        computed += 1
+        for one, other in zip(found, expected, strict=True) if name == "GRU" else ((found, expected),):
+            assert one.dtype is other.dtype, (layer, input, state, cast)
+            torch.testing.assert_close(one.float(), other.float(), rtol=5e-2, atol=5e-2)
+    assert computed > 50

@@ -27,7 +27,7 @@ def autocast_enabled(input: Tensor) -> bool:
 
 
 def autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Tensor, Tensor | None, AnyWeights]:
-    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU the dtype of the state.
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU the wider one of it and the state's.
 
     A frozen layer computes in float32.
     """
@@ -36,7 +36,9 @@ def autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Te
         return input.to(weights.dtype) if input.dtype in HALVES else input, cast_h, weights
     device = input.device.type
     state = input if h_0 is None else h_0
-    dtype = torch.get_autocast_dtype(device) if device == "cuda" else state.dtype
+    dtype = torch.get_autocast_dtype(device)
+    if device != "cuda":
+        dtype = torch.promote_types(dtype, state.dtype)  # float32 of bfloat16 and float16, as torch adds gates and state
     if torch.float64 in (dtype, input.dtype, weights[0].dtype) or dtype not in DTYPES:
         return input, h_0, weights
     cast = [weight if weight.dtype is dtype else weight.to(dtype) for weight in weights]
