@@ -104,8 +104,10 @@ class GRUMemory(Memory):
         self.fingerprint = f"GRU {sizes} {ours.formula} {stored} {self._stream._like.dtype}"
         self.fingerprint += "" if ours.groups == 1 else f" {ours.groups} {ours.input_groups}"
 
-        self.advance = self._stream.native
-        """The backend's call for a step, see `backends.cpu_prepared.Prepared.advance`; None if the backend has no such call."""
+    @property
+    def advance(self) -> Any:
+        """The backend's call for a step, see `backends.cpu_prepared.Prepared.advance`; None if it has none."""
+        return self._stream.native
 
     @property
     def like(self) -> Tensor:

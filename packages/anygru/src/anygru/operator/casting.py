@@ -38,7 +38,9 @@ def autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Te
     state = input if h_0 is None else h_0
     dtype = torch.get_autocast_dtype(device)
     if device != "cuda":
-        dtype = torch.promote_types(dtype, state.dtype)  # float32 of bfloat16 and float16, as torch adds gates and state
+        dtype = torch.promote_types(
+            dtype, state.dtype
+        )  # float32 of bfloat16 and float16, as torch adds gates and state
     if torch.float64 in (dtype, input.dtype, weights[0].dtype) or dtype not in DTYPES:
         return input, h_0, weights
     cast = [weight if weight.dtype is dtype else weight.to(dtype) for weight in weights]

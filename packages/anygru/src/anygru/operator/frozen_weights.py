@@ -79,5 +79,30 @@ class FrozenWeights:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        packs = self.prepared is not None
-        return FrozenWeights, (self.stored(), self.layout, self.formula, self.backend, packs)
+        facts = (self.layout, self.formula, self.backend)
+        if self.prepared is None:
+            return FrozenWeights, (self._stored, *facts, False)
+        return _from_arrays, ([tuple(map(_as_array, one)) for one in self.stored()], *facts)
+
+
+def _as_array(tensor: Tensor | None) -> Any:
+    """A stored tensor as NumPy's, bfloat16 by its bits, for a pickle.
+
+    torch.multiprocessing pickles the number of a file that holds a tensor's memory, and another process opens it later. Unpacked
+    weights live for the time of the pickling only.
+    """
+    if tensor is None:
+        return None
+    return (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy()
+
+
+def _from_arrays(arrays: Sequence[tuple[Any, Any]], *facts: Any) -> FrozenWeights:
+    """The inverse of `FrozenWeights.__reduce__`."""
+    stored = []
+    for values, scale in arrays:
+        tensor = torch.from_numpy(values)
+        bits = tensor.dtype is torch.int16
+        stored.append(
+            Stored(tensor.view(torch.bfloat16) if bits else tensor, None if scale is None else torch.from_numpy(scale))
+        )
+    return FrozenWeights(stored, *facts)
