@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -16,8 +18,13 @@ import anygru
 HERE = Path(__file__).parent
 PROGRAM, MISTAKES = HERE / "typed_program.py", HERE / "typed_mistakes.py"
 
+slow = pytest.mark.slow  # torch's own types take both of them half a minute
+NAMES = [
+    ("formula", "ActivationName", "anygru.facts.formula.ACTIVATIONS"),
+    ("problem", "BackendName", "anygru.backends.NAMES"),
+    ("quantization", "WeightFormat", "anygru.facts.quantization.DTYPES"),
+]
 pytestmark = [
-    pytest.mark.slow,  # torch's own types take both of them half a minute
     pytest.mark.skipif(sys.version_info < (3, 11), reason="assert_type is in typing since Python 3.11"),
 ]
 
@@ -30,6 +37,14 @@ def test_the_package_says_that_it_has_types() -> None:
     assert (Path(anygru.functional.__file__).parent / "py.typed").exists()
 
 
+@pytest.mark.parametrize(("module", "alias", "names"), NAMES)
+def test_a_type_lists_all_names(module: str, alias: str, names: str) -> None:
+    found = importlib.import_module(f"anygru.facts.{module}")
+    home, _, name = names.rpartition(".")
+    assert get_args(getattr(found, alias)) == tuple(getattr(importlib.import_module(home), name))
+
+
+@slow
 def test_mypy(tmp_path: Path) -> None:
     source = Path(anygru.functional.__file__).parents[1]
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", str(tmp_path)]
@@ -42,6 +57,7 @@ def test_mypy(tmp_path: Path) -> None:
     )
 
 
+@slow
 def test_pyright(tmp_path: Path) -> None:
     if importlib.util.find_spec("basedpyright") is None:
         pytest.skip("basedpyright is not installed")

@@ -20,8 +20,8 @@ from .facts.arguments import (
 )
 from .facts.decays import Align, PerStep, join
 from .facts.formula import Activation, Reset, make_formula
-from .facts.modifiers import NONE, Modifiers
-from .facts.problem import Between, Options
+from .facts.modifiers import NONE, DropoutOn, Modifiers
+from .facts.problem import BackendName, Between, Options
 from .facts.sequences import Batch, Lengths
 from .facts.torch_private import tracing_state
 from .facts.weights import Layout, check_tensors
@@ -91,17 +91,17 @@ def gru(
     reset_states: PerStep | None = None,
     decay: PerStep | None = None,
     return_states: bool = False,
-    norm: str | None = None,
+    norm: Literal["layer"] | None = None,
     zoneout: float = 0.0,
     recurrent_dropout: float = 0.0,
-    recurrent_dropout_on: str = "state",
+    recurrent_dropout_on: DropoutOn = "state",
     groups: int = 1,
     input_groups: int = 1,
     gradient_clipping: float | None = None,
     reset: Reset = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
-    backend: str | None = None,
+    backend: BackendName | None = None,
 ) -> tuple[Any, ...]:
     """A GRU of one or more layers and one or two directions over a batch of sequences.
 
@@ -292,7 +292,7 @@ def gru_cell(
     reset: Reset = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
-    backend: str | None = None,
+    backend: BackendName | None = None,
     groups: int = 1,
     input_groups: int = 1,
     gradient_clipping: float | None = None,

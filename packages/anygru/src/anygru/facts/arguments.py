@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, ArgumentTypeError
-from .modifiers import Noise
+from .modifiers import DropoutOn, Noise
 
 
 def is_shape(shape: Sequence[int], expected: Sequence[int]) -> bool:
@@ -19,6 +19,21 @@ def is_shape(shape: Sequence[int], expected: Sequence[int]) -> bool:
     if len(shape) != len(expected):
         return False
     return all(size == other for size, other in zip(shape, expected, strict=True))
+
+
+def is_distributed(tensor: object) -> bool:
+    """Whether it is a DTensor of torch, by its name: to import torch.distributed takes long."""
+    return type(tensor).__name__ == "DTensor"
+
+
+def check_distributed(input: Tensor, weights: Sequence[Tensor]) -> None:
+    """Raises ArgumentTypeError if only some of the tensors are DTensors, which torch's operators do not mix."""
+    given = [is_distributed(tensor) for tensor in (input, *weights)]
+    if any(given) and not all(given):
+        raise ArgumentTypeError(
+            "input and weights must all be DTensors or none: distribute both (input with distribute_tensor(input, mesh, "
+            "[Replicate()])), or pass whole tensors, full_tensor()"
+        )
 
 
 def check_state_type(state: object, argument: str) -> None:
@@ -129,7 +144,7 @@ def check_update_bias(update_bias: float | None, bias: bool) -> None:
         raise ArgumentError(f"update_bias needs biases, got update_bias={update_bias} with bias=False")
 
 
-def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:
+def make_noise(zoneout: float, recurrent_dropout: float, on: DropoutOn, training: bool) -> Noise | None:
     """Checked zoneout and recurrent dropout; None if there is neither."""
     if zoneout == 0.0 and recurrent_dropout == 0.0 and on == "state":
         return None

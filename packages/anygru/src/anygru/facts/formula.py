@@ -34,9 +34,22 @@ from ..errors import ArgumentError, ArgumentTypeError
 from .arguments import check_number
 
 Reset: TypeAlias = Literal["after", "before"]
-Activation: TypeAlias = str | Callable[[torch.Tensor], torch.Tensor]
+ActivationName: TypeAlias = Literal[
+    "sigmoid",
+    "tanh",
+    "relu",
+    "identity",
+    "hardsigmoid",
+    "hardtanh",
+    "softsign",
+    "softplus",
+    "elu",
+    "gelu",
+    "silu",
+]
+Activation: TypeAlias = ActivationName | Callable[[torch.Tensor], torch.Tensor]
 
-ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+ACTIVATIONS: dict[ActivationName, Callable[[torch.Tensor], torch.Tensor]] = {
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
     "relu": torch.relu,
@@ -81,7 +94,7 @@ _STANDARD = Formula()
 
 
 def make_formula(
-    reset: str, gate_activation: Activation, activation: Activation, gradient_clipping: float | None = None
+    reset: str, gate_activation: Activation | str, activation: Activation | str, gradient_clipping: float | None = None
 ) -> Formula:
     """A checked Formula.
 
@@ -106,7 +119,7 @@ def make_formula(
     return Formula(reset, canonical(gate_activation), canonical(activation), gradient_clipping)  # type: ignore[arg-type]
 
 
-def canonical(activation: Activation) -> Activation:
+def canonical(activation: Activation | str) -> Activation | str:
     """The name of a callable in `ACTIVATIONS`, so that `torch.tanh` runs as fast as "tanh"; other callables are
     returned."""
     if isinstance(activation, str):

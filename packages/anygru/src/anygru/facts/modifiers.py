@@ -11,7 +11,7 @@ A gradient goes to the decay and the offset; the others are drawn at random, or 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -79,12 +79,15 @@ _FEW = 4096
 """From this count on, numbers are drawn from random bits, which is faster than `bernoulli_`."""
 
 
+DropoutOn: TypeAlias = Literal["state", "candidate"]
+
+
 class Noise(NamedTuple):
     """A layer's zoneout and recurrent dropout; see `functional.gru`."""
 
     zoneout: float = 0.0
     recurrent_dropout: float = 0.0
-    on: str = "state"
+    on: DropoutOn = "state"
     training: bool = False
 
     def names(self) -> tuple[str, ...]:

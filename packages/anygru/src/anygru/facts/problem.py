@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,6 +12,8 @@ from .formula import Formula
 from .modifiers import NONE, Modifiers, Noise
 from .weights import Layout
 
+BackendName: TypeAlias = Literal["cpu", "cudnn", "aten", "triton", "reference"]
+"""The names of `backends.NAMES`."""
 Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
 """A caller's own dropout: see `functional.gru`."""
 
@@ -24,7 +26,7 @@ class Options(NamedTuple):
     """The layout of one layer. The number of layers follows from the number of weights."""
     dropout: float | Between = 0.0
     """Dropout between layers; 0 unless training."""
-    backend: str | None = None
+    backend: BackendName | None = None
     noise: Noise | None = None
     """Zoneout and recurrent dropout; None: neither."""
     states: bool = False

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ..errors import ArgumentError, ArgumentTypeError
 from . import torch_private
-from .arguments import is_shape
+from .arguments import is_distributed, is_shape
 
 Lengths: TypeAlias = Tensor | Sequence[int]
 Batch: TypeAlias = Tensor | Sequence[Tensor] | PackedSequence
@@ -60,6 +60,10 @@ def enter(input: Batch, lengths: Lengths | None, batch_first: bool) -> Rows:
     Raises:
         ArgumentError, ArgumentTypeError: naming the argument.
     """
+    if is_distributed(input[0] if isinstance(input, (list, tuple)) and len(input) else input):
+        raise ArgumentTypeError(
+            "input is a DTensor, which is computed as a dense batch only: pass full_tensor(), or no lengths"
+        )
     if isinstance(input, Tensor) and not input.is_nested:
         assert lengths is not None, "a padded tensor without lengths is no ragged batch"
         return _from_padded(input, lengths, batch_first)

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from ..errors import ArgumentError
 from ..facts.arguments import check_state_type
 from ..facts.formula import Activation, Reset, make_formula
+from ..facts.modifiers import DropoutOn
+from ..facts.problem import BackendName
 from ..facts.quantization import WeightFormat
 from ..facts.weights import KINDS, Layout, Weights
 from ..functional import compute_cell
@@ -48,7 +50,7 @@ class GRUCell(Recurrent):
         (3, 20)
     """
 
-    recurrent_dropout_on = "candidate"
+    recurrent_dropout_on: DropoutOn = "candidate"
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class GRUCell(Recurrent):
         reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
-        backend: str | None = None,
+        backend: BackendName | None = None,
         norm: Literal["layer"] | None = None,
         zoneout: float = 0.0,
         recurrent_dropout: float = 0.0,
@@ -104,7 +106,7 @@ class GRUCell(Recurrent):
         reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
-        backend: str | None = None,
+        backend: BackendName | None = None,
     ) -> "GRUCell":
         """A cell that shares the given weights; see `GRU.around`.
 
@@ -191,7 +193,7 @@ class FrozenGRUCell(Frozen):
         reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
-        backend: str | None = None,
+        backend: BackendName | None = None,
         groups: int = 1,
         input_groups: int = 1,
     ) -> None:

@@ -17,7 +17,7 @@ from .. import backends
 from ..errors import ArgumentError
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..facts.formula import Activation, Formula
-from ..facts.problem import Options
+from ..facts.problem import BackendName, Options
 from ..facts.quantization import Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
 from ..operator.active_modes import is_recorded
@@ -60,7 +60,7 @@ class Frozen(nn.Module):
         names: Sequence[str],
         weights: WeightFormat,
         formula: Formula,
-        backend: str | None,
+        backend: BackendName | None,
         device: torch.device | str | int | None,
     ) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Frozen(nn.Module):
         return self._format
 
     @property
-    def backend(self) -> str | None:
+    def backend(self) -> BackendName | None:
         return self._backend
 
     @property

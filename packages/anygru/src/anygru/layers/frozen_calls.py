@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn.parameter import is_lazy
 
 from ..errors import ArgumentError, ArgumentTypeError
-from ..facts.arguments import check_dropout, check_state_type
+from ..facts.arguments import check_dropout, check_state_type, is_distributed
 from ..facts.decays import PerStep
 from ..facts.formula import Activation, Reset, make_formula
-from ..facts.problem import Options
+from ..facts.problem import BackendName, Options
 from ..facts.quantization import Stored, WeightFormat, check_format, quantize, quantize_groups
 from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Layout
@@ -46,7 +46,7 @@ class FrozenLayer(RNNNames, Frozen):
         reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
-        backend: str | None = None,
+        backend: BackendName | None = None,
         groups: int = 1,
         input_groups: int = 1,
         batch_first_states: bool = False,
@@ -170,6 +170,10 @@ def _stored(layer: Any, tensors: dict[str, Tensor], weights: WeightFormat) -> li
     for name, tensor in tensors.items():
         if is_lazy(tensor):
             raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
+        if is_distributed(tensor):
+            raise ArgumentTypeError(
+                f"a frozen layer has whole weights, and {name} is a DTensor: freeze a layer of full_tensor()s"
+            )
         if tensor.dtype is not torch.float32:
             raise ArgumentTypeError(
                 f"a frozen layer computes in float32, and {name} is {tensor.dtype}: call the layer's float() first"

@@ -17,7 +17,8 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.arguments import check_dropout, check_state_type, make_noise
 from ..facts.decays import PerStep
 from ..facts.formula import Activation, Reset
-from ..facts.problem import Options
+from ..facts.modifiers import DropoutOn
+from ..facts.problem import BackendName, Options
 from ..facts.quantization import WeightFormat
 from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Weights
@@ -101,11 +102,11 @@ class GRU(RNNNames, Recurrent):
         reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
-        backend: str | None = None,
+        backend: BackendName | None = None,
         norm: Literal["layer"] | None = None,
         zoneout: float = 0.0,
         recurrent_dropout: float = 0.0,
-        recurrent_dropout_on: Literal["state", "candidate"] = "state",
+        recurrent_dropout_on: DropoutOn = "state",
         weight_dropout: float = 0.0,
         groups: int = 1,
         input_groups: int = 1,
@@ -147,7 +148,7 @@ class GRU(RNNNames, Recurrent):
         reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
-        backend: str | None = None,
+        backend: BackendName | None = None,
     ) -> "GRU":
         """A layer that shares the given weights: training either trains both.
 

@@ -15,7 +15,8 @@ from ..facts import gates
 from ..facts.arguments import check_dropout, check_groups, check_norm, check_update_bias, make_noise
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, activation_name, make_formula
-from ..facts.problem import Options
+from ..facts.modifiers import DropoutOn
+from ..facts.problem import BackendName, Options
 from ..facts.quantization import WeightFormat, check_format, rounded
 from ..facts.weights import MATRICES, Layout
 from ..operator.casting import DTYPES
@@ -39,7 +40,7 @@ class Recurrent(nn.Module):
     norm: Literal["layer"] | None
     zoneout: float
     recurrent_dropout: float
-    recurrent_dropout_on: Literal["state", "candidate"]
+    recurrent_dropout_on: DropoutOn
     weight_dropout = 0.0
     groups: int
     input_groups: int
@@ -57,7 +58,7 @@ class Recurrent(nn.Module):
         reset: Reset,
         gate_activation: Activation,
         activation: Activation,
-        backend: str | None,
+        backend: BackendName | None,
         dtype: torch.dtype | None,
     ) -> None:
         super().__init__()
@@ -228,6 +229,21 @@ class Recurrent(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
         if marked and entry in missing:  # the metadata had the formula
             missing.remove(entry)
+
+    def register_forward_hook(self, hook: Any, **options: Any) -> Any:
+        """As torch.nn.Module's.
+
+        Raises:
+            ArgumentTypeError: the hook is Opacus's, whose gradients of each sample would be wrong: it differentiates the layer by
+                the first argument alone, without its state, and takes layers with one result.
+        """
+        if str(getattr(hook, "__module__", "")).startswith("opacus."):
+            raise ArgumentTypeError(
+                f"Opacus cannot compute the gradients of each sample of anygru.{type(self).__name__}: train "
+                "opacus.layers.DPGRU, or DPGRUCell, and load its state_dict into this class; or use torch.func: "
+                "vmap(grad(loss)) with functional_call"
+            )
+        return super().register_forward_hook(hook, **options)
 
     def _answer_quantization(self, chosen: object) -> None:
         """`chosen` is the configuration for this layer, None if only others were named."""

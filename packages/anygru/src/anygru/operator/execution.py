@@ -10,7 +10,7 @@ from torch import Tensor
 from .. import backends
 from ..backends import aten
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
-from ..facts.arguments import check_state
+from ..facts.arguments import check_distributed, check_state
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
 from ..facts.torch_private import is_any_autocast, is_profiled, tracing_state
@@ -187,6 +187,7 @@ def _check(
         _check_frozen(input, weights)
     else:
         Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+        check_distributed(input, weights)
     if h_0 is None:
         return layout, hidden_size, False
     shapes = tuple((layout.states(), each, hidden_size) for each in (batch, 1))

@@ -8,7 +8,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ..facts.decays import PerStep
 from ..facts.formula import Activation, Reset
-from ..facts.problem import Between
+from ..facts.modifiers import DropoutOn
+from ..facts.problem import BackendName, Between
 from ..facts.sequences import Batch, Lengths
 
 Form = TypeVar("Form", Tensor, PackedSequence, list[Tensor], tuple[Tensor, ...])
@@ -87,14 +88,14 @@ class CallOptions(TypedDict, total=False):
     resets: PerStep | None
     reset_states: PerStep | None
     decay: PerStep | None
-    norm: str | None
+    norm: Literal["layer"] | None
     groups: int
     input_groups: int
     gradient_clipping: float | None
     zoneout: float
     recurrent_dropout: float
-    recurrent_dropout_on: str
+    recurrent_dropout_on: DropoutOn
     reset: Reset
     gate_activation: Activation
     activation: Activation
-    backend: str | None
+    backend: BackendName | None
