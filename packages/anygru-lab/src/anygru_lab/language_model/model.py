@@ -76,16 +76,15 @@ class LanguageModel(nn.Module):
     """Embedding, GRU and head over 257 symbols: the bytes and the boundary between documents."""
 
     def __init__(
-        self, shape: Shape, layer: str = "anygru", backend: str | None = None, device: str | torch.device = "cpu"
+        self, shape: Shape, layer: str = "anygru", backend: Any = None, device: str | torch.device = "cpu"
     ) -> None:
         super().__init__()
-        self.shape = shape
-        self.backend: Any = backend  # a name from the command line, which the layer checks
+        self.shape, self.backend = shape, backend
         self.embed = nn.Embedding(SYMBOLS, shape.embedding, device=device)
         if layer == "torch":
             self.gru: GRU | nn.GRU | FrozenGRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, device=device)
         else:
-            self.gru = GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=self.backend)
+            self.gru = GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=backend)
         if shape.tied:
             nn.init.normal_(self.embed.weight, std=shape.hidden**-0.5)  # logits of unit variance
             self.head: nn.Module = TiedHead(self.embed)
