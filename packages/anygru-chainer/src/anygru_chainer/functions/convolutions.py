@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
 import torch
 
 from ..types import VariableLike
@@ -29,7 +30,7 @@ _MEANS = {1: _F.avg_pool1d, 2: _F.avg_pool2d, 3: _F.avg_pool3d}
 
 def as_pair(value: Ints) -> tuple[int, int]:
     """(value, value), or the pair that it is: ValueError for another number of them, as in Chainer 7.8.1 (recorded)."""
-    first, second = (value, value) if isinstance(value, int) else value
+    first, second = (value, value) if isinstance(value, (int, numpy.integer)) else value
     return first, second
 
 

@@ -87,7 +87,7 @@ Ints = int | Sequence[int]
 
 def as_tuple(value: Ints, n: int) -> tuple[int, ...]:
     """`value` for each of n axes, or the n values that it is (AssertionError for another number of them)."""
-    if isinstance(value, int):
+    if isinstance(value, (int, numpy.integer)):
         return (value,) * n
     assert len(value) == n, f"expected one number, or one for each of {n} axes, got {value}"
     return tuple(value)

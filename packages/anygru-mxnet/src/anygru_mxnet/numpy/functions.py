@@ -143,7 +143,8 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
         kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) and not real else None
         if dtype is not None or (real and not a.is_floating_point()):
             a = a.to(torch_dtype(dtype))
-        found = compute(a, _axes(axis, a.dim()), keepdims, **options) if a.dim() else compute(a.reshape(1), (0,), False)
+        axes = _axes(axis, a.dim()) if a.dim() else ()  # torch takes no axes for all axes
+        found = compute(a, axes, keepdims, **options) if axes else compute(a.unsqueeze(0), (0,), False)
         return found if kind is None or found.dtype in (kind, torch.bool) else found.to(kind)
 
     return function

@@ -13,6 +13,7 @@ from ..context import ContextLike
 from ..operators.generator import generator
 from ..operators.random import drawn_by_torch, filled
 from ..operators.random import shuffle as _shuffle
+from ..operators.registry import as_tuple
 from ..random import seed
 from .apply import apply, made, wrapped
 
@@ -23,7 +24,7 @@ __all__ = [
 
 
 def _sizes(size: Sizes) -> tuple[int, ...]:
-    return () if size is None else (size,) if isinstance(size, int) else tuple(size)
+    return () if size is None else tuple(int(n) for n in as_tuple(size))
 
 
 def _scaled(draw: Any, low: Any, scale: Any, size: Sizes, dtype: DtypeLike, ctx: ContextLike, out: Any) -> Any:

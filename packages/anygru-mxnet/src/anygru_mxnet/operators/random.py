@@ -33,7 +33,7 @@ def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
 
 
 def _sampled(shape: Sizes) -> tuple[int, ...]:
-    return () if shape in (None, ()) else _sizes(shape)
+    return () if shape is None else _sizes(shape)
 
 
 def _spread(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..base import MXNetError, Sizes
 
 Shape = tuple[int, ...] | None
@@ -253,7 +255,8 @@ def truth(value: Any) -> bool:
 
 def as_tuple(value: Any) -> tuple:
     """A tuple of the items, or of a single value."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    several = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim)
+    return tuple(value) if several else (value,)
 
 
 def axes_of(axis: Sizes, ndim: int, exclude: bool = False) -> tuple[int, ...]:

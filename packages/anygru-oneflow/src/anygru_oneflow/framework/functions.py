@@ -222,7 +222,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
 def typed(name: str, known: dtype) -> Maker:
     """`oneflow.LongTensor` and the like: a maker of tensors of one type, from values or sizes."""
 
-    def make(cls: type, *values: Any) -> Tensor:
+    def make(cls: type, *values: Any, size: Any = None) -> Tensor:
+        values = values if size is None else (*values, *size)
         if not values or isinstance(values[0], (int, np.integer)):
             # A single whole number is a size, as in torch's old constructors, not a value.
             return Tensor(*map(int, values)).to(known)

@@ -35,9 +35,11 @@ def _of_reals(function: Callable[..., torch.Tensor], draw: str) -> Callable[...,
 
     @wraps(function)
     def make(
-        *sizes: Any, size: Any = (), generator: Any = None, dtype: Any = None, device: Any = None, **keywords: Any
+        *sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, device: Any = None, **keywords: Any
     ) -> torch.Tensor:
-        shape = _sizes(sizes or tuple(size))
+        if not sizes and size is None:
+            raise TypeError(f"{function.__name__}() needs its sizes, as separate numbers or as size=(2, 3)")
+        shape = _sizes(sizes or (size,))
         if not is_drawn_here(device, generator):
             return function(shape, generator=generator, dtype=dtype, device=device, **keywords)
         known = dtype or torch.get_default_dtype()
@@ -60,10 +62,10 @@ def _normal(
     **keywords: Any,
 ) -> torch.Tensor:
     """torch.normal, which takes no number as a size."""
-    sizes = () if size is None else ((size,) if isinstance(size, int) else size,)
+    sizes = () if size is None else (_sizes((size,)),)
     if not sizes or isinstance(mean, torch.Tensor) or not is_drawn_here(device, generator):
         return torch.normal(mean, std, *sizes, generator=generator, **keywords)
-    values = drawn(generator, "normal", tuple(sizes[0]), mean, std, _real(dtype)).to(dtype or torch.get_default_dtype())
+    values = drawn(generator, "normal", sizes[0], mean, std, _real(dtype)).to(dtype or torch.get_default_dtype())
     return values if out is None else torch.Tensor.copy_(out, values)
 
 

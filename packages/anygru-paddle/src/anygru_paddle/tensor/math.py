@@ -12,6 +12,7 @@ from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
 from .operation import (
     NUMBERS,
+    as_sizes,
     need_float,
     need_same_dtype,
     need_tensor,
@@ -275,7 +276,7 @@ def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | 
 def broadcast_shape(x_shape: Any, y_shape: Any) -> list[int]:
     """The shape to which two shapes broadcast."""
     try:
-        return list(torch.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+        return list(torch.broadcast_shapes(as_sizes(x_shape), as_sizes(y_shape)))
     except RuntimeError as error:
         raise ValueError(
             f"(InvalidArgument) broadcast_shape(): {list(x_shape)} and {list(y_shape)} do not fit"

@@ -9,6 +9,7 @@ The class of arrays is defined above this module, in `tensor.tensor`, which name
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -310,22 +311,20 @@ def promoted(
 
 
 def as_axis(axis: Any) -> Any:
-    """An axis argument: tensors and NumPy integers become ints, lists become tuples."""
+    """An axis argument: tensors and NumPy integers become ints, lists and arrays become tuples."""
     if axis is None or type(axis) is int:
         return axis
-    if isinstance(axis, (list, tuple)):
-        return tuple(int(each) for each in axis)
-    if isinstance(axis, torch.Tensor) and axis.numel() != 1:
-        return tuple(int(each) for each in axis.tolist())
-    return int(axis)
+    if isinstance(axis, (torch.Tensor, np.ndarray)) and math.prod(axis.shape) != 1:
+        axis = axis.tolist()
+    return tuple(int(each) for each in axis) if isinstance(axis, (list, tuple)) else int(axis)
 
 
 def as_sizes(shape: Any) -> list[int]:
-    """A shape argument: a list or tuple of integers or tensors, a 1-D tensor, or an integer."""
+    """A shape argument: a list or tuple of integers or tensors, a 1-D tensor or array, or an integer."""
     if isinstance(shape, torch.Tensor):
         sizes = shape.tolist()
         return sizes if isinstance(sizes, list) else [sizes]
-    if isinstance(shape, (list, tuple)):
+    if isinstance(shape, (list, tuple)) or (isinstance(shape, np.ndarray) and shape.ndim):
         return [each if type(each) is int else _size(each) for each in shape]
     return [_size(shape)]
 
@@ -333,6 +332,8 @@ def as_sizes(shape: Any) -> list[int]:
 def _size(value: Any) -> int:
     if isinstance(value, torch.SymInt):  # a length of a tensor that `paddle.jit.save` records
         return value  # type: ignore[return-value]
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
     if isinstance(value, (int, np.integer)) or (isinstance(value, torch.Tensor) and not value.is_floating_point()):
         return int(value)
     raise ValueError(f"(InvalidArgument) a length must be an int, got {type(value).__name__} {value!r}")

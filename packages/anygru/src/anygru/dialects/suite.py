@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 import anygru
 
 from .. import extend
@@ -43,7 +45,10 @@ class SizeArgument:
         function: called with the sizes; returns a tensor or an array with a `shape`.
         sizes: its arguments.
         shape: the shape that the original returns.
-        separate: whether the original takes the sizes as separate arguments, `f(2, 3)`.
+        separate: whether the original takes the sizes as separate arguments, `f(2, 3)`; or the error with which it refuses
+            them. False also stands for a second size that has another meaning.
+        lists: whether the original takes a list and a tuple of NumPy's numbers, or its error.
+        arrays: whether the original takes a NumPy array.
         keyword: the name under which the original takes them, `f(shape=(2, 3))`.
         options: keyword arguments to repeat each call with, such as a dtype.
     """
@@ -51,19 +56,29 @@ class SizeArgument:
     function: Callable[..., Any]
     sizes: tuple[int, ...]
     shape: tuple[int, ...]
-    separate: bool = False
+    separate: bool | type[Exception] = False
+    lists: bool | type[Exception] = True
+    arrays: bool = False
     keyword: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def spellings(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """The positional and keyword arguments of each call."""
+    def spellings(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any], Any]]:
+        """The positional and keyword arguments of each call, and its result: a shape, or the class of an error."""
+        sequences: list[tuple[Any, bool | type[Exception]]] = [
+            (self.sizes, True),
+            (tuple(map(np.int64, self.sizes)), self.lists),
+            (list(self.sizes), self.lists),
+            (np.array(self.sizes), self.arrays),
+        ]
         for options in ({}, dict(self.options)) if self.options else ({},):
             if self.separate:
-                yield self.sizes, options
-            for sequence in (self.sizes, list(self.sizes)):
-                yield (sequence,), options
-                if self.keyword is not None:
-                    yield (), {self.keyword: sequence, **options}
+                yield self.sizes, options, self.shape if self.separate is True else self.separate
+            for sequence, taken in sequences:
+                if taken:
+                    result = self.shape if taken is True else taken
+                    yield (sequence,), options, result
+                    if self.keyword is not None:
+                        yield (), {self.keyword: sequence, **options}, result
 
 
 class DialectSuite:
@@ -135,16 +150,17 @@ class DialectSuite:
         assert upwards == []
 
     def test_sizes_may_be_separate_or_a_sequence(self) -> None:
-        """`f(2, 3)`, `f((2, 3))`, `f([2, 3])` and `f(shape=(2, 3))` make the same shape, with and without options."""
+        """`f(2, 3)`, `f((2, 3))`, `f([2, 3])` and `f(shape=(2, 3))` make the same shape, with and without options, or are
+        refused as the original refuses them."""
         wrong = []
         for name, argument in self.sizes.items():
-            for given, options in argument.spellings():
+            for given, options, expected in argument.spellings():
                 try:
                     found: Any = tuple(argument.function(*given, **options).shape)
                 except Exception as error:
                     found = error
-                if found != argument.shape:
-                    wrong.append(f"{name}{given} {options}: {found!r}, expected {argument.shape}")
+                if found != expected and not (isinstance(expected, type) and isinstance(found, expected)):
+                    wrong.append(f"{name}{given} {options}: {found!r}, expected {expected}")
         assert wrong == [], "\n".join(wrong)
 
     def listed(self) -> Names:

@@ -3,6 +3,8 @@
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ...initializer import Initial
 from ...symbol.nesting import Data
 from ..blocks.hybrid import HybridBlock
@@ -19,7 +21,7 @@ _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def _numbers(value: Numbers, count: int) -> tuple[int, ...]:
-    return (value,) * count if isinstance(value, int) else tuple(value)
+    return (value,) * count if isinstance(value, (int, np.integer)) else tuple(value)
 
 
 def _first(layout: str | None, spatial: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...tensor.tensor import Tensor
@@ -30,7 +31,7 @@ def _pad(dims: int, data_format: str) -> type[Layer]:
             name: str | None = None,
         ) -> None:
             super().__init__()
-            self._pad = [padding] * (2 * dims) if isinstance(padding, int) else padding
+            self._pad = [padding] * (2 * dims) if isinstance(padding, (int, np.integer)) else padding
             self._mode, self._value, self._data_format, self._name = mode, value, data_format, name
 
         def forward(self, x: torch.Tensor) -> Tensor:
