@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import anygru_oneflow as flow
+from anygru_oneflow.nn import functional as F
 
 VIEWS: dict[str, Any] = {
     "reshape": lambda y: y.reshape(4, 3),
@@ -93,3 +94,38 @@ def test_a_result_of_a_change_without_gradients_is_the_tensor_itself() -> None:
         part = x[:2]
         assert part.add_(1.0) is part
     assert x.tolist() == [2.0, 2.0, 1.0]
+
+
+ORDERED: dict[str, Any] = {
+    "add": lambda y: y + 1,
+    "pairs": lambda y: y * y,
+    "negative": lambda y: -y,
+    "power": lambda y: y**2,
+    "relu": F.relu,
+    "dropout": F.dropout,
+    "clone": lambda y: y.clone(),
+    "another type": lambda y: y.to(flow.float64),
+    "where": lambda y: flow.where(y > 0, y, y),
+    "zeros_like": flow.zeros_like,
+    "sort": lambda y: y.sort(1)[0],
+    "topk": lambda y: y.topk(4, 1)[0],
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_result_for_a_transposed_tensor_has_the_usual_order_in_memory(name: str, requires_grad: bool) -> None:
+    """So `view` takes it, as in OneFlow 0.9.0; torch keeps the argument's order, and refuses the view."""
+    x = flow.arange(24.0).reshape(2, 3, 4).requires_grad_(requires_grad)
+    y = ORDERED[name](x.transpose(1, 2))
+    assert y.stride() == (12, 3, 1)
+    assert y.view(2, 12).shape == (2, 12)
+
+
+def test_a_result_that_shares_memory_keeps_its_order() -> None:
+    x = flow.arange(6.0).reshape(2, 3).t()
+    for y in (x.detach(), x.data, flow.from_numpy(np.ones((2, 3), "f").T).add_(1)):
+        assert y.stride() == (1, 3)
+    y = x.detach()
+    y[0, 0] = 9.0
+    assert x[0, 0] == 9.0

@@ -41,7 +41,8 @@ def topk(input: Tensor, k: int, dim: int | None = -1, largest: bool = True, sort
     values, places = torch.sort(input, dim=axis, descending=largest, stable=True)
     # Where k is more, OneFlow 0.9.0 gives all elements (recorded).
     kept = min(k, values.size(axis)) if values.dim() else k
-    return PAIRS[torch.return_types.topk](values.narrow(axis, 0, kept), places.narrow(axis, 0, kept))
+    values, places = (each.narrow(axis, 0, kept).contiguous() for each in (values, places))
+    return PAIRS[torch.return_types.topk](values, places)
 
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:

@@ -6,7 +6,7 @@ converted by assigning its class, and stays the same object with the same place 
 
 import contextlib
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -68,10 +68,26 @@ def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
-            result = function(*arguments, **keywords)
+            result = in_order(function(*arguments, **keywords), arguments)
         return dress(result)
 
     return call
+
+
+def in_order(result: Any, arguments: Sequence[Any]) -> Any:
+    """A result whose elements follow each other in memory, so that `view` takes it.
+
+    OneFlow 0.9.0 computes every new tensor so (recorded, except those of `softmax` and `argsort` over a dimension before the
+    last and of indices by lists). torch keeps the order of an argument, such as a transposed tensor's.
+    """
+    kind = type(result)
+    if kind in PAIRS:
+        return result if all(part.is_contiguous() for part in result) else kind([part.contiguous() for part in result])
+    if not isinstance(result, torch.Tensor) or result.is_contiguous() or result._is_view() or kind is DTensor:
+        return result
+    memory = result.untyped_storage().data_ptr()
+    shared = any(isinstance(each, torch.Tensor) and each.untyped_storage().data_ptr() == memory for each in arguments)
+    return result if shared else result.contiguous()
 
 
 def as_in_programs() -> contextlib.AbstractContextManager[None]:

@@ -21,7 +21,7 @@ from anygru.extend import is_release, leave_graph
 from ..processes import global_tensor
 from ..sbp import Layout
 from . import layouts, tensor_str
-from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, torch_dtype
+from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, in_order, torch_dtype
 from .dtype import DeviceLike, Size, dtype, of_torch, plain
 from .over_processes import OverProcesses, placed
 from .placement import placement
@@ -78,7 +78,7 @@ class Tensor(OverProcesses):
         cls, function: Any, types: Iterable[type], args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
-            result = function(*args, **(kwargs or {}))
+            result = in_order(function(*args, **(kwargs or {})), args)
             if type(result) is tuple or not torch.is_grad_enabled():
                 result = _changeable(result, function, args, kwargs or {})
             return dress(result)
