@@ -6,6 +6,7 @@ background and grey text, so they can be read on white and on black. The files a
 
 import json
 import math
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,18 @@ def overview(machine: str) -> str:
             text(round(234 + 18 * ratio), y + 14, f"{ratio:.1f}"),
         ]
     return "\n".join([*lines, "</svg>", ""])
+
+
+def bound(machine: str) -> str:
+    """Return the README's sentence about the fastest peer of inference on one thread."""
+    cells = json.loads((RESULTS / machine / "inference_1.json").read_text())["cells"]
+    medians = [{name: result.get("median_ms") for name, result in each["results"].items()} for each in cells]
+    ratios = [each["onnxruntime"] / each["anygru"] for each in medians if each.get("onnxruntime")]
+    slower = sum(ratio < 1 for ratio in ratios)
+    return (
+        f"Against ONNX Runtime, the fastest peer in inference: {statistics.geometric_mean(ratios):.1f} times as fast on that "
+        f"machine, and slower in {slower} of {len(ratios)} cases."
+    )
 
 
 def pictures() -> dict[Path, str]:

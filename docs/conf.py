@@ -50,12 +50,12 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 
 REPOSITORY = "https://github.com/anygru/anygru/blob/main/"
-"""Links of the README begin so, for package pages; on this site those to guides and notebooks lead to its own pages."""
+"""The README's links begin with it, for package pages; on this site they lead to the pages of guides and notebooks."""
 
 
 def _shorten_links(app: Any, path: Any, document: str, content: list[str]) -> None:
-    content[0] = content[0].replace(f"]: {REPOSITORY}docs/", "]: docs/")
-    content[0] = re.sub(rf"\]: {re.escape(REPOSITORY)}examples/(\w+)\.ipynb", r"]: docs/notebooks/\1.md", content[0])
+    content[0] = content[0].replace(f"]({REPOSITORY}docs/", "](docs/")
+    content[0] = re.sub(rf"\]\({re.escape(REPOSITORY)}examples/(\w+)\.ipynb", r"](docs/notebooks/\1.md", content[0])
 
 
 def _signature_of_init(app: Any, what: str, name: str, value: Any, options: Any, given: str, returns: str) -> Any:

@@ -45,18 +45,21 @@ Path("notes").mkdir()
 for name in "ab":
     Path(f"notes/{name}.txt").write_text("\\n\\n".join(f"{name} {i} " + chr(97 + i % 26) * 50 for i in range(200)))
 """
-PREPARED = {
-    "try.md": """
+MODEL = r"""
 from pathlib import Path
-import torch, anygru
 Path("my_model.py").write_text(
-    "import torch\\ndef build(): return torch.nn.Sequential(torch.nn.GRU(3, 4)), torch.randn(5, 1, 3)"
+    "import torch\ndef build(): return torch.nn.Sequential(torch.nn.GRU(3, 4)), torch.randn(5, 1, 3)"
 )
+"""
+PREPARED = {
+    "try.md": f"""
+import torch, anygru
+{MODEL}
 Path("script.py").write_text("import torch; torch.nn.GRU(3, 4)(torch.randn(5, 1, 3))")
 anygru.onnx.export(anygru.GRU(3, 4).eval(), (torch.randn(5, 1, 3),), "model.onnx")
 """,
     "anygru-paddle": TRAIN,
-    "README.md": "import torch, anygru; anygru.save_checkpoint(torch.nn.GRU(4, 3), 'gru.params', format='mxnet')",
+    "README.md": MODEL,
     "anygru-mxnet": TRAIN,
     "parallel.md": TRAIN,
     "run.md": TRAIN + "; Path('package').mkdir(); Path('package/train.py').write_text('print(1)')",

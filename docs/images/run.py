@@ -39,6 +39,11 @@ def printed() -> list[str]:
     return ["$ anygru run train_2019.py", *done.stdout.splitlines(), "$ ls", "  ".join(files)]
 
 
+def block() -> str:
+    """Return the script and its output as text for docs/run.md."""
+    return f"```text\n# train_2019.py, for MXNet 1.x\n{SCRIPT}\n" + "\n".join(printed()) + "\n```\n"
+
+
 def column(lines: list[str], x: int, color: str) -> list[str]:
     return [
         f'<text x="{x}" y="{30 + LINE * number}" fill="{color}" xml:space="preserve">{html.escape(line)}</text>'
