@@ -1,8 +1,9 @@
-"""Random whole programs of people who do not look at dtypes, and a text of what each computes.
+"""Random whole programs that ignore dtypes, and a record of the results of their statements.
 
 Run by Chainer's own Python, `python careless_programs.py FILE.json.xz` records the results of Chainer; with SEED and N behind
-it, the results of other programs. A program is drawn from its number alone: data, a model, surgery on it, functions of its
-own, then steps of training, beside plain NumPy. A statement that fails gives the name of its exception, and the program
+it, the results of other programs. The number of a program determines it: data, a model, changes of the model,
+user-defined functions, NumPy, steps of training. A statement that fails gives the name of its exception, and the
+program
 continues.
 """
 
@@ -52,7 +53,7 @@ MODEL = (
     "L.NStepGRU(1, 4, 3, 0.0)", "L.BatchNormalization(4)", "L.LayerNormalization(4)", "L.EmbedID(9, 3)",
 )  # fmt: skip
 STATEMENTS = (
-    # NumPy beside Variables
+    # NumPy with Variables
     "v + x", "x + v", "v * np.float32(2)", "np.float32(2) * v", "v * [1, 2]", "v / 0", "x - v", "np.exp(x) * v",
     "v ** 2", "2 ** v", "v @ x.T", "v == v", "v > 0", "v[0]", "v[-1:]", "v[:, 0]", "v[[0, 1]]", "v[x > 0]", "v[None]",
     "v[..., 0]", "len(v)", "abs(v)", "[each for each in v]", "np.asarray(v.array).sum()", "v.data.mean()",
@@ -69,7 +70,7 @@ STATEMENTS = (
     "F.linear(v, np.ones((2, 4), 'f'))", "F.linear(v, np.ones((2, 4)))", "F.embed_id(np.array([0, 1]), x)",
     "F.identity(v)", "repr(v)[:9]", "v.label", "v.xp.__name__", "v.rank", "v.creator is None", "v.requires_grad",
     "chainer.as_variable(x).requires_grad",
-    # functions of one's own
+    # user-defined functions
     "Own().apply((v,))", "Own().apply((x,))[0]", "Own().apply([v, v])", "Own()(v)", "Old()(v)", "Old()(x)",
     "Old().apply((v,))", "F.sum(Own().apply((v,))[0])", "F.sum(Old()(v))", "F.forget(lambda t: t * t, v)",
     "F.sum(F.forget(lambda t: Old()(t), v))",
@@ -111,7 +112,7 @@ ASSIGNED = (
 
 
 def kept(value, depth=0):
-    """What is compared of a value: types, dtypes, shapes and rounded numbers."""
+    """The compared parts of a value: types, dtypes, shapes and rounded numbers."""
     array = getattr(value, "array", value)
     if isinstance(array, (np.ndarray, np.generic)):
         array = np.asarray(array)
@@ -139,7 +140,7 @@ def program(number):
 
 
 def run(chainer, number, folder):
-    """What each statement of a program gives."""
+    """The results of a program's statements."""
     np.random.seed(number % 2**32)
     names = {
         "chainer": chainer, "F": chainer.functions, "L": chainer.links, "V": chainer.Variable, "np": np, "threading": threading,

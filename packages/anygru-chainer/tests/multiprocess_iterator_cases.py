@@ -99,7 +99,7 @@ def test_errors_of_the_dataset_are_raised():
 
 @pytest.mark.parametrize("shared_mem", [None, 0], ids=["read here", "read by workers"])
 def test_a_late_batch_warns(shared_mem):
-    """The batch comes once the warning is there."""
+    """The batch comes after the warning."""
     warned = multiprocessing.get_context("fork").Event()
     dataset = datasets.TransformDataset([0, 1], lambda i: warned.wait(300))
     with (

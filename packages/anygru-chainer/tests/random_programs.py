@@ -1,8 +1,8 @@
-"""Small random programs, and what is kept of their results.
+"""Small random programs, and summaries of their results.
 
 Run by Chainer's own Python, `python random_programs.py FILE.json.xz` records the results of Chainer.
-A program is drawn from its number alone. It goes through one to three functions, or trains a few steps of a link. Kept are
-the kinds of its outputs and of its first and second gradients, with two sums of each that tell their values apart.
+The number of a program determines it: one to three functions, or a few training steps of a link. A summary has the
+kinds of the outputs and of the first and second gradients, with two sums of their values.
 """
 
 import json
@@ -60,7 +60,7 @@ class Draw:
         return tuple([axis for axis in every if self.random.random() < 0.5])
 
     def stretched(self, shape):
-        """A shape that broadcasts to `shape`, seldom one that does not."""
+        """A shape that usually broadcasts to `shape`."""
         sizes = [1 if self.random.random() < 0.3 else size for size in shape]
         if sizes and self.random.random() < 0.06:
             sizes[-1] += 1
@@ -219,7 +219,7 @@ def link(draw, chainer):
                 param.array *= 0.5
         layer.cleargrads()
         sum([F.sum(y * y) for y in ys]).backward(retain_grad=False)
-        if "RNN" not in name:  # whose second gradients over an update differ; the README says so
+        if "RNN" not in name:  # their second gradients over an update differ, as the README lists
             optimizer.update()
         return [*ys, *[param for _, param in sorted(layer.namedparams())]]
 
@@ -247,7 +247,7 @@ def program(draw, chainer):
 
 
 def kept(array):
-    """What is kept of an array: dtype, shape, places that are not finite, and two sums of the others."""
+    """The summary of an array: dtype, shape, places that are not finite, and two sums of the finite values."""
     if array is None:
         return None
     array = np.asarray(array)
@@ -259,7 +259,7 @@ def kept(array):
 
 
 def run(chainer, number):
-    """Results of a program: "y", "g" and "gg", each the list of what is kept, or the classes of an exception."""
+    """Results of a program: "y", "g" and "gg", each a list of summaries or the classes of an exception."""
     draw, results = Draw(number), {}
     inputs, call = program(draw, chainer)
     np.random.seed(number)

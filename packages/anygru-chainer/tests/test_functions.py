@@ -1,4 +1,4 @@
-"""Every function against finite differences, and the values of those that torch or NumPy know by another name."""
+"""Every function against finite differences, and values of functions that torch or NumPy also have."""
 
 import pickle
 import warnings
@@ -110,7 +110,7 @@ def test_indexing_is_numpys(key):
     np.testing.assert_array_equal(chainer.Variable(X)[key].array, X[key])
 
 
-def test_indexing_beside_a_slice_is_numpys():
+def test_indexing_with_a_slice_is_numpys():
     x = np.arange(60.0).reshape(3, 4, 5)
     for key in [(0, slice(None), [1, 2]), (slice(None), 1, [1, 2]), ([0, 1], slice(None), [1, 2])]:
         np.testing.assert_array_equal(chainer.Variable(x)[key].array, x[key])

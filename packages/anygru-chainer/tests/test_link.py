@@ -55,7 +55,7 @@ def test_misuse_is_refused(call, error):
         call(Model())
 
 
-def test_a_link_without_super_init_says_so():
+def test_a_link_without_super_init_raises():
     class Forgetful(chainer.Link):
         def __init__(self):
             with self.init_scope():
@@ -91,7 +91,7 @@ def test_a_list_renames_its_links():
 
 
 def test_sequential_numbers_its_links_as_chainer_does():
-    """The numbers stand in saved files: behind the first link the latest comes first."""
+    """Saved files contain the numbers: after the first link the newest comes first."""
     model = chainer.Sequential(L.Linear(1, 1), F.relu, L.Linear(2, 2), F.relu, L.Linear(3, 3))
     assert [(path, p.shape) for path, p in model.namedparams() if path.endswith("W")] == [
         ("/0/W", (1, 1)),
@@ -235,7 +235,7 @@ def test_the_hooks_of_links_are_where_chainer_chemistry_takes_them_from():
 
 
 def test_parameters_of_integers_start_somewhere():
-    """Chainer 7.8.1 fills them with NaN, too, whatever the cast makes of it (recorded)."""
+    """Chainer 7.8.1 also fills them with the cast of NaN (recorded)."""
     link = chainer.Link()
     link.add_param("count", (2,), dtype="i")
     assert link.count.dtype == np.int32

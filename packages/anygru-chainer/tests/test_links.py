@@ -1,4 +1,4 @@
-"""Links against what Chainer 7.8.1 computed with the same seeds: first values, outputs, gradients, names of parameters.
+"""Links against Chainer 7.8.1 with the same seeds: initial values, outputs, gradients, names of parameters.
 
 `data/links_7.8.1.json` was written there by `facts` (with `import chainer`), the first twelve numbers of each array.
 """
@@ -239,7 +239,7 @@ def test_an_lstm_computes_the_same_without_native_kernels(monkeypatch, dtype):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_the_gates_of_a_layer_side_by_side_are_taken_apart():
+def test_interleaved_gates_are_split():
     sums = np.arange(24, dtype=np.float32).reshape(2, 12)
     for x in (sums, chainer.Variable(sums)):
         gates = recurrent._extract_gates(x)

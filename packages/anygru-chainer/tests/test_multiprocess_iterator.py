@@ -1,5 +1,5 @@
-"""`MultiprocessIterator` in an interpreter of its own: it forks, and other tests load libraries with threads, which may not
-survive a fork."""
+"""`MultiprocessIterator` in a separate interpreter: it forks, and other tests load libraries with threads that a fork
+may break."""
 
 import subprocess
 import sys

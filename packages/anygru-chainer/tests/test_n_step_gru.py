@@ -110,7 +110,7 @@ def test_time_steps_give_what_sequences_give(cls):
 
 @pytest.mark.parametrize("cls", [L.NStepGRU, L.NStepBiGRU])
 def test_dropout_lets_through_what_it_keeps(cls):
-    """With masks of ones the layer-by-layer way gives what the usual way gives."""
+    """With masks of ones the computation layer by layer gives the same as the computation of all layers."""
     gru, xs = make(cls, 3, 3, 4, 0.0), sequences(3)
     hy, ys = gru(None, xs)
     gru.dropout = 1e-12

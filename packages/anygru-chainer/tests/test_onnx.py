@@ -158,7 +158,7 @@ def test_convert_makes_an_onnx_file_of_a_script_and_a_checkpoint(ending, tmp_pat
     assert run(path, np.ones((5, 3), np.float32))[0].shape == (5, 2)
 
 
-def test_convert_says_what_does_not_fit(tmp_path, capsys):
+def test_convert_names_the_mismatch(tmp_path, capsys):
     source, script, path = str(tmp_path / "model.npz"), tmp_path / "model.py", str(tmp_path / "out.onnx")
     script.write_text(SCRIPT)
     chainer.serializers.save_npz(source, L.Linear(3, 4))

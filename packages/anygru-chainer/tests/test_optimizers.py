@@ -1,4 +1,4 @@
-"""Optimizers against torch's where the formulas agree, else against the formula in NumPy."""
+"""Optimizers against torch's if the formulas agree, otherwise against the formula in NumPy."""
 
 import math
 
@@ -59,7 +59,7 @@ def test_updates_agree_with_torchs(ours, theirs, kwargs):
     np.testing.assert_allclose(train(ours), train_torch(theirs, **kwargs), rtol=1e-7)
 
 
-def test_adams_eps_stands_beside_the_uncorrected_root():
+def test_adams_eps_is_added_to_the_uncorrected_root():
     model, g = make_model(), np.full((2, 3), 0.3)
     optimizer = optimizers.Adam(alpha=0.1, beta1=0.8, beta2=0.9, eps=0.5).setup(model)
     before, m, v = model.W.array.copy(), 0.0, 0.0
@@ -150,7 +150,7 @@ def test_weight_decay_grows_with_the_scale_of_the_loss():
     ],
 )
 def test_msvag_is_chainers(hyperparameters, expected):
-    """Recorded under Chainer 7.8.1; one element has no gradient at all."""
+    """Recorded under Chainer 7.8.1; one element has only zero gradients."""
     link = chainer.Link()
     with link.init_scope():
         link.W = chainer.Parameter(np.array([1, -2, 0.5, 3], np.float32))

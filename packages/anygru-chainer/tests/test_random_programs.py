@@ -1,4 +1,4 @@
-"""Random programs give what Chainer 7.8.1 gave: outputs, first and second gradients, exceptions."""
+"""Random programs give the results of Chainer 7.8.1: outputs, first and second gradients, exceptions."""
 
 import json
 import lzma
@@ -40,7 +40,7 @@ def differences(ours, real):
         if refused:
             if raised and stage == "y" and expected[0] not in found:
                 yield f"{stage}: {found[0]} instead of {expected[0]}"
-            return  # ours may compute what Chainer refuses
+            return  # a result is allowed where Chainer raises
         if found is None:
             yield f"{stage}: nothing instead of {expected}"
         elif raised:

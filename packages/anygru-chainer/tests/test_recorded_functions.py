@@ -1,4 +1,4 @@
-"""Functions give what Chainer 7.8.1 gave: outputs, gradients, and numbers drawn from NumPy's generator."""
+"""Functions give the results of Chainer 7.8.1: outputs, gradients, and numbers drawn from NumPy's generator."""
 
 from pathlib import Path
 

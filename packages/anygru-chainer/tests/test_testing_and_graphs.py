@@ -33,7 +33,7 @@ class TestOfChance:
 
 
 def test_every_combination_of_parameters_runs(request):
-    """Under unittest, here; pytest gives them to whichever process is free, so it only says what it finds."""
+    """Run by unittest; pytest only collects them, as it may run each in another process."""
     RUNS.clear()
     result = unittest.TestResult()
     unittest.TestLoader().loadTestsFromModule(sys.modules[__name__]).run(result)

@@ -79,7 +79,7 @@ def test_without_matplotlib_nothing_is_plotted(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("shuffle", "compared"), [(False, 6), (True, 2)])
 def test_a_snapshot_resumes_the_same_curve(shuffle, compared, tmp_path):
-    """With shuffling the order of the present epoch is saved; that of the next one is drawn anew."""
+    """With shuffling the order of the current epoch is saved; the order of the next epoch is drawn again."""
 
     def run(name, snapshot=None):
         trainer, _ = make_trainer(tmp_path / name, (6, "iteration"), shuffle)
@@ -305,10 +305,10 @@ def test_all_that_is_true_shuffles(make, shuffle):
 
 
 @pytest.mark.parametrize(("order", "line"), [(None, "         2 / 4 iterations"), ([0, 2], "         2 iterations")])
-def test_a_bar_of_an_iterator_shows_what_it_knows(order, line):
+def test_a_bar_of_an_iterator_shows_its_attributes(order, line):
     iterator = iterators.SerialIterator([1, 2, 3, 4], 2, repeat=False, shuffle=False)
     iterator.next()
-    if order is not None:  # an iterator of a script, with the two attributes that are asked for
+    if order is not None:  # a user-defined iterator with the two required attributes
         iterator = types.SimpleNamespace(current_position=2, epoch_detail=0.5)
     assert line + "\n" in IteratorProgressBar(iterator).get_lines()
 
@@ -391,7 +391,7 @@ def test_statistics_of_parameters_are_reported_by_name(tmp_path):
     assert seen[name + "zeros"] == 0
 
 
-def test_any_true_flag_asks_for_statistics_once(tmp_path):
+def test_any_true_flag_requests_statistics_once(tmp_path):
     trainer, model = make_trainer(tmp_path, (1, "iteration"))
     statistics = extensions.ParameterStatistics(
         model, {"first": lambda x: x[0]}, report_params=2, report_grads=None, trigger=(1, "iteration")

@@ -124,7 +124,7 @@ def test_a_gradient_must_fit(gradient, error):
         ones(3).grad = gradient
 
 
-def test_an_uninitialized_parameter_says_so():
+def test_an_uninitialized_parameter_raises():
     p = chainer.Parameter()
     with pytest.raises(RuntimeError, match="cleargrad"):
         _ = p.grad
@@ -345,7 +345,7 @@ def test_zerograd_writes_into_the_gradients_memory():
 
 
 def test_forget_gives_gradients_to_variables_of_its_closure():
-    """Chainer 7.8.1, recorded: those used both inside and outside, and computed ones."""
+    """Chainer 7.8.1, recorded: Variables used both inside and outside, and computed Variables."""
     w, x = chainer.Variable(np.array([2, 3], "f")), chainer.Variable(np.array([1, 4], "f"))
     F.sum(F.forget(lambda x: x * w, x) * w).backward()
     assert (x.grad.tolist(), w.grad.tolist()) == ([4, 9], [2, 12])

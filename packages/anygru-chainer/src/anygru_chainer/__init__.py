@@ -49,9 +49,7 @@ from .device_resident import DeviceResident
 from .distributions import Distribution, cross_entropy, kl_divergence, register_kl
 from .function import Function, FunctionAdapter, force_backprop_mode, no_backprop_mode
 from .function_hook import FunctionHook, LinkHook, get_function_hooks
-from .function_hook import (
-    get_link_hooks as _get_link_hooks,  # Chainer 7.8.1 has it here, and chainer-chemistry takes it
-)
+from .function_hook import get_link_hooks as _get_link_hooks  # as in Chainer 7.8.1; chainer-chemistry imports it
 from .function_node import FunctionNode, backward, grad
 from .initializers import Initializer
 from .link import Chain, ChainList, Link

@@ -1,7 +1,7 @@
-"""Walking the graph backwards.
+"""Backpropagation through the graph.
 
-Functions are visited by falling rank, so that each is reached after all gradients of its outputs. The
-gradients on the way are Variables; they form a graph of their own if `config.enable_backprop` is on (double backprop).
+Functions are visited by falling rank, so that all gradients of a function's outputs are known before. The
+gradients on the way are Variables; they form another graph if `config.enable_backprop` is on (double backprop).
 """
 
 import heapq
@@ -17,14 +17,14 @@ from .utils.helpers import force_array
 
 
 class FunctionQueue:
-    """Functions still to be visited, the one of the highest rank first; each is taken in once."""
+    """The functions to visit, by falling rank; each is added once."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Any]] = []
         self._seen: set[int] = set()
 
     def push(self, function: Any) -> None:
-        """Add a function, unless it has been here before (or is None)."""
+        """Add a function, unless it was added before or is None."""
         if function is not None and id(function) not in self._seen:
             self._seen.add(id(function))
             # The counter decides between equal ranks, since functions cannot be compared.
@@ -42,7 +42,7 @@ class GradTable:
     """The gradients found so far, by node.
 
     `variable` is the class of gradients. With `accumulate` the gradients that Variables hold already take part: a leaf's
-    `grad` is added to, and an output that nothing flowed into yields the gradient that the user has set on it.
+    `grad` is added to, and an output without a gradient from a function yields the gradient that the user has set.
     """
 
     def __init__(self, variable: type[Any], accumulate: bool) -> None:
@@ -60,13 +60,13 @@ class GradTable:
         gradients[node] = old if gradient is None else gradient if old is None else self._sum(old, gradient)
 
     def pop(self, node: Any) -> Any:
-        """Take a node's gradient out."""
+        """Remove and return a node's gradient."""
         if node is None:
             return None
         return self._gradients.pop(node) if node in self._gradients else self._held(node)
 
     def _held(self, node: Any) -> Any:
-        """Take the gradient that the node's Variable holds."""
+        """Remove and return the gradient of the node's Variable."""
         variable = node._variable() if self._accumulate else None
         if variable is None:
             return None
@@ -87,7 +87,8 @@ class GradTable:
 def backprop_to_all(
     variable: type[Any], outputs: Sequence[tuple[Any, Any]], retain_grad: bool, loss_scale: float | None
 ) -> None:
-    """Send gradients from (node, gradient) pairs back to all leaves and set their `grad`; `variable` is their class."""
+    """Propagate the gradients of (node, gradient) pairs to all leaves and set their `grad`; `variable` is the class of
+    gradients."""
     table, queue = GradTable(variable, accumulate=True), FunctionQueue()
     leaves: dict[Any, None] = {}  # an ordered set
     for node, gradient in outputs:
@@ -97,7 +98,7 @@ def backprop_to_all(
         queue.push(node.creator_node)
     while queue:
         function = queue.pop()
-        inputs, (nodes, grads) = function.inputs, _arrived(function, table)
+        inputs, (nodes, grads) = function.inputs, _take_gradients(function, table)
         targets = tuple([i for i, node in enumerate(inputs) if node._requires_grad])
         if not targets:
             continue
@@ -118,7 +119,7 @@ def backprop_to_all(
     _set_leaves(leaves, table, loss_scale)
 
 
-def _arrived(function: Any, table: GradTable) -> tuple[list[Any], tuple[Any, ...]]:
+def _take_gradients(function: Any, table: GradTable) -> tuple[list[Any], tuple[Any, ...]]:
     """The nodes of a function's outputs (None for deleted ones) and their accumulated gradients."""
     nodes, grads = [], []
     for reference in function.outputs:
@@ -129,7 +130,7 @@ def _arrived(function: Any, table: GradTable) -> tuple[list[Any], tuple[Any, ...
 
 
 def _set_leaves(leaves: Iterable[Any], table: GradTable, loss_scale: float | None) -> None:
-    """Hand each leaf its gradient, in memory that it shares with no other leaf and may write to."""
+    """Set the gradients of the leaves, each in separate, writable memory."""
     taken: set[Any] = set()
     for node in leaves:
         gradient = table.pop(node)
@@ -146,7 +147,7 @@ def _set_leaves(leaves: Iterable[Any], table: GradTable, loss_scale: float | Non
 
 
 def _private(gradient: Any, taken: set[Any], variable: type[Any]) -> Any:
-    """The gradient itself, or a copy of it if it is broadcast, read-only or the gradient of another leaf as well."""
+    """The gradient itself, or a copy if it is broadcast, read-only or shared with another leaf."""
     tensor = as_tensor(gradient.array)
     broadcast = any(stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape, strict=True))
     read_only = getattr(gradient.array, "flags", None) is not None and not gradient.array.flags.writeable
@@ -279,7 +280,7 @@ def backprop_to_some(
     found: dict[Any, Any] = {}
     while queue:
         function = queue.pop()
-        nodes, grads = _arrived(function, table)
+        nodes, grads = _take_gradients(function, table)
         for node, gradient in zip(nodes, grads, strict=True):
             if node is not None and node in inputs:
                 found[node] = gradient

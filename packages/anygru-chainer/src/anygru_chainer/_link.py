@@ -48,7 +48,7 @@ class Link(DeviceResident):
     """
 
     _local_link_hooks: collections.OrderedDict[str, LinkHook] | None = None
-    __init_done = False  # named as in Chainer, whose pickles are read
+    __init_done = False  # Chainer's name, which its pickles contain
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
@@ -182,15 +182,15 @@ class Link(DeviceResident):
 
     @classmethod
     def from_params(cls, *args: Any, **kwargs: Any) -> Any:
-        """A link made of existing parameters, where the link defines it."""
+        """A link with copies of existing parameters, for links that define it."""
         raise NotImplementedError("This link does not implement `from_params`.")
 
     def copy(self, mode: str = "share") -> Any:
         """A copy of the link.
 
         Args:
-            mode: "share" (new parameter objects on the same arrays, with gradients of their own), "copy" (everything
-                copied) or "init" (everything copied and initialized again); ValueError for anything else.
+            mode: "share" (new parameter objects with new gradients on the same arrays), "copy" (everything
+                copied) or "init" (everything copied and initialized again); otherwise ValueError.
         """
         check_mode(mode)
         if mode != "share":
@@ -270,7 +270,7 @@ class Link(DeviceResident):
                     self.__dict__[name] = copy.deepcopy(theirs)
 
     def cleargrads(self) -> None:
-        """Forget all gradients; to be called before each backward computation."""
+        """Remove all gradients; to be called before each backward computation."""
         for parameter in self.params():
             parameter.cleargrad()
 
@@ -317,7 +317,7 @@ class Link(DeviceResident):
     repeat: Any  # `sequential.repeat`
 
     def count_params(self) -> int:
-        """Number of scalars in all parameters; UserWarning for one that is not initialized, which counts as none."""
+        """Number of scalars in all parameters; a parameter that is not initialized counts 0, with a UserWarning."""
         total = 0
         for path, parameter in self.namedparams():
             if parameter.is_initialized:

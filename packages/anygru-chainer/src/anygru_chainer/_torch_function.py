@@ -1,4 +1,4 @@
-"""`TorchFunction`: a function of the graph whose arithmetic and derivative are torch's.
+"""`TorchFunction`: a function of the graph that torch computes and differentiates.
 
 Each such function keeps the little torch graph between its own inputs and outputs; the graph between functions is
 the dialect's, because users cut it, keep parts of it and read its intermediate values.
@@ -29,7 +29,7 @@ class TorchFunction(FunctionNode):
     `compute` may be called again when the gradient is differentiated, so a random choice is made once and kept.
     """
 
-    curved: ClassVar[tuple[int, ...] | None] = None
+    gradient_inputs: ClassVar[tuple[int, ...] | None] = None
     """The inputs on which the gradient depends in Chainer 7.8.1 (read and recorded); None: found in torch's graph.
 
     A second gradient is None where the first does not depend on the input. torch gives zeros for some functions that are
@@ -63,7 +63,7 @@ class TorchFunction(FunctionNode):
                     if tensor.is_floating_point():
                         # On a fresh tensor over the array's memory, so that the user's arrays stay outside of torch's graph.
                         tensor.requires_grad_()
-        # Asked before it is set: setting torch's switch costs more than most functions of small arrays.
+        # Changed only if needed: changing torch's switch costs more than most functions of small arrays.
         if record is not recorded:
             torch.set_grad_enabled(record)
         try:
@@ -140,8 +140,8 @@ class Gradient(TorchFunction):
         self._function = function
         self._indexes = indexes
         self._outputs = outputs
-        if function.curved is not None:
-            self._zeros = frozenset(function.curved)
+        if function.gradient_inputs is not None:
+            self._zeros = frozenset(function.gradient_inputs)
 
     @property
     def label(self) -> str:
@@ -150,10 +150,12 @@ class Gradient(TorchFunction):
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         recorded = torch.is_grad_enabled()
         n_inputs = len(inputs) - len(self._outputs)
-        curved = range(n_inputs) if self._function.curved is None else self._function.curved
+        gradient_inputs = range(n_inputs) if self._function.gradient_inputs is None else self._function.gradient_inputs
         with torch.enable_grad():
             xs = [
-                x if not x.is_floating_point() or (x.requires_grad and i in curved) else x.detach().requires_grad_()
+                x
+                if not x.is_floating_point() or (x.requires_grad and i in gradient_inputs)
+                else x.detach().requires_grad_()
                 for i, x in enumerate(inputs[:n_inputs])
             ]
             ys = self._function.compute(*xs)
@@ -177,7 +179,7 @@ class Gradient(TorchFunction):
 
 
 TOLERANCE = 1e-4
-"""How far the module's outputs may be from the Chain's, in parts of the largest."""
+"""The tolerance of the module's outputs, relative to the largest output of the Chain."""
 
 
 class _Recorder(FunctionHook):
@@ -193,7 +195,7 @@ class _Recorder(FunctionHook):
 
 
 class Recorded(torch.nn.Module):
-    """Computes what a Chain has computed, from the arrays of its arguments to the Variables that it gave."""
+    """Repeats the functions of a Chain's call, from the arrays of its arguments to the Variables that it returned."""
 
     def __init__(self, model: Any, recorder: _Recorder, given: list[Any], outputs: list[Any]) -> None:
         super().__init__()
@@ -221,7 +223,7 @@ class Recorded(torch.nn.Module):
                 reads.append(place)
             writes = [f"value {i} {j}" for j in range(len(function.outputs))]
             nodes.update((id(reference()), place) for place, reference in zip(writes, function.outputs, strict=True))
-            nodes.pop(id(None), None)  # outputs that nobody holds
+            nodes.pop(id(None), None)  # outputs that were deleted
             self._steps.append((function, reads, writes))
         self._outputs = [nodes.get(id(y._node)) if isinstance(y, Variable) else None for y in outputs]
         if not outputs or None in self._outputs:
@@ -273,15 +275,15 @@ def _varied(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def to_torch(model: Any, args: tuple[Any, ...]) -> tuple[Recorded, tuple[Tensor, ...]]:
-    """A torch module that computes what a Chain computes in test mode, and the tensors that it takes for these arguments.
+    """A torch module that computes the same as a Chain in test mode, and these arguments as tensors.
 
     Args:
-        model: the Chain; its states stay as they are.
-        args: what it is called with: arrays and Variables, also in lists, tuples and dictionaries.
+        model: the Chain; its states do not change.
+        args: its arguments: arrays and Variables, also in lists, tuples and dictionaries.
 
     Raises:
-        TypeError: a function computes with arrays. ValueError: a parameter is not initialized, or the module would compute
-            something else than the Chain.
+        TypeError: a function computes with arrays. ValueError: a parameter is not initialized, or the module's results
+        differ from the Chain's.
     """
     fresh = [path for path, parameter in model.namedparams() if not parameter.is_initialized]
     if fresh:
@@ -298,8 +300,8 @@ def to_torch(model: Any, args: tuple[Any, ...]) -> tuple[Recorded, tuple[Tensor,
         if ours.shape != theirs.shape or not torch.allclose(ours, theirs, rtol=0.0, atol=TOLERANCE * max(scale, 1e-3)):
             raise ValueError(
                 f"output {i} of {type(model).__name__} depends on its arguments in a way that no graph shows: it decides by "
-                "values, or computes with arrays outside of functions. Pass Variables, so that slices of them are seen, and "
-                "use chainer.functions in place of NumPy"
+                "values, or computes with arrays outside of functions. Pass Variables, so that slices of them are part of the "
+                "graph, and use chainer.functions instead of NumPy"
             )
     return module, _tensors(args)
 

@@ -20,7 +20,7 @@ Hook = Callable[..., None]
 
 
 class _Hookable:
-    """Hooks before and after an update, by name. It and its parts are named as in Chainer, whose pickles are read."""
+    """Hooks before and after an update, by name. It and its parts are Chainer's name, which its pickles contain."""
 
     def __init__(self) -> None:
         self._pre_update_hooks: OrderedDict[str, Hook] = OrderedDict()
@@ -212,9 +212,9 @@ class UpdateRule:
             self._load_state(serializer)
 
     def _load_state(self, serializer: Deserializer) -> None:
-        """Load the state of a rule that has none yet; it stays without if the file has none either."""
+        """Load the state of a rule that was not used yet; without a state in the file it remains None."""
         names: dict[str, Any] = {}
-        self._state = names  # both the copy and what is bound to this rule write into it
+        self._state = names  # the copy and this rule share the dictionary
         copy.copy(self).init_state(Parameter(numpy.empty(1, numpy.float32)))
         self._state = None
         loaded = {}
@@ -253,7 +253,7 @@ class TorchRule(UpdateRule):
         with torch.no_grad():
             self.update_tensor(tensor, as_tensor(param.grad), state)
         if isinstance(array, numpy.ndarray) and tensor.data_ptr() != array.ctypes.data and array.size:
-            array[...] = tensor.numpy()  # an array that torch cannot view
+            array[...] = tensor.numpy()  # torch computed on a copy of the array
 
     def update_tensor(self, param: torch.Tensor, grad: torch.Tensor, state: dict[str, torch.Tensor]) -> None:
         """Change `param` and `state` in place."""

@@ -19,7 +19,7 @@ from .utils import argument
 
 
 def _create_variable(array: NdArray, name: str | None, grad: Any, requires_grad: bool, device: Any = None) -> Any:
-    # Name and arguments as in Chainer's pickles; an array on the CPU says itself where it is.
+    # Name and arguments as in Chainer's pickles. The device follows from the array.
     return Variable(array, name=name, grad=grad, requires_grad=requires_grad)
 
 
@@ -33,14 +33,14 @@ class Variable:
         requires_grad: whether `backward` computes a gradient for it.
 
     Raises:
-        TypeError: `data` is no array, or an unknown keyword came. ValueError: a keyword of the first release came.
+        TypeError: `data` is not an array, or a keyword is unknown. ValueError: a keyword of an earlier release.
     """
 
     __array_priority__ = 200  # above NumPy's arrays, so that `array + variable` asks the Variable
     _node: VariableNode = NodeWhenAsked()  # type: ignore[assignment]
     _partial_sum: Any = None
     """The tensor of a gradient that only the present backward pass has seen, so that it may be added to."""
-    # As in Chainer 7.8.1 (`variable.py`, read): `==` of Variables is an error, and so they are no keys.
+    # As in Chainer 7.8.1 (`variable.py`, read): `==` of Variables raises an error, so they cannot be keys.
     __hash__ = None  # type: ignore[assignment]
 
     T: "Variable"  # `functions/_operators.py` sets this, the next ones and the comparisons
@@ -82,7 +82,7 @@ class Variable:
         if data is not None and not isinstance(data, ARRAYS):
             expected = " or ".join(str(kind) for kind in ARRAYS)
             raise TypeError(f"{expected} are expected. Actual: {type(data)}")
-        self._data: list[Any] = [data]  # a cell, which `copy.copy` shares
+        self._data: list[Any] = [data]  # a list, which `copy.copy` shares
         self._requires_grad: bool = requires_grad
         self._grad_valid = _grad_valid
         self._grad = grad
@@ -158,7 +158,7 @@ class Variable:
 
     @property
     def grad_var(self) -> "Variable | None":
-        """The gradient as a Variable, which has a graph of its own after `backward(enable_double_backprop=True)`."""
+        """The gradient as a Variable, which can be differentiated after `backward(enable_double_backprop=True)`."""
         if self._grad_var is None and self._grad is not None:
             self._grad_var = Variable(self._grad)
         return self._grad_var
@@ -289,11 +289,11 @@ class Variable:
             backprop_to_all(Variable, [(self.node, start)], retain_grad, loss_scale)
 
     def unchain(self) -> None:
-        """Cut it off the function that made it."""
+        """Remove the reference to the function that made it."""
         self.creator_node = None
 
     def unchain_backward(self) -> None:
-        """Cut all functions behind it out of the graph, so that nothing flows back past it."""
+        """Remove all functions behind it from the graph, so that backward ends at it."""
         pending = [self.creator_node]
         seen = set()
         while pending:
@@ -305,7 +305,7 @@ class Variable:
             function.unchain()
 
     def cleargrad(self) -> None:
-        """Forget the gradient."""
+        """Remove the gradient."""
         self._set_grad(None)
 
     def zerograd(self) -> None:
@@ -315,12 +315,12 @@ class Variable:
             self._grad_valid = True
         elif self.grad_var is None:
             self._set_grad(self.xp.zeros_like(self.array))
-        else:  # the gradient's own memory, so that other names of it see the zeros (Chainer 7.8.1, recorded)
+        else:  # in place, so that other references to the array also get zeros (Chainer 7.8.1, recorded)
             self.grad_var.unchain()
             self.grad_var.array.fill(0)
 
     def copydata(self, var: "Variable") -> None:
-        """Write another variable's values into its array; initializes whichever of the two parameters is not yet."""
+        """Write another variable's values into its array; initializes the parameter of the two that is not initialized."""
         if var.array is None:
             if self.array is None:
                 return
@@ -330,7 +330,7 @@ class Variable:
         backend.copyto(self.array, var.array)
 
     def addgrad(self, var: "Variable") -> None:
-        """Add another variable's gradient to its own; does nothing if the other has none."""
+        """Add another variable's gradient to its own; does nothing without that gradient."""
         if var.grad is None:
             return
         if self.array is None:
@@ -368,7 +368,7 @@ class Variable:
         raise RuntimeError("ChainerX is not available.")
 
     def from_chx(self) -> None:
-        """Nothing to do: the array cannot be one of ChainerX."""
+        """Does nothing: ChainerX arrays do not exist here."""
 
     def to_device(self, device: DeviceSpec) -> None:
         """Move the array and the gradient to a device."""
@@ -386,7 +386,7 @@ class Variable:
         return self.array.item()
 
     def summary(self) -> str:
-        """The name, or the address if it has none."""
+        """The name, or without a name the address."""
         return f"<variable {self.name}>" if self.name else f"<variable at 0x{id(self):x}>"
 
     def debug_print(self) -> str:

@@ -116,7 +116,7 @@ class VariableNode:
         self.creator_node = creator_node
 
     def unchain(self) -> None:
-        """Cut the variable off the function that made it."""
+        """Remove the reference to the function that made the variable."""
         self.creator_node = None
 
     def retain_data(self) -> None:
@@ -139,7 +139,7 @@ class VariableNode:
 
 
 class NodeWhenAsked:
-    """Create the attribute `_node` of a Variable at its first use; most gradients never need one."""
+    """Create the attribute `_node` of a Variable at its first use; most gradients never use it."""
 
     def __get__(self, variable: "Variable", owner: object = None) -> VariableNode:
         node = variable._node = VariableNode(variable, None)

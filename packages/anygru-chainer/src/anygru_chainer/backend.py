@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ChainerxDevice(Device):
-    """The class of no device; for `isinstance`."""
+    """A class without instances, for `isinstance`."""
 
     def __init__(self, device: DeviceSpec) -> None:
         raise RuntimeError("ChainerX is not available.")
@@ -37,7 +37,7 @@ class ChainerxDevice(Device):
 
 
 class Intel64Device(Device):
-    """The class of no device; for `isinstance`."""
+    """A class without instances, for `isinstance`."""
 
     def __init__(self) -> None:
         raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use CpuDevice")
@@ -63,7 +63,7 @@ def copyto(dst: NdArray, src: NdArray) -> None:
 def get_device(device_spec: DeviceSpec) -> Device:
     """A device from a device, a number (negative: the CPU) or a text: "@numpy", "@cupy:N", "-1", "0".
 
-    Raises ValueError for an unknown "@..." text, TypeError for something else, RuntimeError for a GPU or for a text
+    Raises ValueError for an unknown "@..." text, TypeError for another type, RuntimeError for a GPU or for a text
     without "@" (a ChainerX device) where there is none.
     """
     if isinstance(device_spec, Device):
@@ -121,7 +121,7 @@ def to_chx(array: NdArray) -> Any:
 
 
 def from_chx(array: NdArray) -> Any:
-    """The array as it is: it cannot be one of ChainerX."""
+    """The array itself, since ChainerX arrays do not exist here."""
     return array
 
 

@@ -1,4 +1,4 @@
-"""`import chainerx`, as it is where ChainerX was not built: scripts compare `device.xp` with it, and find it unavailable."""
+"""`import chainerx` without ChainerX: scripts compare `device.xp` with this module, and `is_available()` is False."""
 
 from anygru.extend import cover as _cover
 
@@ -9,7 +9,7 @@ def is_available() -> bool:
 
 
 class ndarray:
-    """The class of no array; for `isinstance`."""
+    """A class without instances, for `isinstance`."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError("ChainerX is not available.")

@@ -16,10 +16,10 @@ from numpy.typing import DTypeLike
 
 
 class GlobalConfig:
-    """Settings shared by all threads; a thread overrides one by assigning to `chainer.config`."""
+    """Settings shared by all threads; assigning to `chainer.config` overrides a setting for a thread."""
 
     # cudnn_deterministic, warn_nondeterministic, autotune, schedule_func, use_ideep, lazy_grad_sum,
-    # cudnn_fast_batch_normalization and use_static_graph are there for scripts that set them: nothing here reads them.
+    # cudnn_fast_batch_normalization and use_static_graph exist because scripts set them; anygru does not read them.
     debug: Any = None
     cudnn_deterministic: Any = None
     warn_nondeterministic: Any = None
@@ -82,7 +82,7 @@ config: Any = LocalConfig(global_config)
 
 @contextlib.contextmanager
 def using_config(name: str, value: Any, config: Any = config) -> Iterator[None]:
-    """Give a setting another value inside a `with` block of the current thread."""
+    """Change a setting inside a `with` block of the current thread."""
     own = config._local.__dict__
     was_set = name in own
     old = own.get(name)
@@ -97,7 +97,7 @@ def using_config(name: str, value: Any, config: Any = config) -> Iterator[None]:
 
 
 class _Mixed16:
-    """Stands for float16 with float32 where it matters."""
+    """float16, with float32 for operations that need the precision."""
 
     dtype = numpy.dtype(numpy.float16)
 

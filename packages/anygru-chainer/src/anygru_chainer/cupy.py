@@ -1,6 +1,6 @@
 """`import cupy`: the functions of GPU arrays that scripts call while training, over torch's CUDA devices.
 
-It can be imported without a GPU, as CuPy can; what needs a device then raises RuntimeError. Chainer's own
+It can be imported without a GPU, as CuPy can; operations that need a device then raise RuntimeError. Chainer's own
 `chainer.backends.cuda.cupy` is the same module where there is a device.
 """
 
@@ -78,7 +78,7 @@ class _MemoryPool:
         return _torch.cuda.memory_allocated()
 
     def total_bytes(self) -> int:
-        """The memory that is held."""
+        """The reserved memory."""
         return _torch.cuda.memory_reserved()
 
 

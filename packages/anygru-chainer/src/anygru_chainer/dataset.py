@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Examples(Protocol):
-    """Anything with a length whose examples are found by their index."""
+    """A collection with a length and an index for each example."""
 
     def __len__(self) -> int: ...
 
@@ -51,7 +51,7 @@ class DatasetMixin:
 
 
 class Iterator:
-    """Gives batches, lists of examples, one after the other."""
+    """Yields batches, which are lists of examples."""
 
     def __del__(self) -> None:
         self.finalize()
@@ -67,7 +67,7 @@ class Iterator:
         return self.__next__()
 
     def finalize(self) -> None:
-        """Give back what the iterator holds; nothing by default."""
+        """Release the iterator's resources; by default it has no resources."""
 
     def __enter__(self) -> Any:
         return self
@@ -125,7 +125,7 @@ def call_converter(converter: Callable[..., Any], batch: Sequence[Any], device: 
 
 
 def to_device(device: DeviceSpec, x: Any) -> Any:
-    """An array on a device; the array as it is if the device is None."""
+    """An array on a device; without a device the array itself."""
     device = _device(device)
     return x if device is None else device.send(x)
 
@@ -216,7 +216,8 @@ def cached_download(url: str) -> str:
 
 
 def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callable[[str], Any]) -> Any:
-    """The content of a file: `loader(path)` if it exists; otherwise `creator(temporary path)`, whose file is moved to `path`."""
+    """The content of a file: `loader(path)` if it exists; otherwise `creator(temporary path)`, and the file is moved to
+    `path`."""
     if os.path.exists(path):
         return loader(path)
     try:

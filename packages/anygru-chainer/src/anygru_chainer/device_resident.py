@@ -1,4 +1,4 @@
-"""Objects that move between devices as a whole: links, and what users derive from `DeviceResident`."""
+"""Objects that move between devices as a whole: links and subclasses of `DeviceResident`."""
 
 import warnings
 from typing import Any
@@ -42,7 +42,7 @@ class DeviceResident:
         return self._move(backend.CpuDevice(), self)
 
     def to_gpu(self, device: DeviceSpec = None) -> Any:
-        """Move to a GPU, the current one by default. Deprecated: use `to_device("@cupy:N")`."""
+        """Move to a GPU, by default the current GPU. Deprecated: use `to_device("@cupy:N")`."""
         target = cuda.GpuDevice(cuda.device_or_current(device))
         _warn_deprecated("to_gpu", "@cupy:N")
         return self._move(target, self)
@@ -58,7 +58,7 @@ class DeviceResident:
     to_chainerx = to_chx
 
     def from_chx(self) -> Any:
-        """Nothing to do: no array can be one of ChainerX. Returns self."""
+        """Does nothing: ChainerX arrays do not exist here. Returns self."""
         return self
 
     from_chainerx = from_chx
@@ -84,7 +84,7 @@ class DeviceResidentsVisitor:
         raise NotImplementedError
 
     def visit_array(self, arr: Any) -> Any:
-        """Called for each array; gives the array to put in its place."""
+        """Called for each array; returns the array that replaces it."""
         raise NotImplementedError
 
     def visit_variable(self, param: Any) -> None:
@@ -93,10 +93,10 @@ class DeviceResidentsVisitor:
 
 
 class _MoveVisitor(DeviceResidentsVisitor):
-    """Moves what it sees.
+    """Moves the arrays and variables of an object to a device.
 
-    Before version 7 links overrode `to_cpu` and `to_gpu` to move what else they hold, so these are called where they are
-    overridden, except on the `caller`, which is in the middle of its own.
+    Links for versions before 7 override `to_cpu` and `to_gpu` to move further arrays, so overridden methods are called,
+    except on the `caller`: its method is running already.
     """
 
     def __init__(self, device: backend.Device, caller: DeviceResident | None) -> None:

@@ -28,7 +28,8 @@ Divergence = Callable[[Any, Any], Variable]
 
 
 class Distribution:
-    """A batch of distributions. Subclass it and define what you need; the rest raises NotImplementedError."""
+    """A batch of distributions. Subclass it and define the methods that you need; other methods raise
+    NotImplementedError."""
 
     def _missing(self, *args: Any) -> Any:
         raise NotImplementedError
@@ -72,7 +73,7 @@ def register_kl(Dist1: type, Dist2: type) -> Callable[[Divergence], Divergence]:
 
 
 def kl_divergence(dist1: Distribution, dist2: Distribution) -> Variable:
-    """The Kullback-Leibler divergence of two distributions (KeyError if none is registered for their classes)."""
+    """The Kullback-Leibler divergence of two distributions (KeyError unless a function is registered for their classes)."""
     return _DIVERGENCES[type(dist1), type(dist2)](dist1, dist2)
 
 
@@ -271,11 +272,11 @@ def _over_event(reduce: Any, name: str) -> Any:
 
 
 class Independent(Distribution):
-    """A batch of distributions whose last axes are one event.
+    """A batch of distributions, with the last axes taken as one event.
 
     Args:
         distribution: the batch.
-        reinterpreted_batch_ndims: how many axes; all but the first by default.
+        reinterpreted_batch_ndims: the number of axes; by default every axis except the first.
     """
 
     mean, mode, params, stddev = _inner("mean"), _inner("mode"), _inner("params"), _inner("stddev")
@@ -304,7 +305,7 @@ class Independent(Distribution):
     survival_function = _over_event(reductions.prod, "survival_function")
 
     def icdf(self, x: VariableLike) -> Variable:
-        """There is none: RuntimeError."""
+        """RuntimeError: the function of several values has no inverse."""
         raise RuntimeError("Cumulative distribution function for multivariate variable is not invertible.")
 
 

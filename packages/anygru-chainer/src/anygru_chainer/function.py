@@ -67,7 +67,7 @@ def _of_node(name: str, doc: str) -> property:
 
 
 class Function:
-    """A differentiable function whose `forward(inputs)` and `backward(inputs, grad_outputs)` take and return arrays.
+    """A differentiable function; its `forward(inputs)` and `backward(inputs, grad_outputs)` take and return arrays.
 
     An object is called once. New code derives from `FunctionNode`, which can be differentiated twice.
     """
@@ -111,7 +111,7 @@ class Function:
         """Check the inputs' types; every type passes by default."""
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The outputs, by default those of `forward_cpu` or `forward_gpu`."""
+        """The outputs, by default of `forward_cpu` or `forward_gpu`."""
         on_gpu = any(isinstance(x, cuda.ndarray) for x in inputs)
         return self.forward_gpu(inputs) if on_gpu else self.forward_cpu(inputs)
 
@@ -124,7 +124,7 @@ class Function:
         raise NotImplementedError
 
     def backward(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs' gradients, by default those of `backward_cpu` or `backward_gpu`."""
+        """The inputs' gradients, by default of `backward_cpu` or `backward_gpu`."""
         on_gpu = any(isinstance(x, cuda.ndarray) for x in inputs + grad_outputs)
         return self.backward_gpu(inputs, grad_outputs) if on_gpu else self.backward_cpu(inputs, grad_outputs)
 

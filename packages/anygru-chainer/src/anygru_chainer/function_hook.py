@@ -40,8 +40,8 @@ def of_link(link: Any) -> dict[str, Any]:
     return {**thread.link, **(link._local_link_hooks or {})}
 
 
-def nobody_watches(links: Iterable[Any], kind: type) -> bool:
-    """Whether a link may compute what its parts do by itself: no hook would see them, and all are of this class."""
+def without_hooks(links: Iterable[Any], kind: type) -> bool:
+    """Whether one function may replace the calls of some links: no hook observes them, and all are of this class."""
     if thread.link or thread.function:
         return False
     return not any(link._local_link_hooks or type(link) is not kind for link in links)

@@ -13,7 +13,7 @@ __all__ = ["PrintHook", "TimerHook"]
 
 
 class Stopwatch:
-    """Notes how long each thing took, as (name, seconds) in `call_history`; a thing may run inside another."""
+    """Measures runs, which may be nested, as (name, seconds) in `call_history`."""
 
     title = "FunctionName"
     """The heading of the table's first column."""
@@ -34,7 +34,7 @@ class Stopwatch:
         self.call_history.append((name, elapsed))
 
     def total_time(self) -> float:
-        """Seconds spent in all, what ran inside another counted once."""
+        """Total seconds; nested calls count once."""
         return self._total_time
 
     def summary(self) -> dict[str, dict[str, Any]]:
@@ -52,7 +52,7 @@ class Stopwatch:
 
 
 class TimerHook(Stopwatch, FunctionHook):
-    """Notes the time of each function, forward and backward, as (name, seconds) in `call_history`."""
+    """Measures each function, forward and backward, as (name, seconds) in `call_history`."""
 
     name = "TimerHook"
 

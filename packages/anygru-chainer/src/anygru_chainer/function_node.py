@@ -22,8 +22,8 @@ class FunctionNode:
     """A differentiable function. Subclass it, define `forward` and `backward`, and call `apply`.
 
     `forward(inputs)` takes and returns a tuple of arrays. `backward(target_input_indexes, grad_outputs)` takes and
-    returns a tuple of Variables, so that it can itself be differentiated; arrays that it needs are asked for in
-    `forward` by `retain_inputs` and `retain_outputs`.
+    returns a tuple of Variables, so that it can itself be differentiated. `forward` keeps arrays for it by
+    `retain_inputs` and `retain_outputs`.
     """
 
     inputs: Any = None
@@ -65,7 +65,7 @@ class FunctionNode:
 
     @property
     def output_data(self) -> tuple[Any, ...]:
-        """The retained output arrays, None in the place of the others."""
+        """The retained output arrays; None for an output that is not retained."""
         if self._retained_output_data is None:
             raise RuntimeError("retained output data is gone")
         data = [None] * self._output_count
@@ -84,7 +84,7 @@ class FunctionNode:
 
         Raises:
             chainer.utils.type_check.InvalidType: an input has a wrong shape or dtype.
-            TypeError: inputs on different devices, or `forward` gave something else than a tuple of arrays.
+            TypeError: inputs on different devices, or `forward` did not return a tuple of arrays.
         """
         variables, data, requires_grad, on_gpu = [], [], False, False
         for x in inputs:
@@ -172,7 +172,7 @@ class FunctionNode:
         """Check the inputs' types with `chainer.utils.type_check.expect`; every type passes by default."""
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The outputs, a tuple of arrays; by default those of `forward_cpu` or `forward_gpu`."""
+        """The outputs, a tuple of arrays; by default of `forward_cpu` or `forward_gpu`."""
         if isinstance(inputs[0], cuda.ndarray):
             return self.forward_gpu(inputs)
         return self.forward_cpu(inputs)
@@ -205,7 +205,7 @@ class FunctionNode:
     def backward_accumulate(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """`backward`, added to the gradients that the inputs have already."""
+        """`backward`, added to the existing gradients of the inputs."""
         results = self.backward(target_input_indexes, grad_outputs)
         # A user's `backward` may give the gradients of all inputs (Chainer 7.8.1, seen).
         if len(results) == len(self.inputs):
@@ -242,7 +242,7 @@ class FunctionNode:
         return tuple(retained)
 
     def unchain(self) -> None:
-        """Leave the graph: the outputs become leaves."""
+        """Remove the function from the graph: the outputs become leaves."""
         for reference in self.outputs or ():
             node = reference()
             if node is not None:
@@ -335,7 +335,7 @@ def grad(
         set_grad: also store the results as the inputs' gradients.
         retain_grad: also store the gradients of intermediate Variables.
         enable_double_backprop: make the results differentiable.
-        loss_scale: factor of the start values that are left out.
+        loss_scale: factor of the default start values.
     """
     check_variables("outputs", outputs)
     check_variables("inputs", inputs)

@@ -32,12 +32,12 @@ def numerical_grad(
 
     Args:
         f: function without arguments that reads the arrays `inputs` and gives a tuple of arrays.
-        inputs: float arrays; they are changed in place and put back.
+        inputs: float arrays; they are changed in place and restored.
         grad_outputs: gradients of the outputs, None for an output that does not count.
         eps: half the step, positive (AssertionError).
         detect_nondifferentiable: compute at five points, which makes the gradients exact to the third order, and raise
             NondifferentiableError if no parabola fits them.
-        diff_atol, diff_rtol: by how much it may miss them, the latter relative to how far the outputs vary.
+        diff_atol, diff_rtol: the tolerances of the fit; `diff_rtol` is relative to the range of the outputs.
         center_outputs: has no effect, as in Chainer 7.8.1.
 
     Returns:
@@ -134,11 +134,11 @@ def check_backward(
         func: function of Variables that gives a Variable or a tuple of them.
         x_data: array or tuple of arrays.
         y_grad: gradients of the outputs; None for one if there is a single scalar output.
-        params: Variables that the function uses besides, whose gradients are checked as well.
+        params: further Variables that the function uses; their gradients are checked as well.
         eps: half the step of the difference.
-        atol, rtol: how far the two may differ.
-        no_grads: for each input whether to leave it out; by default those that are not float.
-        dtype: dtype in which to compute the difference (float32 or wider), so that it is exact enough.
+        atol, rtol: the tolerances.
+        no_grads: for each input whether to skip it; by default inputs that are not float are skipped.
+        dtype: dtype (float32 or wider) in which the difference is computed.
         detect_nondifferentiable: raise NondifferentiableError where there is no derivative.
 
     Raises:
@@ -199,9 +199,9 @@ def _along_direction(
     checked = [x for x, skip in zip(inputs, skipped, strict=True) if not skip] + list(params)
     for x, skip in zip(inputs, skipped, strict=True):
         if skip and x.grad is not None:
-            raise RuntimeError("gradients of input variables that are left out (no_grads) must be None")
+            raise RuntimeError("gradients of input variables with no_grads must be None")
     if not checked:
-        raise ValueError("there is nothing to check: every input is left out and there are no params")
+        raise ValueError("no gradient to check: no_grads excludes every input, and params is empty")
     directions = _unit_directions([x.array for x in checked])
     wide = [_cast(x.array, dtype) for x in inputs]
     starts = [_cast(x.array, dtype) for x in checked]

@@ -42,7 +42,7 @@ class Initializer:
         raise NotImplementedError
 
     def check_dtype(self, array: NdArray) -> None:
-        """Raise AssertionError if the array has another dtype than the one asked for."""
+        """Raise AssertionError if the array does not have the initializer's dtype."""
         if self.dtype is not None and array.dtype != self.dtype:
             raise AssertionError(f"the array has dtype {array.dtype}, but {type(self).__name__} asks for {self.dtype}")
 
@@ -86,7 +86,7 @@ class _Constant(Initializer):
     def __call__(self, array: NdArray) -> None:
         self.check_dtype(array)
         if numpy.isscalar(self.fill_value):
-            with numpy.errstate(invalid="ignore"):  # NaN for integers: whatever the cast makes of it
+            with numpy.errstate(invalid="ignore"):  # the cast of NaN to integers warns
                 array[...] = numpy.asarray(self.fill_value).astype(array.dtype)[()]
         else:
             backend.copyto(array, self.fill_value.astype(array.dtype, copy=False))
@@ -144,7 +144,7 @@ class _Random(Initializer):
 
     def __call__(self, array: NdArray) -> None:
         self.check_dtype(array)
-        # Drawn in float64 whatever the dtype: so a seed gives the same numbers in float32 and float64.
+        # Drawn in float64 for every dtype, so a seed gives the same numbers in float32 and float64.
         backend.copyto(array, numpy.asarray(self.draw(self.spread(array.shape), array.shape)).astype(array.dtype))
 
 
@@ -231,7 +231,8 @@ class Orthogonal(Initializer):
     """`scale` times a random matrix with orthonormal rows or columns (Saxe et al., 2013).
 
     Args:
-        mode: "auto", or what the matrix must be: a "projection" (not taller than wide), an "embedding" (not wider than
+        mode: "auto", or the required form of the matrix: a "projection" (not taller than wide), an "embedding" (not
+        wider than
             tall) or a "basis" (square).
     """
 
@@ -299,7 +300,7 @@ def generate_array(
 
 
 def get_initializer(initializer: InitializerSpec) -> InitializerSpec:
-    """An initializer from None (LeCunNormal), a scalar, an array or a callable; TypeError for anything else."""
+    """An initializer from None (LeCunNormal), a scalar, an array or a callable; TypeError for another type."""
     if initializer is None:
         return LeCunNormal()
     if isinstance(initializer, _ARRAYS) or numpy.isscalar(initializer):
@@ -322,7 +323,7 @@ Filter = Callable[[NdArray], NdArray]
 
 
 class _Sampling(Initializer):
-    """A weight [I, O, K, ...] of as many outputs as inputs, or of one, that treats each channel by itself."""
+    """A weight [I, O, K, ...] with O = I or O = 1 that treats each channel separately."""
 
     _scaled: Filter = staticmethod(lambda kernel: kernel)
 
@@ -334,7 +335,7 @@ class _Sampling(Initializer):
     def __call__(self, array: NdArray) -> None:
         self.check_dtype(array)
         n_in, n_out, *sizes = array.shape
-        assert n_out in (n_in, 1), f"a weight of as many outputs as inputs, or of one, is needed, got {array.shape}"
+        assert n_out in (n_in, 1), f"the number of outputs must be 1 or the number of inputs, got {array.shape}"
         if len(set(sizes)) > 1:
             raise ValueError(f"ksize must be all same: {sizes}")
         distances = numpy.abs(numpy.arange(sizes[0]) - (sizes[0] - 1) / 2)

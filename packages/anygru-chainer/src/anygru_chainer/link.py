@@ -111,7 +111,7 @@ class Chain(_Parent):
         super().__delattr__(name)
 
     def add_link(self, name: str, link: Link) -> None:
-        """Register a child link (AttributeError if the name is taken, TypeError if it is no link)."""
+        """Register a child link (AttributeError if the name is taken, TypeError if it is not a link)."""
         if name in self.__dict__:
             raise AttributeError(f"cannot register a new link {name}: attribute exists")
         if not isinstance(link, Link):
@@ -184,7 +184,7 @@ class ChainList(_Parent, collections.abc.MutableSequence):
         return len(self._children)
 
     def insert(self, index: int, link: Link) -> None:
-        """Put a child link before the one at `index`."""
+        """Insert a child link at `index`."""
         at_end = index == len(self._children)
         self._children.insert(index, link)
         if at_end:

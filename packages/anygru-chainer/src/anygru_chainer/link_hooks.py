@@ -18,7 +18,7 @@ __all__ = ["SpectralNormalization", "TimerHook", "WeightStandardization"]
 
 
 class TimerHook(Stopwatch, LinkHook):
-    """Notes the time of each link, as (name of the class, seconds) in `call_history`; inner links count in outer ones."""
+    """Measures each link, as (name of the class, seconds) in `call_history`; outer links include inner links."""
 
     name = "TimerHook"
     title = "LinkName"
@@ -34,7 +34,7 @@ class WeightHook(LinkHook):
     """The base class: a hook of one link, which replaces a weight by `weight_of(link)` during a call.
 
     Args:
-        weight_name: name of the link's weight (ValueError at `add_hook` if it has none).
+        weight_name: name of the link's weight (ValueError at `add_hook` if it is missing).
         name: name of the hook.
     """
 
@@ -133,7 +133,7 @@ class SpectralNormalization(WeightHook):
     def weight_of(self, link: Any) -> Any:
         weight, u = getattr(link, self.weight_name), getattr(link, self.vector_name)
         matrix = self.reshape_W(weight)
-        # The second call of `forget` must see the same vectors, and so does not iterate again.
+        # The second call of `forget` must see the same vectors, so it does not iterate again.
         if not config.in_recomputing:
             with link.device.create_context():
                 for _ in range(self.n_power_iteration):
@@ -150,14 +150,14 @@ class SpectralNormalization(WeightHook):
         return vector / (backend.get_array_module(vector).sqrt((vector * vector).sum()) + self.eps)
 
     def reshape_W(self, W: Any) -> Any:
-        """The weight as a matrix [outputs, all else]."""
+        """The weight as a matrix [outputs, all other axes]."""
         if self.axis:
             W = W.transpose((self.axis, *[axis for axis in range(W.ndim) if axis != self.axis]))
         return W if W.ndim == 2 else W.reshape(W.shape[0], -1)
 
 
 class WeightStandardization(WeightHook):
-    """Gives each output's weights of a link the mean 0 and the variance 1 (Qiao et al., 2019).
+    """Standardizes the weights of each output of a link to mean 0 and variance 1 (Qiao et al., 2019).
 
     Args:
         eps: added to the variance.

@@ -15,13 +15,7 @@ from .link import Link
 from .serializer import AbstractSerializer
 from .variable import Variable
 
-__all__ = [
-    "GradientMethod",
-    "Hyperparameter",
-    "HyperparameterProxy",
-    "Optimizer",
-    "UpdateRule",
-]
+__all__ = ["GradientMethod", "Hyperparameter", "HyperparameterProxy", "Optimizer", "UpdateRule"]
 
 
 class Optimizer:
@@ -104,7 +98,7 @@ class Optimizer:
                 param.update_rule.serialize(serializer[name])
 
     def loss_scaling(self, interval: int = 1000, scale: float | None = None) -> None:
-        """Scale losses by a fixed factor, or by one that grows every `interval` steps and halves on overflow."""
+        """Scale losses by a fixed factor, or by a factor that grows over `interval` steps and is halved on overflow."""
         if scale is not None:
             if scale <= 0:
                 raise ValueError(f"loss_scale must be a positive number. Actual: {scale}")
@@ -176,8 +170,8 @@ class GradientMethod(Optimizer):
 
         Args:
             rule: the update rule. Its hyperparameters become attributes, and arguments of the constructor.
-            arguments: names of those that the constructor takes, in this order; by default all.
-            fixed: values of others.
+            arguments: names of the constructor's arguments, in this order; by default all.
+            fixed: values of other hyperparameters.
         """
         super().__init_subclass__()
         cls.rule = rule or cls.rule
@@ -202,7 +196,7 @@ class GradientMethod(Optimizer):
         return self
 
     def reallocate_cleared_grads(self) -> None:
-        """Give parameters without a gradient one of zeros."""
+        """Set missing gradients to zeros."""
         for _, param in self.target.namedparams(False):
             if param.grad is None:
                 param.grad = param.xp.zeros_like(param.array)
@@ -232,7 +226,7 @@ class GradientMethod(Optimizer):
         self.check_nan_in_grads()
         self.call_hooks("pre")
         self.t += 1
-        # A step that overflows is left out but counted: `t` goes on (Chainer 7.8.1, seen).
+        # A step that overflows does not update but counts in `t` (Chainer 7.8.1, seen).
         if self.is_safe_to_update():
             for param in self.target.params():
                 param.update()

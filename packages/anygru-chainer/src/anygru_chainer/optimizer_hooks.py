@@ -25,7 +25,8 @@ class GradientClipping:
         params = list(opt.target.params(False))
         squares = [float(as_tensor(param.grad).double().square().sum()) for param in params]
         norm = sum(squares) ** 0.5
-        # At the threshold and below it nothing is scaled; torch's clipping divides by norm + 1e-6 (Chainer 7.8.1, recorded).
+        # Up to the threshold gradients do not change; torch's clipping divides by norm + 1e-6 (Chainer 7.8.1,
+        # recorded).
         if norm <= self.threshold:
             return
         rate = self.threshold / norm
@@ -40,7 +41,7 @@ class _ForEachParameter:
     call_for_each_param = True
     timing = "pre"
     name: str
-    """Under which the hook is added; a subclass has that of its base."""
+    """The name of the hook; a subclass inherits it."""
 
     def __call__(self, rule: UpdateRule, param: Parameter) -> None:
         raise NotImplementedError
@@ -129,7 +130,7 @@ class WeightDecay(_ForEachParameter):
 
     def __call__(self, rule: UpdateRule, param: Parameter) -> None:
         if param.array is not None and param.grad is not None:
-            # Hooks of an optimizer see gradients that are still scaled; of Chainer 7.8.1's hooks only this one allows for it
+            # Hooks of an optimizer see scaled gradients; among Chainer 7.8.1's hooks only this hook corrects for that
             # (`optimizer_hooks/weight_decay.py`, read).
             scale = 1.0 if param._loss_scale is None else param._loss_scale
             as_tensor(param.grad).add_(as_tensor(param.array), alpha=self.rate * scale)

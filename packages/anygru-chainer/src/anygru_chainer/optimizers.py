@@ -69,7 +69,7 @@ class CorrectedMomentumSGDRule(TorchRule, lr=0.01, momentum=0.9):
 
 
 class CorrectedMomentumSGD(GradientMethod, rule=CorrectedMomentumSGDRule):
-    """Gradient descent with momentum whose velocity does not depend on the learning rate, as in Caffe and torch."""
+    """Gradient descent with momentum; the velocity does not depend on the learning rate, as in torch."""
 
 
 class NesterovAGRule(TorchRule, lr=0.01, momentum=0.9):
@@ -200,7 +200,7 @@ class MSVAGRule(TorchRule, lr=0.1, beta=0.9, eta=1.0, weight_decay_rate=0):
         mean, square = m / (1.0 - power), v / (1.0 - power)
         squared = mean * mean
         variance = (square - squared) / (1.0 - rho)
-        # An element whose gradients were all 0 is 0 / 0, and does not move (Chainer 7.8.1, `msvag.py`, recorded).
+        # An element with only zero gradients is 0 / 0, and does not change (Chainer 7.8.1, `msvag.py`, recorded).
         factor = (squared / (squared + rho * variance)).clamp(0, 1).nan_to_num(nan=0.0)
         param.sub_((hyper.lr * mean * factor + hyper.weight_decay_rate * param) * hyper.eta)
         self.beta_power = power * hyper.beta
@@ -226,7 +226,7 @@ def _step_size(hyperparam: Any, t: int) -> float:
 
 
 class _StepSize:
-    """The step size under its present and its former name, for the rule and for the optimizer."""
+    """The step size under its current and its old name, for the rule and for the optimizer."""
 
     hyperparam: Any
     t: int
@@ -238,7 +238,7 @@ class _StepSize:
 
     @property
     def lr(self) -> float:
-        """The former name of `alpha_t`."""
+        """The old name of `alpha_t`."""
         own = type(self).__name__
         warnings.warn(
             f"{own}.lr has been renamed to AdamRule.alpha_t. Use of {own}.lr is deprecated in Chainer v6.",

@@ -59,7 +59,7 @@ class Reporter:
             self._observer_names[id(observer)] = prefix + name
 
     def report(self, values: dict[str, Any], observer: object | None = None) -> None:
-        """Write values down, under "name of the observer/key" if there is one (KeyError if it has no name)."""
+        """Store values, with an observer under "name of the observer/key" (KeyError if it has no name)."""
         if not config.keep_graph_on_report:
             # The copy has no creator: a report that is kept does not keep the graph (Chainer 7.8.1, seen).
             values = {key: copy.copy(v) if isinstance(v, Variable) else v for key, v in values.items()}
@@ -104,7 +104,7 @@ class Summary:
         self._n: Any = 0
 
     def add(self, value: Any, weight: Any = 1) -> None:
-        """Take a scalar in, `weight` times. The sums are kept in 64 bits."""
+        """Add a scalar, `weight` times. The sums are kept in 64 bits."""
         value, weight = _wide(value), _wide(weight)
         self._x += weight * value
         self._x2 += weight * value * value
@@ -131,19 +131,19 @@ class Summary:
 
 
 def _wide(value: Any) -> Any:
-    """A NumPy scalar in 64 bits, which is what NumPy 1 makes of it beside a number of Python."""
+    """A NumPy scalar in 64 bits, as NumPy 1 promotes it with a Python number."""
     is_scalar = isinstance(value, (numpy.ndarray, numpy.generic)) and value.ndim == 0
     return value.astype(numpy.result_type(value.dtype, numpy.int64))[()] if is_scalar else value
 
 
 class DictSummary:
-    """Running means of dictionaries of scalars; other values are left out."""
+    """Running means of dictionaries of scalars; other values are ignored."""
 
     def __init__(self) -> None:
         self._summaries: dict[str, Summary] = {}
 
     def add(self, d: dict[str, Any]) -> None:
-        """Take a dictionary in. A value may be a pair (value, weight); ValueError for a weight that is no scalar."""
+        """Add a dictionary. A value may be a pair (value, weight); ValueError for a weight that is not a scalar."""
         for key, value in d.items():
             weight: Any = 1
             if isinstance(value, tuple):

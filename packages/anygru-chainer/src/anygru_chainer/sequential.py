@@ -1,4 +1,4 @@
-"""`Sequential`: layers that are applied one after the other."""
+"""`Sequential`: layers that are applied in order."""
 
 import copy
 import inspect
@@ -48,7 +48,8 @@ class Sequential(ChainList):
             raise ValueError(f"{index} should be less than {len(self)}")
         _check_callable(layer)
         if self._layers[index] is not layer:
-            # A layer put at [-1] lands one place too early: the old one is gone by then (Chainer 7.8.1, seen).
+            # A layer assigned to [-1] is inserted one place too early, after the deletion of the old layer (Chainer
+            # 7.8.1, seen).
             del self[index]
             self.insert(index, layer)
 
@@ -110,7 +111,7 @@ class Sequential(ChainList):
             self.append(layer)
 
     def insert(self, i: int, layer: Callable[..., Any]) -> None:
-        """Put a layer before the one at `i` (IndexError if there is no such place)."""
+        """Insert a layer at `i` (IndexError if `i` is out of range)."""
         if not -len(self) <= i <= len(self):
             raise IndexError(f"Index out of range: {i}")
         _check_callable(layer)
@@ -123,8 +124,8 @@ class Sequential(ChainList):
     def _child_place(self, i: int) -> int:
         """The place among the children of the link at `i` of the layers: after the first of the links before it.
 
-        So links that are appended one by one are numbered 0, n-1, ..., 2, 1. That is how the original numbers them, and
-        saved files depend on it.
+        Appended links therefore get the numbers 0, n-1, ..., 2, 1. Chainer numbers them like this, and saved files
+        depend on it.
         """
         before = [place for place, layer in enumerate(self._layers[:i]) if isinstance(layer, Link)]
         return (before[0] if before else 0) + 1 if i else 0
@@ -136,7 +137,7 @@ class Sequential(ChainList):
         del self[self.index(layer)]
 
     def remove_by_layer_type(self, type_name: str) -> None:
-        """Remove all layers whose class (links) or name (functions) is `type_name`."""
+        """Remove all layers with the class (links) or name (functions) `type_name`."""
         for layer in list(self):
             if _type_name(layer) == type_name:
                 self.remove(layer)
@@ -173,7 +174,7 @@ class Sequential(ChainList):
         return copied
 
     def copyparams(self, link: Any, copy_persistent: bool = True) -> None:
-        """Copy the parameters of another Sequential of the same structure (ValueError for anything else)."""
+        """Copy the parameters of another Sequential of the same structure (ValueError for another class)."""
         if not isinstance(link, Sequential):
             raise ValueError("Objects other than Sequential object cannot be copied to a Sequential object.")
         for index, layer in enumerate(self):
@@ -211,4 +212,4 @@ def repeat(link: Link, n_repeat: int, mode: str = "init") -> Sequential:
     return repeated
 
 
-Link.repeat = repeat  # a Link does not know the class above it
+Link.repeat = repeat  # the class is defined above `Link`

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class AbstractSerializer:
-    """Goes through an object's values by name: `serializer(key, value)`, and `serializer[key]` for what lies inside."""
+    """Goes through an object's values by name: `serializer(key, value)`, and `serializer[key]` for nested objects."""
 
     def __getitem__(self, key: str) -> Any:
         raise NotImplementedError

@@ -26,7 +26,7 @@ class DictionarySerializer(Serializer):
     """Puts arrays into a flat dictionary, by path.
 
     Args:
-        target: the dictionary; a new one by default.
+        target: the dictionary; by default a new dictionary.
         path: prefix of the names.
     """
 
@@ -56,12 +56,12 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
 
     Args:
         file: path, or a file open for writing bytes. A path is replaced in one step when all is written.
-        obj: a Link, an Optimizer, a Trainer or whatever has `serialize`; or a dictionary of arrays.
+        obj: a Link, an Optimizer, a Trainer or another object with `serialize`; or a dictionary of arrays.
         compression: deflate the arrays.
     """
     arrays = dict(obj) if isinstance(obj, dict) else serialize(obj)
     if isinstance(file, (str, os.PathLike)):
-        # A path gets the ending, as NumPy adds it; a text stays as it is (Chainer 7.8.1, recorded).
+        # A path object gets the suffix, as NumPy adds it; a string does not (Chainer 7.8.1, recorded).
         if not isinstance(file, str) and not os.fspath(file).endswith(".npz"):
             file = f"{os.fspath(file)}.npz"
         extend.chainer_files.save_npz(file, arrays, compression)
@@ -79,8 +79,8 @@ class NpzDeserializer(Deserializer):
     Args:
         npz: the arrays by name.
         path: prefix of the names.
-        strict: raise KeyError for a name that is absent, instead of leaving the value as it is.
-        ignore_names: names, or functions that say of a name whether to leave it; one or a list of them.
+        strict: raise KeyError for a name that is absent, instead of keeping the value.
+        ignore_names: names to skip, or functions that return True for names to skip; one or a list.
     """
 
     def __init__(self, npz: Any, path: str = "", strict: bool = True, ignore_names: Any = None) -> None:
@@ -149,7 +149,7 @@ def load_npz(file: Any, obj: Any, path: str = "", strict: bool = True, ignore_na
     Raises:
         FileNotFoundError: there is no such file.
         KeyError: a name is absent. ValueError: an array of another shape.
-        anygru.errors.CheckpointError: a damaged file, or one that holds Python objects.
+        anygru.errors.CheckpointError: a damaged file, or a file with Python objects.
     """
     if isinstance(file, (str, os.PathLike)):
         os.stat(file)  # FileNotFoundError
@@ -227,8 +227,8 @@ class HDF5Deserializer(Deserializer):
     """Reads arrays from an h5py group.
 
     Args:
-        group: the group; None for one that the file lacks.
-        strict: raise KeyError for a name that is absent (ValueError for a group), instead of leaving the value as it is.
+        group: the group; None for a group that the file lacks.
+        strict: raise KeyError for a name that is absent (ValueError for a group), instead of keeping the value.
     """
 
     def __init__(self, group: Any, strict: bool = True) -> None:

@@ -40,7 +40,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def is_available() -> bool:
-    """Whether pytest is there."""
+    """Whether pytest is installed."""
     return importlib.util.find_spec("pytest") is not None
 
 
@@ -57,7 +57,7 @@ chainerx, cudnn, ideep, slow = _mark("chainerx"), _mark("cudnn"), _mark("ideep")
 
 
 def multi_gpu(gpu_num: int) -> Callable[[Test], Test]:
-    """Mark a test that needs so many GPUs; it is skipped where there are fewer."""
+    """Mark a test that needs `gpu_num` GPUs; it is skipped on machines with fewer."""
     skip = unittest.skipUnless(torch.cuda.device_count() >= gpu_num, f"{gpu_num} GPUs required")
     return lambda test: skip(_mark("gpu")(test))
 
@@ -150,7 +150,7 @@ def parameterize(*params: Parameters) -> Callable[[type], type]:
             setattr(module, name, made[-1])
         case.__test__ = False  # type: ignore[attr-defined]
         case._variants = made  # type: ignore[attr-defined]
-        if issubclass(case, unittest.TestCase):  # unittest knows no `__test__`
+        if issubclass(case, unittest.TestCase):  # unittest ignores `__test__`
             return type(case.__name__, (), {"_variants": made, "__module__": case.__module__, "__test__": False})
         return case
 
@@ -158,7 +158,7 @@ def parameterize(*params: Parameters) -> Callable[[type], type]:
 
 
 def _unbound(value: Any) -> Any:
-    """A value as an attribute of a class which its objects have as it is: a function shall not become a method."""
+    """A value as a class attribute; a function must not become a method."""
     return staticmethod(value) if inspect.isfunction(value) else value
 
 

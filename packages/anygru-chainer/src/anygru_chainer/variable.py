@@ -1,4 +1,4 @@
-"""`Variable` and `Parameter`, where Chainer has them."""
+"""`Variable` and `Parameter`, in Chainer's module."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ from .types import DeviceSpec, NdArray
 
 
 def _recover_parameter(array: NdArray, name: str | None, grad: Any, *rest: Any) -> "Parameter":
-    # Pickles of older versions of Chainer have six values, without `grad_valid` (7.8.1, read); the array has a device of its own.
+    # Pickles of older versions of Chainer have six values, without `grad_valid` (7.8.1, read); the device follows from
+    # the array.
     grad_valid, initializer, update_rule, _device = (True, *rest) if len(rest) == 3 else rest
     parameter = Parameter(initializer, name=name)
     parameter.array = array
@@ -26,8 +27,8 @@ class Parameter(Variable):
     """A variable that a link registers and an optimizer updates.
 
     Args:
-        initializer: fills the array: a callable, a scalar, or an array; NaN if left out.
-        shape: shape of the array; without it (and without an initial array) it is left uninitialized until
+        initializer: fills the array: a callable, a scalar, or an array; by default NaN.
+        shape: shape of the array; without it (and without an initial array) it is uninitialized until
             `initialize(shape)`.
         name: set by the link that registers it.
 
@@ -101,7 +102,7 @@ class Parameter(Variable):
         return self._initial_device if self._data[0] is None else backend.get_device_from_array(self._data[0])
 
     def to_device(self, device: DeviceSpec) -> None:
-        """Move to a device; one that is not initialized yet will be initialized there."""
+        """Move to a device; a parameter without values will be initialized there."""
         self._initial_device = backend.get_device(device)
         super().to_device(self._initial_device)
 
@@ -134,12 +135,12 @@ __all__ = ["Parameter", "Variable", "VariableNode", "as_array", "as_variable"]
 
 
 def as_variable(obj: Any) -> Variable:
-    """A Variable as it is; an array as a Variable that requires no gradient."""
+    """The Variable itself; for an array a Variable that requires no gradient."""
     return obj if isinstance(obj, Variable) else Variable(obj, requires_grad=False)
 
 
 def as_array(obj: Any) -> Any:
-    """The array of a Variable; an array as it is."""
+    """The array of a Variable; an array itself."""
     return obj.array if isinstance(obj, Variable) else obj
 
 

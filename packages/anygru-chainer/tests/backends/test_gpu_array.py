@@ -1,4 +1,4 @@
-"""The array that stands for CuPy's, around tensors on the CPU: it never asks where its tensor is."""
+"""The replacement of CuPy's array, around tensors on the CPU: it does not depend on the device."""
 
 import operator
 

@@ -32,7 +32,7 @@ class Device:
         return self.name
 
     def __enter__(self) -> Any:
-        raise RuntimeError("a Device is no context manager; use `with chainer.using_device(device):`")
+        raise RuntimeError("a Device is not a context manager; use `with chainer.using_device(device):`")
 
     def __exit__(self, *args: Any) -> None:
         pass
@@ -45,7 +45,7 @@ class Device:
         return contextlib.nullcontext()
 
     def send(self, arrays: Any) -> Any:
-        """Move an array, or each of a list or tuple, to this device (one that is there already is returned itself)."""
+        """Move an array, or each of a list or tuple, to this device; an array on this device is returned itself."""
         return convert_arrays(arrays, self.send_array)
 
     def send_array(self, array: NdArray) -> Any:
@@ -93,7 +93,7 @@ def to_cpu(arrays: Any) -> Any:
 
 
 def array_to_cpu(array: NdArray) -> Any:
-    """NumPy form of an array, a scalar or None (TypeError for anything else)."""
+    """NumPy form of an array, a scalar or None (TypeError for another type)."""
     if array is None or isinstance(array, numpy.ndarray):
         return array
     if isinstance(array, gpu_ndarray):

@@ -65,7 +65,7 @@ class Device:
 
 
 def torch_dtype(dtype: DTypeLike | None) -> torch.dtype:
-    """The torch dtype of a NumPy dtype specifier (TypeError if torch has none on a GPU)."""
+    """The torch dtype of a NumPy dtype specifier (TypeError if torch does not support it on a GPU)."""
     try:
         return TORCH_OF_NUMPY[numpy.dtype(dtype)]
     except KeyError:
@@ -73,7 +73,8 @@ def torch_dtype(dtype: DTypeLike | None) -> torch.dtype:
 
 
 def unwrap(value: Any) -> Any:
-    """The tensor of an array; lists, tuples and NumPy arrays (as indices) are unwrapped inside; the rest as it is."""
+    """The tensor of an array; also inside tuples, and of NumPy arrays that serve as indices. Other values are returned
+    unchanged."""
     if isinstance(value, ndarray):
         return value.tensor
     if isinstance(value, tuple):
@@ -84,7 +85,7 @@ def unwrap(value: Any) -> Any:
 
 
 def wrap(value: Any) -> Any:
-    """An array around a tensor; anything else as it is."""
+    """An array around a tensor; other values are returned unchanged."""
     return ndarray(value) if isinstance(value, torch.Tensor) else value
 
 
@@ -124,7 +125,7 @@ class ndarray:
 
     def get(self, stream: Any = None) -> numpy.ndarray:
         """A NumPy copy."""
-        return self.tensor.detach().cpu().numpy()  # a parameter requires a gradient after its array was taken
+        return self.tensor.detach().cpu().numpy()  # the tensor may require a gradient since its array was created
 
     def set(self, array: numpy.ndarray, stream: Any = None) -> None:
         """Write the values of a NumPy array of the same shape."""
@@ -200,7 +201,7 @@ class ndarray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = unwrap(value)
-        # A NumPy array may be written, too; torch writes between tensors of one device only.
+        # torch copies only between tensors of one device, and a NumPy array is on the CPU.
         self.tensor[unwrap(key)] = value.to(self.tensor) if isinstance(value, torch.Tensor) else value
 
     def __len__(self) -> int:

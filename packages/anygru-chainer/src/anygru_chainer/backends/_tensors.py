@@ -37,5 +37,5 @@ def as_array(tensor: Tensor) -> Any:
 
 
 def torch_dtype(dtype: DTypeLike | None) -> torch.dtype:
-    """The torch dtype of a NumPy dtype (TypeError if torch has none)."""
+    """The torch dtype of a NumPy dtype (TypeError if torch does not support it)."""
     return torch.from_numpy(numpy.empty(0, dtype)).dtype

@@ -1,7 +1,7 @@
 """GPUs: the names of `chainer.backends.cuda` over torch's CUDA devices.
 
-`available` says whether torch finds a CUDA device. Where it finds none, everything that needs one raises RuntimeError,
-as the original does without CuPy.
+`available` is True if torch finds a CUDA device. If there is no device, the functions raise RuntimeError, as Chainer
+without CuPy.
 """
 
 import warnings
@@ -37,7 +37,7 @@ _INTEGERS = (int, numpy.integer)
 
 
 class DummyDeviceType:
-    """Stands for the CPU where a CUDA device is expected; its id is -1 and it does nothing."""
+    """The CPU, where a CUDA device is expected: its id is -1, and its methods do nothing."""
 
     id = -1
 
@@ -86,7 +86,7 @@ class GpuDevice(_interface.Device):
 
     @staticmethod
     def from_array(array: NdArray) -> "GpuDevice | None":
-        """The device of a GPU array, None for anything else."""
+        """The device of a GPU array; None for another object."""
         return GpuDevice(array.device) if isinstance(array, ndarray) else None
 
     def __eq__(self, other: object) -> bool:
@@ -201,7 +201,7 @@ raw = _no_kernels("raw")
 
 
 def memoize(for_each_device: bool = False) -> Any:
-    """A decorator that leaves the function as it is: there are no kernels to remember."""
+    """A decorator that returns the function itself: there are no kernels to remember."""
     return lambda function: function
 
 
@@ -210,7 +210,7 @@ def clear_memo() -> None:
 
 
 def fuse(*args: Any, **kwargs: Any) -> Any:
-    """A decorator that leaves the function as it is (fusion is an optimisation of CuPy)."""
+    """A decorator that returns the function itself (fusion is an optimisation of CuPy)."""
     return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else lambda function: function
 
 

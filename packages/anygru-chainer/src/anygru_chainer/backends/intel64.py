@@ -1,8 +1,8 @@
-"""iDeep, Chainer's library for Intel CPUs, does not exist here; scripts may ask for it and are told so."""
+"""iDeep, Chainer's library for Intel CPUs, does not exist here; the functions by which scripts look for it report that."""
 
 
 def is_ideep_available() -> bool:
-    """Whether iDeep is there: never."""
+    """Always False."""
     return False
 
 

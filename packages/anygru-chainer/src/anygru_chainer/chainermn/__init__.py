@@ -8,11 +8,6 @@ from anygru.extend import cover as _cover
 
 from . import communicators, functions
 from .communicators import CommunicatorBase, create_communicator
-from .training import (
-    create_empty_dataset,
-    create_multi_node_evaluator,
-    create_multi_node_optimizer,
-    scatter_dataset,
-)
+from .training import create_empty_dataset, create_multi_node_evaluator, create_multi_node_optimizer, scatter_dataset
 
 _cover(__name__)

@@ -108,7 +108,7 @@ class CommunicatorBase:
         return objects
 
     def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
-        """The objects of all processes in one process, None in the others."""
+        """The objects of all processes in process `root`; None in other processes."""
         objects = self.allgather_obj(obj)
         return objects if self.rank == root else None
 
@@ -136,7 +136,7 @@ class CommunicatorBase:
         dist.send_object_list([(tag, obj)], dest)
 
     def recv_obj(self, source: int, tag: int = 0) -> Any:
-        """The next object of this tag that a process has sent; those of other tags are kept for later."""
+        """The next object of this tag from a process; objects with other tags are kept for later calls."""
         kept = self._inbox.setdefault(source, [])
         while True:
             for place, (found, obj) in enumerate(kept):
@@ -158,7 +158,7 @@ class CommunicatorBase:
         return tuple([sent[self.rank] for sent in self.allgather_obj(tuple(xs))])
 
     def gather(self, x: NdArray, root: int = 0) -> tuple[NdArray, ...] | None:
-        """The arrays of all processes in one process, None in the others."""
+        """The arrays of all processes in process `root`; None in other processes."""
         found = self.gather_obj(x, root)
         return None if found is None else tuple(found)
 

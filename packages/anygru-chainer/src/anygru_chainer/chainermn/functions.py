@@ -1,4 +1,4 @@
-"""Functions whose inputs or outputs are in other processes: gradients travel the other way in backward."""
+"""Functions with inputs or outputs in other processes; backward sends the gradients in the opposite direction."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Arrays = tuple[NdArray, ...]
 
 
 def _nothing() -> numpy.ndarray:
-    """Stands for data that are elsewhere: an input that keeps the graph together, and has no gradient to speak of."""
+    """An empty array for data in another process: it keeps the graph connected, and its gradient is unused."""
     return numpy.empty(0, numpy.float32)
 
 
@@ -25,8 +25,7 @@ class _Communication(Function):
 
     Args:
         comm: the communicator.
-        root: the process that sends or receives, if there is one.
-        tag: told apart by `send` and `recv`.
+        root: the process that sends or receives. tag: messages with different tags are separate.
     """
 
     def __init__(self, comm: CommunicatorBase, root: int = 0, tag: int = 0) -> None:
@@ -124,7 +123,8 @@ def bcast(comm: CommunicatorBase, x: VariableLike, root: int = 0) -> Variable:
 
 
 def gather(comm: CommunicatorBase, x: VariableLike, root: int = 0) -> Any:
-    """The Variables of all processes in one of them; the others get a Variable through which gradients come back."""
+    """The Variables of all processes in process `root`; other processes get a Variable that returns gradients in
+    backward."""
     found = Gather(comm, root)(x)
     return _as_tuple(found) if comm.rank == root else found
 
@@ -164,8 +164,8 @@ def recv(
     """The Variable that another process sends, or a tuple of them; their `backward` sends the gradients back.
 
     Args:
-        delegate_variable: what `send` has returned before, so that `backward` goes on there.
-        force_tuple: a tuple for one Variable, too.
+        delegate_variable: the result of an earlier `send`, so that `backward` continues there.
+        force_tuple: return a tuple even for one Variable.
     """
     _other(communicator, rank)
     if delegate_variable is None:
@@ -175,7 +175,7 @@ def recv(
 
 
 def pseudo_connect(delegate_variable: Variable, *actual_variables: VariableLike) -> Any:
-    """The other Variables as they are; their `backward` goes on at what `send` has returned, too."""
+    """The other Variables, connected to the result of `send`, so that `backward` continues there."""
     return PseudoConnect()(delegate_variable, *actual_variables)
 
 

@@ -125,5 +125,5 @@ def _seed(seed: int | None) -> int:
 
 
 def create_empty_dataset(dataset: Examples) -> Any:
-    """A dataset of the same length whose examples are empty tuples."""
+    """A dataset of the same length with empty tuples as examples."""
     return TransformDataset(dataset, lambda example: ())

@@ -15,7 +15,7 @@ __all__ = [
 
 
 class ConcatenatedDataset(DatasetMixin):
-    """The examples of several datasets in turn."""
+    """The examples of several datasets, concatenated."""
 
     def __init__(self, *datasets: Examples) -> None:
         self._datasets = datasets
@@ -34,7 +34,7 @@ class ConcatenatedDataset(DatasetMixin):
 
 
 class DictDataset:
-    """Dictionaries of the elements of datasets of one length (ValueError if they differ or there is none)."""
+    """Dictionaries of the elements of datasets of one length (ValueError for different lengths or no dataset)."""
 
     def __init__(self, **datasets: Any) -> None:
         if not datasets:
@@ -70,7 +70,7 @@ class TransformDataset(DatasetMixin):
 
 
 class TupleDataset:
-    """Tuples of the elements of datasets of one length (ValueError if they differ or there is none)."""
+    """Tuples of the elements of datasets of one length (ValueError for different lengths or no dataset)."""
 
     def __init__(self, *datasets: Examples) -> None:
         if not datasets:
@@ -183,8 +183,8 @@ class TextDataset(DatasetMixin):
 
     Args:
         paths: path or list of paths.
-        encoding, errors, newline: as in `open`, for all files or a list of one each.
-        filter_func: function of a line of each file that says whether to take example i.
+        encoding, errors, newline: as in `open`, for all files, or a list with an item for each file.
+        filter_func: function of a line of each file; examples for which it is False are skipped.
     """
 
     def __init__(

@@ -110,7 +110,7 @@ def _mnist_like(name: str, folder: str, url: str) -> Callable[..., tuple[Images,
         rgb_format: repeat the channel three times (with ndim=3).
 
     Raises:
-        FileNotFoundError: a file is missing; the message says what to put where.
+        FileNotFoundError: a file is missing; the message has its address and path.
     """
     return get
 
@@ -205,7 +205,7 @@ def get_ptb_words() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     """The Penn Treebank's training, validation and test words as int32 ids.
 
     Raises:
-        FileNotFoundError: a file is missing; the message says what to put where.
+        FileNotFoundError: a file is missing; the message has its address and path.
     """
 
     def ids(part: str) -> Arrays:
@@ -255,19 +255,19 @@ class PickleDatasetWriter:
         pickle.dump(x, self._writer, protocol=self._protocol)
 
     def flush(self) -> None:
-        """Have the file written so far."""
+        """Flush the file."""
         self._writer.flush()
 
 
 class PickleDataset(DatasetMixin):
-    """The examples of an open binary file, each read when it is asked for.
+    """The examples of an open binary file, read on demand.
 
     Warning:
         Examples are read by `pickle.load`, which can execute any code that the file's author chose.
 
     Args:
-        reader: the file, with random access (ValueError without). Its method `after_fork`, if it has one, is called in each
-            process that is forked.
+        reader: the file, with random access (ValueError without). If it has a method `after_fork`, forked processes
+        call it.
     """
 
     def __init__(self, reader: Any) -> None:
@@ -286,7 +286,7 @@ class PickleDataset(DatasetMixin):
         self._share()
 
     def _share(self) -> None:
-        """Take turns with other threads, and tell the reader of forks."""
+        """Create the lock between threads, and register `after_fork`."""
         self._lock = threading.RLock()
         util.register_after_fork(self, PickleDataset._after_fork)
 

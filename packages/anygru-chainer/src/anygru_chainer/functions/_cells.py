@@ -1,14 +1,15 @@
 """Functions that keep their parameters by reference, and steps of GRUs: the linear maps and the gates as one node of the graph.
 
-The node keeps the parameters by reference and the values of the gates by copy, as the nodes of which Chainer's links make a
-step do: its gradient has the gates of the forward pass and the parameters as they are when it is computed. A graph that is
-kept over an update (truncated backpropagation in A3C) trains by these numbers.
+The node keeps the parameters by reference and the values of the gates by copy, as the nodes that Chainer's links record
+for a step: its gradient uses the gates of the forward pass and the current parameters. A graph that is kept over an
+update (truncated backpropagation in A3C) trains by these numbers.
 
 Chainer's GRU resets before the product with the state, `U(r * h)`, and blends `(1 - z) * h + z * c`.
 
-The steps of GRUs have arithmetic of their own, where all others end in `anygru.functional`, for three reasons. The core's
-operators differentiate with the weights that they were called with, and they take gates stacked and blended the other way
-round: each step would work on stacked copies with negated update rows, which do not follow an update. A second gradient
+The steps of GRUs do not call `anygru.functional`, as other layers do, for three reasons. The core's
+operators differentiate with the weights that they were called with, and they take stacked gates with swapped terms of
+the blend: each step would need stacked copies with negated update rows, which do not change in an update. A second
+gradient
 must have the gates of the forward pass as well. And a first step leaves U out, biases included.
 """
 
@@ -30,7 +31,7 @@ Found = list[Tensor | tuple[Tensor, Tensor] | None]
 Entering = Callable[[Tensor], Tensor]
 linear = torch.nn.functional.linear
 sigmoid_gradient, tanh_gradient = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
-"""The gradient of an input from that of the output and the output."""
+"""Map the gradient of the output, and the output, to the gradient of the input."""
 
 
 class Step(TorchFunction):
@@ -39,25 +40,28 @@ class Step(TorchFunction):
     _tensors: Sequence[Tensor] = ()
     """The inputs, in the memory of the arrays."""
     _saved: tuple[Tensor, ...] = ()
-    """What `gradients` needs of the forward pass."""
+    """Tensors of the forward pass that `gradients` reads."""
     _summed: Sequence[Tensor] = ()
     """The sums that entered the gates in the forward pass."""
 
     def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """The outputs for some inputs, differentiable by torch, and what `gradients` needs.
+        """The outputs for some inputs, differentiable by torch, and the tensors that `gradients` reads.
 
         The sums that enter a gate go through `entering` first. Without anything for `gradients`, torch finds the gradients.
         """
         raise NotImplementedError
 
-    def at_once(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    def fast_arithmetic(
+        self, inputs: Sequence[Tensor], entering: Entering
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """`arithmetic` that need not be differentiable by torch."""
         return self.arithmetic(inputs, entering)
 
     def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
-        """The gradients of the wanted inputs, None or anything for the others, from those of the outputs, not all of them None.
+        """The gradients of the inputs, from the gradients of the outputs (at least one is not None).
 
-        A pair of matrices means their product, and no gradient is part of another tensor.
+        Inputs that are not `wanted` may get any value. A pair of matrices means their product, and no gradient is part
+        of another tensor.
         """
         raise NotImplementedError
 
@@ -70,7 +74,7 @@ class Step(TorchFunction):
             summed.append(sums)
             return sums
 
-        outputs, self._saved = self.at_once(tensors, keep)
+        outputs, self._saved = self.fast_arithmetic(tensors, keep)
         return tuple(map(as_array, outputs))
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -86,7 +90,7 @@ class Step(TorchFunction):
     def backward_accumulate(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """The gradients; those of parameters are added to what the later steps gave, in its place."""
+        """The gradients; gradients of parameters are added in place to the sum of the later steps."""
         outputs = [i for i, gy in enumerate(grad_outputs) if gy is not None]
         if not outputs:
             return grad_inputs
@@ -112,7 +116,7 @@ def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> 
     """The sum of the old gradient and a new one; a pair of matrices means their product."""
     if new is None:
         return old
-    # Only this function sets `_partial_sum`, on a sum that nobody else has seen: it may be added to in place.
+    # Only this function sets `_partial_sum`, on a sum without other references, which may be changed in place.
     if old is not None and old._partial_sum is not None:
         if isinstance(new, tuple):
             old._partial_sum.addmm_(*new)
@@ -128,7 +132,7 @@ def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> 
 
 
 def of_link(g: Tensor, x: Tensor) -> Found:
-    """The gradients of W and b of a link on x from that of its output."""
+    """The gradients of a link's W and b, from its input x and the gradient g of its output."""
     return [(g.t(), x), g.sum(0)]
 
 

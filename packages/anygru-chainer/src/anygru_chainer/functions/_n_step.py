@@ -21,11 +21,11 @@ from ..utils import type_check
 from ._rows import Tensor, Type, expect
 from .stochastic import check_ratio, dropout_mask
 
-_SMALL = 16  # so many indices at most are sorted by insertion, which leaves equal lengths in their order
+_SMALL = 16  # up to this size a part is sorted by insertion, which keeps the order of equal lengths
 
 
 def longest_first(lengths: Sequence[int]) -> list[int]:
-    """Indices of the lengths, falling, in the order that NumPy gave them when Chainer was written.
+    """The indices that sort the lengths in falling order, as NumPy sorted them when Chainer was written.
 
     That was a quicksort, which does not keep equal lengths in their order; NumPy's own order now depends on the
     processor. Each part of more than 16 indices is split around the median of its first, middle and last length.
@@ -113,7 +113,8 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
                 inputs = drop(layer, rows)
                 rows = torch.cat(inputs, 1)
                 if bidirectional:  # each direction reads its own half
-                    # torch's layer has one input for both, so that each matrix gets zeros for the other's half.
+                    # torch's layer has one input for both directions, so each matrix has zeros for the half that it
+                    # does not read.
                     none = torch.zeros_like(own[0])
                     own = [torch.cat((own[0], none), 1), *own[1:4], torch.cat((none, own[4]), 1), *own[5:]]
             hidden = tuple(cells) if len(cells) > 1 else cells[0]
@@ -125,9 +126,9 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
 
 
 def _relu_layer(rows: Tensor, sizes: Tensor, hidden: Tensor, own: list[Tensor], *options: Any) -> tuple[Tensor, Tensor]:
-    """`torch.rnn_relu` of one layer, by steps whose derivative depends on weights and states but not on the sums.
+    """`torch.rnn_relu` of one layer, by steps with a derivative that depends on weights and states but not on the sums.
 
-    A second gradient through torch's own is zero where Chainer has None (7.8.1, recorded), which an optimizer passes over.
+    torch's function has a zero second gradient where Chainer has None (7.8.1, recorded), and an optimizer skips None.
     """
     steps = sizes.tolist()
     directions, finals = [], []
@@ -242,7 +243,8 @@ class NStepRNN(TorchFunction):
         return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]
 
     def compute_in_graph(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The sequences as one padded batch; without anygru's operator, which knows lengths, one by one."""
+        """The sequences as one padded batch for anygru's operator; torch's operators take no lengths and compute
+        sequence by sequence."""
         xs = [x.flatten(1) for x in inputs[self._xs]]
         sizes = [len(x) for x in xs]
         lengths = [sum(size > b for size in sizes) for b in range(sizes[0])] if self.time_major else sizes
@@ -272,10 +274,10 @@ class NStepRNN(TorchFunction):
         return *finals, *[whole[t, :size] for t, size in enumerate(sizes)]
 
     def _initial(self, states: Sequence[Tensor], batch: int) -> list[Tensor]:
-        """The initial states of the cells, which must be there for all sequences (IndexError, InvalidType).
+        """The initial states of the cells, checked for all sequences (IndexError, InvalidType).
 
-        The errors are those of Chainer 7.8.1's slices and sums, recorded. Of time steps Chainer takes one row of hx for
-        all sequences of a layer that has no cells beside the state.
+        The errors are recorded from Chainer 7.8.1's slices and sums. For time steps of a layer without cells, Chainer
+        uses one row of hx for all sequences.
         """
         cells, found = self._cells, []
         for name, state in zip(("hx", "cx"), states, strict=False):
@@ -342,6 +344,6 @@ def run(stack: Stack, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike)
 
 
 def _draw_unused(size: int, times: int) -> None:
-    """Draw the masks that Chainer draws even where nothing is dropped, so that a seed goes on as it does there."""
+    """Draw the masks that Chainer draws even at a ratio of 0, so that later random numbers are Chainer's."""
     for _ in range(times):
         numpy.random.rand(size)

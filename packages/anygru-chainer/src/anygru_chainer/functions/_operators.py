@@ -9,7 +9,7 @@ from .arithmetic import Operand, _operand
 
 
 def _transpose(self: Variable, *axes: Any) -> Variable:
-    """The axes in another order (reversed if none are given); see `functions.transpose`."""
+    """The axes in another order, by default reversed; see `functions.transpose`."""
     order = axes[0] if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None) else axes
     return arrays.transpose(self, order or None)
 

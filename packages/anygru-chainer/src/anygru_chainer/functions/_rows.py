@@ -48,7 +48,7 @@ def broadcastable(node: object, *xs: Type) -> None:
     type_check.expect_broadcast_shapes(*[x.shape for x in xs])
 
 
-def some(node: object, *xs: Type) -> None:
+def not_empty(node: object, *xs: Type) -> None:
     """There is an input."""
     expect(type_check.make_variable(len(xs), "in_types.size") > 0)
 
@@ -73,7 +73,7 @@ def expect_axes(axes: Sequence[int] | None, in_type: Type) -> None:
 
 
 def expect_alike(in_types: Sequence[Type], free_axis: int | None) -> None:
-    """InvalidType unless all arrays have one dtype, one number of axes and one shape, but for the free axis."""
+    """InvalidType unless all arrays have one dtype, one number of axes and, except along the free axis, one shape."""
     for in_type in in_types[1:]:
         expect(in_types[0].dtype == in_type.dtype, in_types[0].ndim == in_type.ndim)
         for axis in range(type_check.eval(in_types[0].ndim)):
@@ -85,7 +85,7 @@ def expect_alike(in_types: Sequence[Type], free_axis: int | None) -> None:
 def as_runtime_error() -> Iterator[None]:
     """Inside, a failed check is a RuntimeError with the same message.
 
-    So it is in Chainer 7.8.1 in `softmax`, `log_softmax` and `softmax_cross_entropy` (recorded).
+    As Chainer 7.8.1 in `softmax`, `log_softmax` and `softmax_cross_entropy` (recorded).
     """
     try:
         yield
@@ -96,7 +96,7 @@ def as_runtime_error() -> Iterator[None]:
 
 
 def as_axes(axis: Axes) -> tuple[int, ...] | None:
-    """Axes from None, an int or a tuple of ints (TypeError for anything else, ValueError for one that comes twice)."""
+    """Axes from None, an int or a tuple of ints (TypeError for another type, ValueError for a repeated axis)."""
     if axis is None:
         return None
     if isinstance(axis, int):
@@ -183,7 +183,7 @@ class Row(TorchFunction):
 
 
 def move(node: Row, *arrays: Any) -> tuple[Any, ...]:
-    """The outputs of a function that only moves elements: the function of their places chooses them.
+    """The outputs of a function that only moves elements, computed from the indices of the elements.
 
     It computes arrays of objects or text, which Chainer passes to NumPy (7.8.1, recorded).
     """
@@ -201,14 +201,14 @@ def function(
     unless: Callable[..., bool] | None = None,
     named: bool = True,
     is_elementwise: bool = False,
-    curved: tuple[int, ...] | None = None,
+    gradient_inputs: tuple[int, ...] | None = None,
     by_numpy: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate arithmetic on tensors: it becomes a function of Variables and arrays.
 
-    The leading parameters that are annotated as Tensor (`Tensor | None` if they may be left out, `Sequence[Tensor]` or
-    `*xs: Tensor` for any number) are the inputs, all others are options and become attributes of the node. The node's
-    class is put beside the function, as in Chainer's modules: `ReLU` beside `relu`.
+    The leading parameters that are annotated as Tensor (`Tensor | None` for optional ones, `Sequence[Tensor]` or
+    `*xs: Tensor` for any number) are the inputs, all other parameters are options and become attributes of the node.
+    The node's class is defined in the function's module, as in Chainer: `ReLU` for `relu`.
 
     Args:
         name: name of the node's class.
@@ -218,7 +218,7 @@ def function(
         unless: takes the arguments; True if the result is the unchanged first input.
         named: whether messages call the inputs by their names; "in_types[0]" otherwise.
         is_elementwise: the node's attribute of this name.
-        curved: the inputs on which Chainer's gradient depends, where torch differs; see `TorchFunction`.
+        gradient_inputs: the inputs on which Chainer's gradient depends, where torch differs; see `TorchFunction`.
         by_numpy: computes arrays of objects and other dtypes that torch does not have; see `TorchFunction` and `move`.
     """
 
@@ -239,7 +239,7 @@ def function(
             "options": inspect.Signature(bare[n_inputs:]),
             "text": label,
             "is_elementwise": is_elementwise,
-            "curved": curved,
+            "gradient_inputs": gradient_inputs,
             "by_numpy": by_numpy,
         }
         node: type[Row] = type(name, (Row,), members)
@@ -272,7 +272,7 @@ def elementwise(
     compute: Callable[[Tensor], Tensor],
     doc: str,
     label: str | None = None,
-    curved: tuple[int, ...] | None = None,
+    gradient_inputs: tuple[int, ...] | None = None,
 ) -> tuple[type[Row], Callable[[Any], Variable]]:
     """The node's class and the function of one floating point array.
 
@@ -281,9 +281,11 @@ def elementwise(
         compute: a function of one tensor.
         doc: the function's docstring.
         label: the text in messages and graphs, `name` by default; the function's name in small letters.
-        curved: see `function`.
+        gradient_inputs: see `function`.
     """
-    node: type[Row] = type(name, (Row,), {"body": staticmethod(compute), "text": label, "curved": curved})
+    node: type[Row] = type(
+        name, (Row,), {"body": staticmethod(compute), "text": label, "gradient_inputs": gradient_inputs}
+    )
 
     def call(x: Any) -> Variable:
         return node().result((x,))

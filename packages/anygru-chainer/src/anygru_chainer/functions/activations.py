@@ -24,7 +24,7 @@ def _hard_sigmoid(x: Tensor) -> Tensor:
     return torch.where((y > 0) & (y < 1), y, y.detach().clamp(0, 1))
 
 
-ReLU, relu = elementwise("ReLU", torch.relu, "`max(0, x)`, elementwise.", curved=())
+ReLU, relu = elementwise("ReLU", torch.relu, "`max(0, x)`, elementwise.", gradient_inputs=())
 Sigmoid, sigmoid = elementwise("Sigmoid", torch.sigmoid, "`1 / (1 + exp(-x))`, elementwise.")
 Tanh, tanh = elementwise("Tanh", torch.tanh, "Hyperbolic tangent, elementwise.")
 HardSigmoid, hard_sigmoid = elementwise("HardSigmoid", _hard_sigmoid, "`0.2 * x + 0.5`, held between 0 and 1.")
@@ -32,7 +32,7 @@ HardSigmoid, hard_sigmoid = elementwise("HardSigmoid", _hard_sigmoid, "`0.2 * x 
 
 def _cap(z: float) -> tuple[float]:
     if not isinstance(z, float):
-        # An int is refused, too (Chainer 7.8.1, seen).
+        # An int is also refused (Chainer 7.8.1, seen).
         raise TypeError(f"z must be float value, got {z!r}")
     if z <= 0:
         raise AssertionError(f"z must be positive, got {z}")
@@ -55,7 +55,7 @@ def _axis_in_array(node: Any, x: Type) -> None:
     expect(x.ndim > node.axis, -x.ndim <= node.axis)
 
 
-@function("CReLU", real, _axis_in_array, prepare=int_axis, curved=())
+@function("CReLU", real, _axis_in_array, prepare=int_axis, gradient_inputs=())
 def crelu(x: Tensor, axis: int = 1) -> Tensor:
     """`relu(x)` and `relu(-x)`, concatenated along an axis."""
     return torch.cat((torch.relu(x), torch.relu(-x)), axis)
@@ -130,7 +130,7 @@ def maxout(x: VariableLike, pool_size: int, axis: int = 1) -> Variable:
 
 
 def _leading(w: Tensor, x: Tensor) -> Tensor:
-    """`w` of the shape of some axes of x behind the batch axis, in a shape that broadcasts to that of x."""
+    """`w`, with the shape of some axes of x behind the batch axis, in a shape that broadcasts to x."""
     return w.reshape((1, *w.shape) + (1,) * (x.ndim - w.ndim - 1))
 
 

@@ -84,8 +84,8 @@ def rsqrt(x: VariableLike) -> Variable:
 
 
 def magnitude(x: Tensor) -> Tensor:
-    """`|x|` whose gradient does not depend on x any more: torch's abs gives one that NumPy cannot hold."""
-    return x * x.detach().sign() + 0.0  # which makes zeros of negative ones
+    """`|x|` with a gradient that does not depend on x: the gradient of torch's abs cannot be converted to NumPy."""
+    return x * x.detach().sign() + 0.0  # turns -0.0 into 0.0
 
 
 @function("Absolute", real, label="|_|", is_elementwise=True, named=False)
@@ -128,7 +128,7 @@ def arctan2(x1: Tensor, x2: Tensor) -> Tensor:
     return torch.atan2(x1, x2)
 
 
-@function("Fmod", real, one_dtype, label="fmod", curved=())
+@function("Fmod", real, one_dtype, label="fmod", gradient_inputs=())
 def fmod(x: Tensor, divisor: Tensor) -> Tensor:
     """The remainder of a division that rounds towards zero, elementwise."""
     return torch.fmod(x, divisor)
@@ -161,7 +161,7 @@ def _text(value: Operand) -> str:
 
 
 def _operand(x: VariableLike, value: Operand) -> Any:
-    """The other operand: a Variable as it is, an array cast to the dtype of `x`; TypeError for anything else."""
+    """The other operand: a Variable, or an array or a number cast to the dtype of `x`; TypeError for another type."""
     if isinstance(value, Variable):
         return value
     if not (_is_scalar(value) or isinstance(value, (numpy.ndarray, cuda.ndarray))):
@@ -173,7 +173,7 @@ def _operand(x: VariableLike, value: Operand) -> Any:
 
 
 def _constant(value: Operand, x: Tensor) -> Any:
-    """A scalar, rounded to what the array's dtype can hold."""
+    """A scalar, rounded to the array's dtype."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"the other operand must be a number, an array or a Variable, got {value!r}")
     if x.is_floating_point():
@@ -219,7 +219,7 @@ def _with_constant(
     text: str,
     compute: Callable[[Any, Any], Any],
     floats: bool = False,
-    curved: tuple[int, ...] | None = None,
+    gradient_inputs: tuple[int, ...] | None = None,
 ) -> type[Row]:
     """The node of an operator between an array and a scalar; `text` has "{}" for the scalar."""
 
@@ -234,7 +234,7 @@ def _with_constant(
         "by_numpy": lambda node, x: compute(x, node.value),
         "text": lambda node: text.format(_text(node.value)),
         "is_elementwise": True,
-        "curved": curved,
+        "gradient_inputs": gradient_inputs,
     }
     return type(name, (Row,), members)
 
@@ -248,14 +248,14 @@ AddConstant = _with_constant("AddConstant", "_ + {}", operator.add)
 SubFromConstant = _with_constant("SubFromConstant", "{} - _", lambda x, value: value - x)
 MulConstant = _with_constant("MulConstant", "_ * {}", operator.mul)
 DivFromConstant = _with_constant("DivFromConstant", "{} / _", lambda x, value: value / x, floats=True)
-PowVarConst = _with_constant("PowVarConst", "_ ** {}", operator.pow, floats=True, curved=(0,))
+PowVarConst = _with_constant("PowVarConst", "_ ** {}", operator.pow, floats=True, gradient_inputs=(0,))
 PowConstVar = _with_constant("PowConstVar", "{} ** _", lambda x, value: value**x, floats=True)
 
 
 def _operator(
     with_array: type[Row], with_constant: type[Row], reflected: bool = False, scalar: Callable[[Any], Any] = lambda c: c
 ) -> Callable[[Any, Operand], Variable]:
-    """The function of an operator; `scalar` turns a scalar operand into that of `with_constant`."""
+    """The function of an operator; `scalar` maps a scalar operand to the operand of `with_constant`."""
 
     def apply(self: VariableLike, rhs: Operand) -> Variable:
         if _is_scalar(rhs):

@@ -26,8 +26,8 @@ from ._rows import (
     has_axes,
     int_axis,
     move,
+    not_empty,
     real,
-    some,
 )
 
 __all__ = [
@@ -51,7 +51,7 @@ def as_slices(slices: Key) -> tuple[Key, ...]:
         slices = (slices,)
     for key in slices:
         if hasattr(key, "creator_node"):
-            raise IndexError("a Variable is no index; use its array")
+            raise IndexError("a Variable cannot be an index; use its array")
     if sum(key is Ellipsis for key in slices) > 1:
         raise (ValueError if config.debug else IndexError)("an index can only have a single ellipsis ('...')")
     return slices
@@ -70,7 +70,7 @@ def take(x: Tensor, slices: tuple[Key, ...]) -> Tensor:
             x, key = x.index_select(axis, places), slice(None)
         keys.append(_as_key(key, x.device))
         axis += width
-    if any(isinstance(key, Tensor) for key in keys):  # beside an array NumPy takes an int for an array, too
+    if any(isinstance(key, Tensor) for key in keys):  # with an array among the keys, NumPy treats an int as an array
         keys = [torch.tensor([key], device=x.device) if type(key) is int else key for key in keys]
         kinds = [type(key) for key in keys]
         if type(Ellipsis) in kinds and sum(map(_width, slices)) == x.ndim:
@@ -81,7 +81,7 @@ def take(x: Tensor, slices: tuple[Key, ...]) -> Tensor:
 
 
 def _take_around(x: Tensor, keys: list[Key], place: int) -> Tensor:
-    """`x[keys]` with arrays on both sides of an ellipsis that stands for no axis.
+    """`x[keys]` with arrays on both sides of an ellipsis that covers no axis.
 
     NumPy (2.4, by its results) takes such arrays for separate ones and puts their axes first; torch leaves the ellipsis out.
     """
@@ -162,11 +162,11 @@ def _stretches(node: Any, x: Type) -> None:
 @function("BroadcastTo", _stretches, unless=_same_shape, by_numpy=move)
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The array repeated along its axes of size 1 and new leading axes until it has this shape."""
-    # Memory of its own: users write into arrays, and each element of this one is an element.
+    # A copy: users write into arrays, so no two elements may share memory.
     return x.expand(tuple(shape)).contiguous()
 
 
-@function("Broadcast", some, broadcastable, unless=lambda *xs: len(xs) == 1, by_numpy=move)
+@function("Broadcast", not_empty, broadcastable, unless=lambda *xs: len(xs) == 1, by_numpy=move)
 def broadcast(*xs: Tensor) -> tuple[Tensor, ...]:
     """The arrays in their common shape: a Variable for one array, a tuple for several."""
     return tuple(x.contiguous() for x in torch.broadcast_tensors(*xs))
@@ -295,7 +295,7 @@ def _counts(name: str, value: int | tuple[int, ...]) -> tuple[int, ...]:
 
 @function("Tile", prepare=lambda reps: (_counts("reps", reps),), by_numpy=move)
 def tile(x: Tensor, reps: tuple[int, ...]) -> Tensor:
-    """The array side by side with itself, `reps` times along each axis, as `numpy.tile`."""
+    """The array repeated `reps` times along each axis, as `numpy.tile`."""
     return x.tile(reps)
 
 
@@ -317,7 +317,7 @@ def repeat(x: Tensor, repeats: tuple[int, ...], axis: int | None = None) -> Tens
     return x.repeat_interleave(torch.tensor(repeats, device=x.device), along)
 
 
-# With a graph there is a node even where the dtype stays (Chainer 7.8.1, seen), which hooks and drawings show.
+# With a graph, even an unchanged dtype gives a node (Chainer 7.8.1, seen), which hooks and drawings show.
 @function(
     "Cast",
     unless=lambda x, typ: x.dtype == numpy.dtype(typ) and not config.enable_backprop,

@@ -29,7 +29,7 @@ _MEANS = {1: _F.avg_pool1d, 2: _F.avg_pool2d, 3: _F.avg_pool3d}
 
 
 def as_pair(value: Ints) -> tuple[int, int]:
-    """(value, value), or the pair that it is: ValueError for another number of them, as in Chainer 7.8.1 (recorded)."""
+    """(value, value), or the given pair; ValueError for another number of items, as in Chainer 7.8.1 (recorded)."""
     first, second = (value, value) if isinstance(value, (int, numpy.integer)) else value
     return first, second
 
@@ -75,7 +75,7 @@ def _geometry(ndim: int, stride: Ints, pad: Ints, last: Any, dilate: Ints, group
     return as_tuple(stride, ndim), as_tuple(pad, ndim), last, as_tuple(dilate, ndim), groups
 
 
-@function("ConvolutionND", _filters(False), named=False, curved=(0, 1))
+@function("ConvolutionND", _filters(False), named=False, gradient_inputs=(0, 1))
 def _convolution(
     x: Tensor, W: Tensor, b: Tensor | None, stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool,
     dilate: tuple[int, ...], groups: int,
@@ -91,7 +91,7 @@ def _convolution(
     return _CONVOLUTIONS[len(stride)](x, W.to(x.dtype), None if b is None else b.to(x.dtype), stride, 0, dilate, groups)
 
 
-@function("DeconvolutionND", _filters(True), named=False, curved=(0, 1))
+@function("DeconvolutionND", _filters(True), named=False, gradient_inputs=(0, 1))
 def _deconvolution(
     x: Tensor, W: Tensor, b: Tensor | None, stride: tuple[int, ...], pad: tuple[int, ...],
     outsize: tuple[int, ...] | None, dilate: tuple[int, ...], groups: int,
@@ -112,7 +112,7 @@ def convolution_nd(
     Args:
         b: bias [O].
         stride, pad: an int, or one for each axis.
-        cover_all: pad more at the end, so that no element is left out.
+        cover_all: pad more at the end, so that the windows cover all elements.
         dilate: distance of the filter's elements.
         groups: number of groups of channels that are convolved apart.
 
@@ -149,7 +149,7 @@ def dilated_convolution_2d(
 def depthwise_convolution_2d(
     x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0
 ) -> Variable:
-    """Each channel of x [B, C, H, W] convolved with M filters of its own, W [M, C, kH, kW]: [B, C * M, H', W']."""
+    """Each channel of x [B, C, H, W] convolved with M separate filters, W [M, C, kH, kW]: [B, C * M, H', W']."""
     filters = transpose(W, (1, 0, 2, 3))
     filters = reshape(filters, (-1, 1, *filters.shape[2:]))
     return convolution_2d(x, filters, b, stride, pad, groups=x.shape[1])
@@ -163,8 +163,8 @@ def deconvolution_nd(
 
     Args:
         b: bias [O].
-        outsize: sizes of the result's axes, by default the smallest that `convolution_nd` turns into those of x.
-        stride, pad, dilate, groups: those of that convolution.
+        outsize: sizes of the result's axes, by default the smallest that `convolution_nd` maps to the sizes of x.
+        stride, pad, dilate, groups: of that convolution.
 
     Raises:
         InvalidType: sizes or dtypes do not fit.
@@ -198,12 +198,12 @@ def _windows_of(x: Tensor, ksize: tuple[int, ...], stride: tuple[int, ...]) -> T
 
 def _mean(x: Tensor, ksize: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
     known = _MEANS.get(len(ksize))
-    if known is None or (len(ksize) == 3 and x.dtype == torch.float16):  # torch has none of these on the CPU
+    if known is None or (len(ksize) == 3 and x.dtype == torch.float16):  # not in torch on the CPU
         return _windows_of(x, ksize, stride).mean(-1)
     return known(x, ksize, stride)
 
 
-@function("MaxPoolingND", real, _enough_axes, prepare=_windows, curved=())
+@function("MaxPoolingND", real, _enough_axes, prepare=_windows, gradient_inputs=())
 def _max_pooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
 ) -> Tensor:
@@ -211,7 +211,7 @@ def _max_pooling(
     return _MAXIMA[ndim](x, ksize, stride) if ndim in _MAXIMA else _windows_of(x, ksize, stride).amax(-1)
 
 
-@function("AveragePoolingND", real, _enough_axes, prepare=_windows, curved=())
+@function("AveragePoolingND", real, _enough_axes, prepare=_windows, gradient_inputs=())
 def _average_pooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], pad_value: int | None
 ) -> Tensor:
@@ -233,10 +233,10 @@ def max_pooling_nd(
 
     Args:
         ksize, stride, pad: an int, or one for each axis; the stride is the window's size by default.
-        cover_all: let windows reach past the end, so that no element is left out.
+        cover_all: let windows reach past the end, so that they cover all elements.
 
     Raises:
-        NotImplementedError: `return_indices` is asked for.
+        NotImplementedError: `return_indices` is True.
     """
     if return_indices:
         raise NotImplementedError(
@@ -252,7 +252,7 @@ def average_pooling_nd(
     """The mean of each window of x [B, C, d1, d2, ...]; see `max_pooling_nd`.
 
     Args:
-        pad_value: 0 if padding counts as zeros, None if it does not count (ValueError for anything else).
+        pad_value: 0 if padding counts as zeros, None if it does not count; otherwise ValueError.
     """
     if pad_value not in (0, None):
         raise ValueError(f"pad_value must be either 0 or None, not {pad_value}.")
@@ -276,7 +276,7 @@ def spatial_pyramid_pooling_2d(
     if pooling_class is not None:
         raise ValueError("the pooling_class argument is not supported anymore; pass pooling='max'")
     if pooling != "max":
-        raise ValueError(f"Unsupported pooling operation: {pooling}; only 'max' is there")
+        raise ValueError(f"Unsupported pooling operation: {pooling}; only 'max' is supported")
     levels = []
     for level in range(pyramid_height):
         parts = 2**level
@@ -317,8 +317,8 @@ def unpooling_nd(
 
     Args:
         ksize, stride, pad: an int, or one for each axis; the stride is the window's size by default.
-        outsize: sizes of the result's axes, by default those of which `max_pooling_nd` gives x.
-        cover_all: that of the pooling.
+        outsize: sizes of the result's axes, by default such that `max_pooling_nd` gives the sizes of x. cover_all: as
+        for `max_pooling_nd`.
     """
     return _unpooling(x, len(x.shape) - 2, ksize, stride, pad, outsize, cover_all)
 

@@ -1,4 +1,4 @@
-"""`forget`: a function whose graph is not kept, and made a second time when its gradient is wanted."""
+"""`forget`: a function without a stored graph, which is computed again for its gradient."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ class Forget(FunctionNode):
         with force_backprop_mode(), using_config("in_recomputing", True):
             outputs = _call(self.func, inputs)
         pairs = [(y.node, gy) for y, gy in zip(outputs, grad_outputs, strict=True) if gy is not None]
-        # Down to the copies made above, whose gradients are handed on; the outer walk goes on from there.
+        # This walk ends at the copies made above; the outer walk continues from their gradients.
         backprop_to_all(Variable, pairs, False, None)
         return tuple([inputs[i].grad_var for i in target_input_indexes])
 

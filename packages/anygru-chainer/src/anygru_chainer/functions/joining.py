@@ -24,9 +24,9 @@ from ._rows import (
     has_axes,
     int_axis,
     move,
+    not_empty,
     numbered,
     one_dtype,
-    some,
 )
 from .arrays import Key, as_slices, take
 
@@ -37,7 +37,8 @@ __all__ = [
 
 
 def _joined(free_axis: int, least_ndim: int, otherwise: int | None) -> Check:
-    """A check that arrays of `least_ndim` axes or more are alike but for one axis, others but for `otherwise`."""
+    """A check that arrays of `least_ndim` axes or more are alike except along one axis, arrays of fewer axes except
+    along `otherwise`."""
 
     def check(node: object, *xs: Type) -> None:
         expect_alike(xs, free_axis if type_check.eval(xs[0].ndim) >= least_ndim else otherwise)
@@ -51,7 +52,7 @@ def _along_axis(node: Any, *xs: Type) -> None:
     expect_alike(xs, node.axis % type_check.eval(xs[0].ndim))
 
 
-@function("Concat", some, _along_axis, prepare=int_axis, by_numpy=move)
+@function("Concat", not_empty, _along_axis, prepare=int_axis, by_numpy=move)
 def concat(xs: Sequence[Tensor], axis: int = 1) -> Tensor:
     """Join a list or tuple of arrays along an existing axis (the second by default)."""
     return torch.cat(tuple(xs), axis)
@@ -63,25 +64,25 @@ def _one_kind(node: Any, x: Type, *others: Type) -> None:
         expect(other.dtype == x.dtype, other.shape == x.shape)
 
 
-@function("Stack", some, _one_kind, by_numpy=move)
+@function("Stack", not_empty, _one_kind, by_numpy=move)
 def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Join a list or tuple of arrays of one shape along a new axis."""
     return torch.stack(tuple(xs), axis)
 
 
-@function("Hstack", some, numbered, _joined(1, 2, 0), by_numpy=move)
+@function("Hstack", not_empty, numbered, _joined(1, 2, 0), by_numpy=move)
 def hstack(xs: Sequence[Tensor]) -> Tensor:
     """Join arrays along the second axis (along the first if they have one only)."""
     return torch.hstack(tuple(xs))
 
 
-@function("Vstack", some, _joined(0, 2, None), by_numpy=move)
+@function("Vstack", not_empty, _joined(0, 2, None), by_numpy=move)
 def vstack(xs: Sequence[Tensor]) -> Tensor:
     """Join arrays along the first axis (one-dimensional ones become rows)."""
     return torch.vstack(tuple(xs))
 
 
-@function("Dstack", some, numbered, _joined(2, 3, None), by_numpy=move)
+@function("Dstack", not_empty, numbered, _joined(2, 3, None), by_numpy=move)
 def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Join arrays along the third axis (which is added where it is missing)."""
     return torch.dstack(tuple(xs))
@@ -123,7 +124,7 @@ def _split(x: Tensor, indices_or_sections: list[int] | int, axis: int) -> tuple[
         return x.split(size // indices_or_sections, axis) if size else (x,) * indices_or_sections
     bounds = [0, *indices_or_sections, size]
     before = (slice(None),) * (axis % x.ndim)
-    # As slices of Python: a place behind the end or before an earlier one gives an empty part.
+    # Python's slices: a place behind the end or before the previous place gives an empty part.
     keys = [(*before, slice(start, stop)) for start, stop in zip(bounds, bounds[1:], strict=False)]
     return tuple([x[key] for key in keys])
 
@@ -136,7 +137,7 @@ def split_axis(x: VariableLike, indices_or_sections: Any, axis: int, force_tuple
         force_tuple: give a tuple even if there is one part only.
 
     Raises:
-        InvalidType: the axis cannot be divided into so many parts, or ends before the last place.
+        InvalidType: the axis is not a multiple of the number of parts, or ends before the last place.
         TypeError: `indices_or_sections` is neither an int nor a sequence of ints.
     """
     parts = _split(x, indices_or_sections, axis)
@@ -150,7 +151,7 @@ def _one_item_shape(node: Any, *xs: Type) -> None:
             expect(x.shape[0] <= node.length)
 
 
-@function("PadSequence", some, numbered, _one_item_shape)
+@function("PadSequence", not_empty, numbered, _one_item_shape)
 def pad_sequence(xs: Sequence[Tensor], length: int | None = None, padding: float = 0) -> Tensor:
     """Sequences [L_b, ...] in one array [B, L, ...].
 
@@ -251,7 +252,7 @@ def permutate(x: VariableLike, indices: Any, axis: int = 0, inv: bool = False) -
     """The array in the order given by `indices` (int array) along an axis, or in the inverse of that order.
 
     Raises:
-        ValueError: `indices` is no one-dimensional int array.
+        ValueError: `indices` is not a one-dimensional int array.
     """
     if indices.dtype.kind != "i" or indices.ndim != 1:
         raise ValueError("indices should be a one-dimensional int array")
@@ -300,7 +301,7 @@ class Pad(Row):
         return x
 
     def _as_numpy(self, x: Tensor) -> Tensor:
-        """NumPy's result, from whose sides no gradient flows back (Chainer 7.8.1, `pad.py`, recorded)."""
+        """NumPy's result; the padding passes no gradient (Chainer 7.8.1, `pad.py`, recorded)."""
         padded = numpy.pad(x.detach().cpu().numpy(), self.pad_width, self.mode, **self.keywords)
         widths = numpy.broadcast_to(numpy.asarray(self.pad_width), (x.ndim, 2)).tolist()
         y = torch.from_numpy(padded).to(x.device)

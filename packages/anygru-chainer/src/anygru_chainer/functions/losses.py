@@ -84,7 +84,7 @@ def sigmoid_cross_entropy(x: Tensor, t: Tensor, normalize: bool = True, reduce: 
 
     Args:
         normalize: divide by the number of targets that count; False: by the batch size.
-        reduce: "mean", or "no" for one loss per target (ValueError for anything else).
+        reduce: "mean", or "no" for one loss per target; otherwise ValueError.
     """
     counted = t != -1
     loss = torch.nn.functional.binary_cross_entropy_with_logits(x, t.to(x.dtype), reduction="none") * counted
@@ -115,7 +115,7 @@ def _cross_entropy_options(
 
 
 def _labels_or_shares(node: Any, x: Type, t: Type) -> None:
-    # A loss to be differentiated twice is made of other functions, whose errors remain InvalidType (7.8.1, recorded).
+    # For double backprop Chainer composes the loss of other functions, which raise InvalidType (7.8.1, recorded).
     with contextlib.nullcontext() if node.enable_double_backprop else as_runtime_error():
         if type_check.eval(t.dtype.kind) == "i":
             expect(x.dtype.kind == "f", t.dtype.kind == "i", t.ndim == x.ndim - 1)
@@ -143,7 +143,8 @@ def _cross_entropy(
         loss = loss * as_tensor(class_weight).to(loss)[labels]
     if reduce == "no":
         return loss.to(x.dtype)
-    # The mean is over labels, whatever their classes weigh, unlike torch's; without any label it is 0 (7.8.1, recorded).
+    # The mean divides by the number of labels, torch's by the sum of their weights; without labels it is 0 (7.8.1,
+    # recorded).
     count = counted.sum() if normalize else torch.tensor(len(x), device=x.device)
     return (loss.sum() / count.clamp(min=1)).to(x.dtype)
 
@@ -157,7 +158,7 @@ SoftmaxCrossEntropy.y = property(_scores)  # type: ignore[name-defined]  # noqa:
 
 
 def _of_soft_targets(x: Tensor, log_p: Tensor, t: Tensor, soft_target_loss: str) -> Tensor:
-    # The gradient is softmax(x) - t, also for targets whose sum is not 1 (Chainer 7.8.1, recorded).
+    # The gradient is softmax(x) - t, even if the targets do not sum to 1 (Chainer 7.8.1, recorded).
     rest = (1 - t.sum(1)) * x.logsumexp(1)
     loss = rest - rest.detach() - (t * log_p).sum(1)
     if soft_target_loss == "kl-divergence":
@@ -169,7 +170,7 @@ def _of_soft_targets(x: Tensor, log_p: Tensor, t: Tensor, soft_target_loss: str)
 def _labels(t: Tensor, counted: Tensor, n_classes: int, ignore_label: int, clip: bool) -> Tensor:
     labels = torch.where(counted, t, 0).long()
     if clip and not config.debug:
-        # With enable_double_backprop labels outside are moved to the nearest class; without it a negative one counts
+        # With enable_double_backprop labels outside are moved to the nearest class; without it a negative label counts
         # from the last class, as in NumPy (Chainer 7.8.1, `softmax_cross_entropy.py`, recorded).
         return labels.clamp(0, n_classes - 1)
     outside = (labels >= n_classes) | (labels < (0 if config.debug else -n_classes))
@@ -202,7 +203,8 @@ def softmax_cross_entropy(
 
     Raises:
         InvalidType: shapes or dtypes do not fit. IndexError: a label is not below N.
-        ValueError: another value of `reduce` or `soft_target_loss`, a `class_weight` that is no array [N] of floats.
+        ValueError: another value of `reduce` or `soft_target_loss`, a `class_weight` that is not an array [N] of
+        floats.
     """
     if soft_target_loss not in ("cross-entropy", "kl-divergence"):
         raise ValueError(f"soft_target_loss must be 'cross-entropy' or 'kl-divergence'. Actual: {soft_target_loss!r}")
@@ -221,7 +223,7 @@ def _scores_and_labels(node: object, x: Type, t: Type) -> None:
 
 @function("Accuracy", _scores_and_labels)
 def accuracy(y: Tensor, t: Tensor, ignore_label: int | None = None) -> Tensor:
-    """The share of rows of y [B, N, ...] whose largest element is at t [B, ...], in the dtype of `y`.
+    """The share of rows of y [B, N, ...] with the largest element at t [B, ...], in the dtype of `y`.
 
     Args:
         ignore_label: targets of this value do not count.
@@ -241,7 +243,7 @@ def _signs(node: object, x: Type, t: Type) -> None:
 
 @function("BinaryAccuracy", _signs)
 def binary_accuracy(y: Tensor, t: Tensor) -> Tensor:
-    """The share of elements whose sign (1, or 0 if negative) is t; targets of -1 do not count."""
+    """The share of elements with the sign t (1, or 0 if negative); targets of -1 do not count."""
     counted = t != -1
     right = (y >= 0).to(t.dtype) == t
     # Without a target that counts the share is 0 (Chainer 7.8.1, seen).
@@ -291,7 +293,7 @@ def classification_summary(
         torch.bincount(labels, minlength=n + 1)[:n]
         for labels in (torch.where(predicted == true, true, n), predicted, true)
     )
-    # A class without rows is 0 / 0, NaN, and the numbers are float64 whatever y is (Chainer 7.8.1, recorded).
+    # A class without rows is 0 / 0, NaN, and the numbers are float64 for any dtype of y (Chainer 7.8.1, recorded).
     precision, recall = hits.double() / relevant, hits.double() / support
     score = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return precision, recall, score, support

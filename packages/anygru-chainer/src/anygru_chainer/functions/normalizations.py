@@ -34,7 +34,7 @@ def _check_parameters(x: VariableLike, gamma: VariableLike, axis: tuple[int, ...
 
 
 def _normalize(x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor, axes: Any, eps: float) -> Tensor:
-    """`gamma * (x - mean) / sqrt(var + eps) + beta` with all but x lacking `axes`, in gamma's dtype."""
+    """`gamma * (x - mean) / sqrt(var + eps) + beta` in gamma's dtype; every argument except x lacks `axes`."""
     shape = [1 if a in axes else size for a, size in enumerate(x.shape)]
     gamma, beta, mean, var = (v.reshape(shape) for v in (gamma, beta, mean, var))
     return (gamma * ((x.to(gamma.dtype) - mean) * torch.rsqrt(var + eps)) + beta).to(x.dtype)
@@ -46,7 +46,7 @@ def _single(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 class BatchNormalization(TorchFunction):
-    """Normalization by the statistics of the batch, which are noted in `mean` and `var` for running averages."""
+    """Normalization by the statistics of the batch, which it stores in `mean` and `var` for running averages."""
 
     mean: VariableLike = None
     var: VariableLike = None
@@ -66,16 +66,16 @@ class BatchNormalization(TorchFunction):
         kept = gamma.dtype
         gamma, beta = _single(gamma, beta)
         wide = x.to(gamma.dtype)
-        # Without axes nothing is averaged; torch would take all axes for none.
+        # torch averages over all axes if the tuple is empty.
         mean, var = (wide.mean(axes), wide.var(axes, correction=0)) if axes else (wide, torch.zeros_like(wide))
         self.mean, self.var = as_array(mean.detach().to(kept)), as_array(var.detach().to(kept))
         return _normalize(x, gamma, beta, mean, var, axes, self.eps)
 
 
 class FixedBatchNormalization(TorchFunction):
-    """Normalization by statistics that are given."""
+    """Normalization by given statistics."""
 
-    curved = (0, 1, 3, 4)
+    gradient_inputs = (0, 1, 3, 4)
 
     def __init__(self, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None) -> None:
         self.eps = eps
@@ -100,10 +100,10 @@ def batch_normalization(x: VariableLike, gamma: VariableLike, beta: VariableLike
         x: [B, C, ...].
         gamma, beta: [C], or the shape of all axes of x that are not averaged over.
         eps: added to the variance, 2e-5 by default.
-        running_mean, running_var: arrays that are updated in place: `decay` of the old value and the rest of the new,
-            the variance without bias.
+        running_mean, running_var: arrays that are updated in place: `decay * old + (1 - decay) * new`, with the
+        unbiased variance.
         decay: 0.9 by default.
-        axis: the axes that are averaged over; by default all but those of gamma, which begin at 1.
+        axis: the axes that are averaged over; by default the axes without gamma, which begins at axis 1.
 
     Raises:
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
@@ -122,7 +122,8 @@ def batch_normalization(x: VariableLike, gamma: VariableLike, beta: VariableLike
     if running_mean is not None:
         n = array_of(x).size // array_of(gamma).size
         _move_average(running_mean, function.mean, decay)
-        # A batch of one element keeps its variance, which is 0 (Chainer 7.8.1, `batch_normalization.py`, read).
+        # The factor of a batch with one element is 1, and its variance 0 (Chainer 7.8.1, `batch_normalization.py`,
+        # read).
         _move_average(running_var, function.var * (n / max(n - 1.0, 1.0)), decay)
     return y
 
@@ -197,8 +198,8 @@ def local_response_normalization(
 ) -> Tensor:
     """x [B, C, ...] divided by `(k + alpha * sum(x^2))^beta`, with the sum over n neighbouring channels."""
     (wide,) = _single(x)  # torch has no such mean of half precision on the CPU
-    n = n // 2 * 2 + 1  # as many channels on either side (Chainer 7.8.1, recorded)
+    n = n // 2 * 2 + 1  # the same number of channels on both sides (Chainer 7.8.1, recorded)
     # torch divides alpha by n, Chainer does not: of three ones with alpha = 3 the middle one is 1 / 10 (7.8.1, seen).
-    # Chainer takes rows, too; torch wants an axis behind the channels.
+    # Chainer also accepts rows; torch requires an axis behind the channels.
     y = torch.nn.functional.local_response_norm(wide.reshape(*x.shape[:2], -1), n, alpha * n, beta, k)
     return y.reshape(x.shape).to(x.dtype)

@@ -28,7 +28,7 @@ def _check_ndim(in_type: Type, lower: int = 1, upper: int = 2) -> None:
 
 
 def _get_check_index(trans: bool, right: bool, row_idx: int = 0, col_idx: int = 1) -> int:
-    """The axis of an operand that the product sums over, of those that hold rows and columns; `fabiencro/knmt` uses it."""
+    """The axis of an operand that the product sums over: `row_idx` or `col_idx`; `fabiencro/knmt` uses it."""
     return row_idx if trans != right else col_idx
 
 
@@ -61,7 +61,7 @@ def matmul(a: Tensor, b: Tensor, transa: bool = False, transb: bool = False) -> 
 
 
 def _batches(node: Any, a: Type, b: Type) -> None:
-    # float32 alone passes (Chainer 7.8.1, seen).
+    # Only float32 is accepted (Chainer 7.8.1, seen).
     expect(a.dtype == numpy.float32, b.dtype == numpy.float32)
     _check_ndim(a, 2, 3)
     _check_ndim(b, 2, 3)
@@ -101,7 +101,7 @@ def tensordot(a: Tensor, b: Tensor, axes: list[list[int]] | int = 2) -> Tensor:
     left, right = axes if isinstance(axes, list) else (list(range(-axes, 0)), list(range(axes)))
     shapes = f"tensordot of {tuple(a.shape)} and {tuple(b.shape)}"
     if len(left) != len(right):
-        raise ValueError(f"{shapes}: as many axes of one as of the other, got {left} and {right}")
+        raise ValueError(f"{shapes}: both operands need the same number of axes, got {left} and {right}")
     for i, j in zip(left, right, strict=True):
         if not (-a.ndim <= i < a.ndim and -b.ndim <= j < b.ndim):
             raise ValueError(f"{shapes}: there is no pair of axes {i} and {j}")
@@ -171,7 +171,7 @@ def scale(x: VariableLike, y: VariableLike, axis: int = 1) -> Variable:
 
 
 class LinearFunction(Step):
-    """The node of `linear`. Its inputs are x, W and, if there is one, b."""
+    """The node of `linear`. Its inputs are x, W and, with a bias, b."""
 
     label = "LinearFunction"
 
@@ -192,8 +192,8 @@ class LinearFunction(Step):
         x, w, *b = inputs
         if x.dtype == w.dtype:
             return (torch.nn.functional.linear(x, w, *b),), (x,)
-        # The product of mixed dtypes is computed in the wider one and has x's; that of `matmul` keeps the wider (Chainer
-        # 7.8.1, seen).
+        # A product of mixed dtypes is computed in the wider dtype and cast to x's; `matmul` keeps the wider dtype
+        # (Chainer 7.8.1, seen).
         common = torch.promote_types(x.dtype, w.dtype)
         y = torch.nn.functional.linear(x.to(common), w.to(common)).to(x.dtype)
         return (y + b[0] if b else y,), ()
@@ -205,7 +205,7 @@ class LinearFunction(Step):
 
 
 def linear(x: VariableLike, W: VariableLike, b: VariableLike = None, n_batch_axes: int = 1) -> Variable:
-    """`x @ W.T + b` for x [B, ...], of which all but the batch axes are flattened, W [N, M] and b [N].
+    """`x @ W.T + b` for x [B, ...], W [N, M] and b [N]; the axes of x behind the batch axes are flattened.
 
     Args:
         n_batch_axes: how many leading axes of `x` are kept (ValueError unless positive).
@@ -263,7 +263,7 @@ def embed_id(x: Tensor, W: Tensor, ignore_label: int | None = None) -> Tensor:
         ids = torch.where(ignored, 0, ids)
     if config.debug and bool(((ids < 0) | (ids >= len(W))).any()):
         raise ValueError("Each not ignored `x` value need to satisfy `0 <= x < len(W)`")
-    # -1 is the last row, as NumPy counts (Chainer 7.8.1, seen); torch's embedding refuses it.
+    # -1 is the last row, as in NumPy (Chainer 7.8.1, seen); torch's embedding raises an error.
     ids = torch.where(ids < 0, ids + len(W), ids)
     known = ids.numel() and not torch.compiler.is_compiling()  # an exported graph has no values yet
     if known and not (int(ids.min()) >= 0 and int(ids.max()) < len(W)):
@@ -296,7 +296,7 @@ def det(a: VariableLike) -> Variable:
 
 
 def _inverse(a: Tensor) -> Tensor:
-    # Without torch's own check, whose error has another class than Chainer's ValueError (7.8.1, seen).
+    # `inv_ex` does not raise torch's error, as Chainer raises ValueError (7.8.1, seen).
     inverse, info = torch.linalg.inv_ex(_wide(a))
     if bool(info.any()):
         raise ValueError("Input has singular matrices.")

@@ -1,6 +1,6 @@
 """Steps of LSTMs, also over trees, and recurrent layers over whole sequences.
 
-Chainer's matrices of a layer are first those on the input, then those on the state. A GRU's are `w0 w1 w2` and `w3 w4 w5`,
+Chainer's matrices of a layer are first on the input, then on the state. A GRU's are `w0 w1 w2` and `w3 w4 w5`,
 each in the order reset, update, candidate, and its reset gate acts after the product with the state. An LSTM's are `w0` to
 `w3` and `w4` to `w7` in the order input, forget, candidate, output: so Chainer 7.8.1 computes (`n_step_lstm`, recorded),
 though its documentation has the last two the other way round.
@@ -39,7 +39,7 @@ else:
 
 
 def _extract_gates(x: Any) -> list[Any]:
-    """The gates of Chainer's layout, in which the units' gates lie side by side: a, i, f, o of unit 0, of unit 1, ...
+    """The gates in Chainer's layout, unit by unit: a, i, f, o of unit 0, of unit 1, ...
 
     Of a tensor, an array or a Variable: public programs use it.
     """
@@ -56,7 +56,7 @@ def _units(c: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class LSTM(Step):
-    """The node of an LSTM's gates: of the cells c and the sums x that enter the units it makes the new cells and h."""
+    """The node of an LSTM's gates: it maps the cells c and the units' inputs x to the new cells and h."""
 
     label = "LSTM"
 
@@ -74,13 +74,15 @@ class LSTM(Step):
         expect(*[x.shape[axis] == c.shape[axis] for axis in range(2, type_check.eval(c.ndim))])
 
     def sums(self, inputs: Sequence[Tensor]) -> Tensor:
-        """What enters the units [B, 4N, ...]."""
+        """The inputs of the units [B, 4N, ...]."""
         return inputs[1]
 
     def arithmetic(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         return _units(inputs[0], entering(self.sums(inputs))), ()
 
-    def at_once(self, inputs: Sequence[Tensor], entering: Entering) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    def fast_arithmetic(
+        self, inputs: Sequence[Tensor], entering: Entering
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         c, sums = inputs[0], entering(self.sums(inputs))
         plain = c.is_cpu and c.is_contiguous() and sums.is_contiguous() and c.dtype in (torch.float32, torch.float64)
         if native is None or not plain or sums.ndim != 2 or sums.numel() != 4 * c.numel():
@@ -155,8 +157,8 @@ def lstm(c_prev: VariableLike, x: VariableLike) -> tuple[Variable, Variable]:
     """One step of an LSTM: the cells [B, N, ...] and the outputs after `c_prev` [B, N, ...].
 
     Args:
-        x: what enters the units [B', 4N, ...]: for each unit candidate, input gate, forget gate and output gate. Where B' is
-            less than B, the other cells stay.
+        x: the inputs of the units [B', 4N, ...]: for each unit candidate, input gate, forget gate and output gate. If
+        B' is less than B, the cells of the last rows do not change.
 
     Raises:
         InvalidType: sizes or dtypes do not fit.
@@ -189,7 +191,7 @@ def _cells_and_gates(node: object, c1: Type, c2: Type, x1: Type, x2: Type) -> No
 
 @function("SLSTM", _cells_and_gates)
 def slstm(c_prev1: Tensor, c_prev2: Tensor, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    """The cells and outputs of a node of a binary tree, from the cells [B, N] of its children and what they give [B, 4N]."""
+    """The cells and outputs of a node of a binary tree, from the cells [B, N] of its children and their inputs [B, 4N]."""
     (a1, i1, f1, o1), (a2, i2, f2, o2) = _extract_gates(x1), _extract_gates(x2)
     c = a1.tanh() * i1.sigmoid() + a2.tanh() * i2.sigmoid() + f1.sigmoid() * c_prev1 + f2.sigmoid() * c_prev2
     return c, (o1 + o2).sigmoid() * c.tanh()
@@ -216,7 +218,7 @@ def tree_lstm(*inputs: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..., tuple[Any, ...]]:
-    """A function over time steps; `both` says whether it runs in both directions, None that the caller does."""
+    """A function over time steps; `both`: whether it runs in both directions; None: the caller passes `use_bi_direction`."""
     n_states = next(iter(kinds.values())).n_states
 
     def call(n_layers: int, dropout_ratio: float, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -30,9 +30,9 @@ def _axes(axis: tuple[int, ...] | None, x: Tensor) -> tuple[int, ...]:
 
 
 def _along(x: Tensor, axes: tuple[int, ...], reduce: Callable[[Tensor], Tensor]) -> Tensor:
-    """`reduce` along some axes, or nothing at all along none of them.
+    """`reduce` along some axes; without axes a copy.
 
-    An empty tuple names no axis in NumPy and Chainer and all axes in torch, which none of its reductions may see.
+    In NumPy and Chainer an empty tuple means no axis, in torch's reductions all axes.
     """
     return reduce(x) if axes else x.clone()
 
@@ -46,7 +46,7 @@ def _some_along(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 @function("Sum", real, has_axes, prepare=_reduction)
 def sum(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
-    """The sum along an axis, several (a tuple; none of them: `x` itself) or all (None)."""
+    """The sum along an axis, several (a tuple; if it is empty, `x` itself) or all (None)."""
     axes = _axes(axis, x)
     return _along(x, axes, lambda x: x.sum(axes, keepdim=keepdims))
 
@@ -54,8 +54,7 @@ def sum(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) 
 @function("SumTo", unless=lambda x, shape: x.shape == shape)
 def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The sum along the axes on which `shape` was broadcast to the shape of `x`."""
-    # A shape to which x was never broadcast is no error: axes of size 1 and leading ones are summed (Chainer 7.8.1,
-    # `utils.sum_to`, read).
+    # Chainer 7.8.1 (`utils.sum_to`, read) sums over leading axes and axes of size 1, for any shape.
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(i for i, size in enumerate(shape, lead) if size == 1))
     y = x.sum(axes, keepdim=True) if axes else x[None].sum(0)  # whole numbers become int64 in any case
@@ -74,7 +73,7 @@ def average(x: VariableLike, axis: Axes = None, weights: VariableLike = None, ke
     """The (weighted) mean along an axis, several (a tuple, without weights) or all (None).
 
     Args:
-        weights: array of the shape of `x`, or of the length of the one axis.
+        weights: array of the shape of `x`, or of the length of the axis.
     """
     if weights is None:
         return _mean(x, axis, keepdims)
@@ -96,7 +95,7 @@ def average(x: VariableLike, axis: Axes = None, weights: VariableLike = None, ke
 mean = average
 
 
-@function("Prod", real, has_axes, prepare=_reduction, curved=(0,))
+@function("Prod", real, has_axes, prepare=_reduction, gradient_inputs=(0,))
 def prod(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
     """The product along an axis, several (a tuple) or all (None)."""
     for a in sorted((a % x.ndim for a in _axes(axis, x)), reverse=True):
@@ -104,7 +103,7 @@ def prod(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False)
     return x if x.ndim else x.clone()
 
 
-@function("LogSumExp", real, has_axes, prepare=_reduction, curved=(0,))
+@function("LogSumExp", real, has_axes, prepare=_reduction, gradient_inputs=(0,))
 def logsumexp(x: Tensor, axis: tuple[int, ...] | None = None) -> Tensor:
     """`log(sum(exp(x)))` along an axis, several (a tuple) or all (None)."""
     axes = _some_along(x, _axes(axis, x))
@@ -120,7 +119,7 @@ def batch_l2_norm_squared(x: Tensor) -> Tensor:
 class _Select(torch.autograd.Function):
     """The largest (or smallest) element; each of several that are equal gets the whole gradient.
 
-    So it is in Chainer 7.8.1 (`SelectorBase`, recorded), where torch's `amax` divides the gradient among them.
+    As Chainer 7.8.1 (`SelectorBase`, recorded); torch's `amax` divides the gradient among them.
     """
 
     @staticmethod
@@ -176,7 +175,7 @@ def _one_axis(node: Any, x: Type) -> None:
 @function("ArgMax", _one_axis, prepare=_int_or_none, named=False)
 def argmax(x: Tensor, axis: int | None = None) -> Tensor:
     """Place (int32) of the largest element along an axis or in the flattened array; the first of several."""
-    # int32 and NaN counted as the largest (Chainer 7.8.1, seen).
+    # The result is int32, and NaN is the largest value (Chainer 7.8.1, seen).
     return _some_elements(x, axis, "argmax").argmax(axis).int()
 
 

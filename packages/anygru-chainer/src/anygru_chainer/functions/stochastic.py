@@ -19,7 +19,7 @@ __all__ = ["dropout", "gaussian", "gumbel_softmax", "rrelu", "zoneout"]
 
 def dropout_mask(shape: tuple[int, ...], dtype: numpy.dtype[Any], ratio: float) -> numpy.ndarray:
     """A mask that drops with probability `ratio` and scales the rest, drawn from NumPy's global generator."""
-    # One draw in float64 for each element, whatever the dtype (Chainer 7.8.1, `noise/dropout.py`, read).
+    # One draw in float64 for each element of any dtype (Chainer 7.8.1, `noise/dropout.py`, read).
     kept = numpy.random.rand(*shape) >= ratio
     return dtype.type(1.0 / (1 - ratio)) * kept
 
@@ -97,13 +97,13 @@ def gaussian(mean: VariableLike, ln_var: VariableLike, *, eps: Any = None, retur
 
 
 def gumbel_softmax(log_pi: VariableLike, tau: Any = 0.1, axis: int = 1) -> Variable:
-    """A relaxed draw from the categories of which `log_pi` is the logarithm of the weights (Jang et al., 2016).
+    """A relaxed draw from categories with the log weights `log_pi` (Jang et al., 2016).
 
     Args:
         tau: the temperature; at 0 the draw would be one category.
     """
     xp = backend.get_array_module(log_pi)
-    # A single number is 1, and nothing is drawn (Chainer 7.8.1, seen).
+    # A scalar gives 1 without a draw (Chainer 7.8.1, seen).
     if log_pi.ndim < 1:
         return Variable(xp.ones((), log_pi.dtype))
     noise = as_variable(log_pi).device.send(numpy.random.gumbel(size=log_pi.shape).astype(log_pi.dtype))
@@ -122,7 +122,7 @@ Zoneout.flag_h = property(lambda node: ~node.new)  # type: ignore[name-defined] 
 
 
 def zoneout(h: VariableLike, x: VariableLike, ratio: float = 0.5, **kwargs: Any) -> Any:
-    """x, in which each element is that of h with probability `ratio` when `config.train` (Krueger et al., 2016)."""
+    """x, with each element replaced by h's with probability `ratio` when `config.train` (Krueger et al., 2016)."""
     argument.check_unexpected_kwargs(kwargs, train="train argument is not supported anymore. Use chainer.using_config")
     argument.assert_kwargs_empty(kwargs)
     return _zoneout(h, x, numpy.random.rand(*x.shape) >= ratio) if config.train else x

@@ -111,7 +111,7 @@ def gaussian_kl_divergence(mean: VariableLike, ln_var: VariableLike, reduce: str
     """The divergence of normal distributions of this mean and logarithm of the variance from the standard one.
 
     Args:
-        reduce: "sum", "mean" or "no" (ValueError for anything else).
+        reduce: "sum", "mean" or "no"; otherwise ValueError.
     """
     check_reduce(reduce, ("sum", "mean", "no"))
     return _reduced((mean * mean + exp(ln_var) - ln_var - 1) * 0.5, reduce)
@@ -151,7 +151,7 @@ def _check_hinge(norm: str, reduce: str) -> None:
 
 @function("Hinge", _scores_and_labels, prepare=_option(_check_hinge))
 def hinge(x: Tensor, t: Tensor, norm: str = "L1", reduce: str = "mean") -> Tensor:
-    """The hinge loss of each class of x [B, N] against labels t [B], one class against the others.
+    """The hinge loss of each class of x [B, N] against labels t [B], one class against the rest.
 
     Args:
         norm: "L1", or "L2" for the squared loss.
@@ -229,7 +229,7 @@ def connectionist_temporal_classification(
     label_length: Any = None,
     reduce: str = "mean",
 ) -> Variable:
-    """The loss of label sequences whose alignment is not known (Graves et al., 2006).
+    """The loss of label sequences without a known alignment (Graves et al., 2006).
 
     Args:
         x: list of steps [B, N] of scores, without a softmax.
@@ -340,7 +340,7 @@ def cross_covariance(y: Tensor, z: Tensor, reduce: str = "half_squared_sum") -> 
 
 @function("DeCov", lambda node, h: expect(h.dtype.kind == "f", h.ndim == 2), prepare=_squared)
 def decov(h: Tensor, reduce: str = "half_squared_sum") -> Tensor:
-    """`cross_covariance` of the columns of h [B, N] with each other, without those of a column with itself."""
+    """`cross_covariance` of the columns of h [B, N] with each other, without the diagonal."""
     covariance = _covariance(h, h)
     covariance = covariance - torch.diag(covariance.diagonal())
     return covariance if reduce == "no" else covariance.square().sum() * 0.5

@@ -17,6 +17,6 @@ def context() -> BaseContext:
 def start(process: BaseProcess) -> None:
     """Start a process."""
     with warnings.catch_warnings():
-        # Python 3.12 warns of any fork beside other threads; torch's are none of them (`anygru.dialects.forks`).
+        # Python 3.12 warns about a fork in a process with threads; torch's threads are safe (`anygru.dialects.forks`).
         warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
         process.start()

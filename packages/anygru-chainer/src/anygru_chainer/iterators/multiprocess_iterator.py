@@ -24,7 +24,7 @@ _RESPONSE_TIME = 0.1
 
 
 class MultiprocessIterator(SerialIterator):
-    """Batches whose examples are read by processes while the training goes on; see `SerialIterator`.
+    """Batches with examples read by other processes during training; see `SerialIterator`.
 
     The processes are forked, as in Chainer, unless the program has set another start method.
 
@@ -34,7 +34,7 @@ class MultiprocessIterator(SerialIterator):
         shared_mem: bytes of shared memory for the arrays of an example; None to measure the first batch, which is read in
             this process.
         dataset_timeout: seconds after which waiting for a batch gives a `TimeoutWarning`; None for never.
-        maxtasksperchild: a process is replaced after so many examples.
+        maxtasksperchild: the number of examples after which a process is replaced.
 
     A worker that dies ends in a RuntimeError at the next batch. In Chainer 7.8.1 the iterator then waits forever.
     """
@@ -169,7 +169,7 @@ class _Prefetcher:
 
     Args:
         advance: gives the next state and the indices of its batch (None at the end).
-        workers: they read the examples; `stop` stops them too.
+        workers: they read the examples; `stop` also stops them.
         n_prefetch: number of batches that may wait.
         timeout: seconds after which waiting gives a warning; None for never.
         state: where to begin.
@@ -202,7 +202,7 @@ class _Prefetcher:
         self._ready: deque[tuple[list[Any] | None, IteratorState]] = deque()
 
     def restart(self, state: IteratorState) -> None:
-        """Go on from another state."""
+        """Continue from another state."""
         with self._changed:
             self._begin(state)
             self._changed.notify_all()

@@ -26,7 +26,7 @@ def advance(
 ) -> tuple[IteratorState, Any]:
     """The next state, and the indices of the next batch (None at the end of an iterator that does not repeat).
 
-    A batch that reaches the end of an epoch goes on with the next one (whose order is sampled then), or ends there.
+    A batch that reaches the end of an epoch continues with the next epoch, for which an order is drawn, or ends there.
     """
     position, epoch, _, order = state
     if not repeat and epoch > 0:
@@ -77,14 +77,14 @@ class ShuffleOrderSampler(OrderSampler):
 
 
 class SerialIterator(Iterator):
-    """Batches of a dataset, one after the other.
+    """Batches of a dataset.
 
     Args:
         dataset: anything with `len` and indices.
         batch_size: examples in a batch.
-        repeat: go on with the next epoch at the end; a batch may then reach into it. Otherwise stop there.
-        shuffle: a new random order each epoch; by default yes.
-        order_sampler: gives the orders instead (ValueError together with `shuffle`).
+        repeat: continue with the next epoch at the end; a batch may then contain examples of both. Otherwise stop.
+        shuffle: a new random order in each epoch; by default True.
+        order_sampler: returns the order of each epoch (ValueError together with `shuffle`).
     """
 
     _state: IteratorState
@@ -151,7 +151,7 @@ class SerialIterator(Iterator):
 
     @property
     def repeat(self) -> bool:
-        """Whether it goes on with the next epoch."""
+        """Whether it continues with the next epoch."""
         return self._repeat
 
     @property
@@ -168,7 +168,7 @@ class SerialIterator(Iterator):
             try:
                 serializer("order", order)
             except KeyError:
-                # A file of an early release, or of MultithreadIterator.
+                # A file of an early release or of MultithreadIterator.
                 serializer("_order", order)
         self._state = IteratorState(position, epoch, is_new_epoch, order)
         try:
@@ -187,10 +187,10 @@ class SerialIterator(Iterator):
 
 
 class MultithreadIterator(SerialIterator):
-    """Batches whose examples are read by threads; see `SerialIterator`.
+    """Batches with examples read by threads; see `SerialIterator`.
 
-    A batch is read while the one before is used, so that a new order is drawn from NumPy's generator one batch earlier
-    than by `SerialIterator`, and once more if the state is saved or loaded in between (Chainer 7.8.1, recorded).
+    A batch is read while the previous batch is used. A new order is drawn from NumPy's generator one batch earlier than
+    by `SerialIterator`, and again if the state is saved or loaded in between (Chainer 7.8.1, recorded).
 
     Args:
         n_threads: number of threads.

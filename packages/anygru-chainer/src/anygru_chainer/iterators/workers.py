@@ -1,4 +1,4 @@
-"""Processes that read the examples of a dataset, and the memory through which they hand arrays over."""
+"""Processes that read the examples of a dataset, and shared memory for the arrays."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -40,7 +40,7 @@ def measure(example: Any) -> int:
 
 
 def _convert(example: Any, convert: Callable[[Any], Any]) -> Any:
-    """The example with its arrays, those directly in a tuple, list or dictionary too, converted."""
+    """The example with its arrays converted: itself, or the items of a tuple, list or dictionary."""
     if type(example) in (tuple, list):
         return type(example)(convert(value) for value in example)
     if type(example) is dict:
@@ -49,7 +49,7 @@ def _convert(example: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def pack(example: Any, memory: Any, start: int, stop: int) -> Any:
-    """Move the arrays of an example into the shared memory; arrays that do not fit (a warning) stay as they are."""
+    """Move the arrays of an example into the shared memory; arrays that do not fit (a warning) are returned unchanged."""
     if not len(memory):
         return example
     offset = start
@@ -79,7 +79,7 @@ def unpack(example: Any, memory: Any) -> Any:
 
 
 def _serve(conn: multiprocessing.connection.Connection, dataset: Examples, size: int, memory: Any) -> None:
-    """The worker: reads examples until it is told to stop or its parent is gone."""
+    """The worker: reads examples until it receives None or the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops its workers itself
     torch.set_num_threads(1)  # as torch's own loaders do: there is a worker for each core
     parent = multiprocessing.parent_process()
@@ -131,10 +131,10 @@ class Workers:
 
     Args:
         dataset: the dataset.
-        number: how many processes.
+        number: the number of processes.
         size: bytes of shared memory for an example.
         places: examples in a batch.
-        tasks_per_worker: a process is replaced after so many examples; None to keep it.
+        tasks_per_worker: the number of examples after which a process is replaced; None: never.
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class Workers:
         return [worker.process.pid for worker in self._workers]
 
     def read(self, indices: Iterable[int], is_stopped: Callable[[], bool]) -> list[Any] | None:
-        """The examples at some indices, or None if `is_stopped` says so meanwhile.
+        """The examples at some indices; None if `is_stopped()` becomes true.
 
         Raises:
-            RuntimeError: a worker has died. Whatever the dataset raises.
+            RuntimeError: a worker has died. Exceptions of the dataset are raised here.
         """
         tasks = deque(enumerate(indices))
         examples: list[Any] = [None] * len(tasks)

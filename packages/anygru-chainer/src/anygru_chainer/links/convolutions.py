@@ -34,7 +34,7 @@ class ConvolutionBase(Link):
 
     Args:
         ndim: number of axes.
-        in_channels: None to take it from the first input; it may be left out if `ksize` is then the second argument.
+        in_channels: None: taken from the first input. It is optional if `ksize` is then the second argument.
         out_channels: number of filters.
         ksize: an int, or one for each axis.
         nobias: leave b out (it is None).
@@ -182,25 +182,25 @@ class DeconvolutionND(ConvolutionBase):
 
 
 class Convolution1D(ConvolutionND):
-    """Convolution over one axis; the arguments are those of `ConvolutionND` without `ndim`."""
+    """Convolution over one axis; with the arguments of `ConvolutionND` except `ndim`."""
 
     __init__ = partialmethod(ConvolutionND.__init__, 1)
 
 
 class Convolution3D(ConvolutionND):
-    """Convolution over three axes; the arguments are those of `ConvolutionND` without `ndim`."""
+    """Convolution over three axes; with the arguments of `ConvolutionND` except `ndim`."""
 
     __init__ = partialmethod(ConvolutionND.__init__, 3)
 
 
 class Deconvolution1D(DeconvolutionND):
-    """Transposed convolution over one axis; the arguments are those of `DeconvolutionND` without `ndim`."""
+    """Transposed convolution over one axis; with the arguments of `DeconvolutionND` except `ndim`."""
 
     __init__ = partialmethod(DeconvolutionND.__init__, 1)
 
 
 class Deconvolution3D(DeconvolutionND):
-    """Transposed convolution over three axes; the arguments are those of `DeconvolutionND` without `ndim`."""
+    """Transposed convolution over three axes; with the arguments of `DeconvolutionND` except `ndim`."""
 
     __init__ = partialmethod(DeconvolutionND.__init__, 3)
 
@@ -279,7 +279,7 @@ class DilatedConvolution2D(Convolution2D):
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
-        yield from ()  # it says nothing of itself (Chainer 7.8.1, recorded)
+        yield from ()  # `str(link)` shows no values (Chainer 7.8.1, recorded)
 
 
 class Deconvolution2D(PicturesBase):
@@ -314,10 +314,10 @@ class Deconvolution2D(PicturesBase):
 
 
 class DepthwiseConvolution2D(Link):
-    """A convolution of each channel alone, with filters W [M, C, rows, columns].
+    """A convolution of each channel separately, with filters W [M, C, rows, columns].
 
     Args:
-        in_channels: C; None to take it from the first input.
+        in_channels: C; None: taken from the first input.
         channel_multiplier: M, the number of results for each channel.
         ksize, stride, pad: an int or a pair (rows, columns).
         nobias: leave out the bias b [M * C].
@@ -358,7 +358,7 @@ class DepthwiseConvolution2D(Link):
             self.b.initialize(self.channel_multiplier * in_channels)
 
     def forward(self, x: VariableLike) -> Variable:
-        """The results [B, M * C, rows, columns] for x [B, C, rows, columns], those of a channel side by side."""
+        """The results [B, M * C, rows, columns] for x [B, C, rows, columns], channel by channel."""
         if self.W.array is None:
             self._initialize_params(x.shape[1])
         found: Variable = depthwise_convolution_2d(x, self.W, self.b, self.stride, self.pad)

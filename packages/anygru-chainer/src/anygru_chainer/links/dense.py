@@ -23,7 +23,7 @@ class Linear(Link):
     """`x @ W.T + b` with W [out_size, in_size] and b [out_size].
 
     Args:
-        in_size: M; None to take it from the first input. `Linear(n)` is `Linear(None, n)`.
+        in_size: M; None: taken from the first input. `Linear(n)` is `Linear(None, n)`.
         out_size: N.
         nobias: leave b out (it is None).
         initialW: LeCunNormal by default.
@@ -71,7 +71,7 @@ class Linear(Link):
         yield from [("in_size", self.in_size), ("out_size", self.out_size), ("nobias", self.b is None)]
 
     def forward(self, x: VariableLike, n_batch_axes: int = 1) -> Variable:
-        """[B, N] from x [B, ...], whose axes after the batch axes are flattened."""
+        """[B, N] from x [B, ...]; the axes behind the batch axes are flattened."""
         if self.W.array is None:
             self._initialize_params(size_of_shape(x.shape[n_batch_axes:]))
         return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
@@ -88,9 +88,9 @@ class Bias(Link):
                 self.b = Parameter(initializers.Zero(), shape)
 
     def forward(self, *xs: VariableLike) -> Variable:
-        """`x + b`, from x or from x and b (AssertionError if b comes twice or not at all)."""
+        """`x + b`, from x or from x and b (AssertionError if b is given twice or is missing)."""
         if (len(xs) == 1) != hasattr(self, "b"):
-            raise AssertionError(f"Bias takes x alone if it has a parameter, else x and b; got {len(xs)} arguments")
+            raise AssertionError(f"Bias takes x if it has a parameter, otherwise x and b; got {len(xs)} arguments")
         return products.bias(xs[0], self.b if len(xs) == 1 else xs[1], self.axis)
 
 
@@ -101,7 +101,7 @@ class Scale(Chain):
         axis: where the axes of W are.
         W_shape: shape of W; None for no parameter.
         bias_term: add a Bias.
-        bias_shape: shape of the bias, by default that of W.
+        bias_shape: shape of the bias, by default of W.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class Scale(Chain):
                 self.bias = Bias(axis, W_shape if W_shape is not None else bias_shape)
 
     def forward(self, *xs: VariableLike) -> Variable:
-        """`x * W`, from x or from x and W (AssertionError if W comes twice or not at all)."""
+        """`x * W`, from x or from x and W (AssertionError if W is given twice or is missing)."""
         if (len(xs) == 1) != hasattr(self, "W"):
-            raise AssertionError(f"Scale takes x alone if it has a parameter, else x and W; got {len(xs)} arguments")
+            raise AssertionError(f"Scale takes x if it has a parameter, otherwise x and W; got {len(xs)} arguments")
         y = products.scale(xs[0], self.W if len(xs) == 1 else xs[1], self.axis)
         return self.bias(y) if hasattr(self, "bias") else y
 
@@ -180,7 +180,7 @@ def _check_shape(name: str, initial: InitializerSpec, shape: tuple[int, ...]) ->
 
 
 class _OverFirstAxis(Initializer):
-    """The initializer applied to a 3-dimensional array as a matrix, so that its fans are those of a matrix."""
+    """The initializer applied to a 3-dimensional array as a matrix, which determines its fans."""
 
     def __init__(self, initializer: Any) -> None:
         super().__init__(getattr(initializer, "dtype", None))
@@ -208,7 +208,7 @@ class EmbedID(Link):
         super().__init__()
         self.ignore_label = ignore_label
         with self.init_scope():
-            # The standard deviation is 1, not that of other links (Chainer 7.8.1, seen).
+            # The standard deviation is 1, unlike other links (Chainer 7.8.1, seen).
             self.W = Parameter(Normal(1.0) if initialW is None else initialW, (in_size, out_size))
 
     @classmethod
@@ -230,7 +230,7 @@ class Highway(Chain):
         nobias: leave both biases out.
         activate: a function of one Variable.
         init_Wh, init_bh: initializers of `plain`, LeCunNormal and 0 by default.
-        init_Wt, init_bt: those of `transform`, LeCunNormal and -1 by default.
+        init_Wt, init_bt: initializers of `transform`, LeCunNormal and -1 by default.
     """
 
     def __init__(
@@ -311,7 +311,7 @@ class PReLU(Link):
 
 
 class Swish(Link):
-    """`x * sigmoid(beta * x)` with beta of a given shape; None takes that of an input without its first axis."""
+    """`x * sigmoid(beta * x)` with beta of a given shape; None: the shape of the input without its first axis."""
 
     def __init__(self, beta_shape: ShapeSpec | None, beta_init: float = 1.0) -> None:
         super().__init__()

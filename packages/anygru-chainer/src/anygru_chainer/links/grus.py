@@ -55,7 +55,7 @@ class Stateful(Chain):
             setattr(self, name, state)
 
     def reset_state(self) -> None:
-        """Forget the state: the next step starts from zeros."""
+        """Remove the state: the next step starts from zeros."""
         for name in self.kept:
             setattr(self, name, None)
 
@@ -104,9 +104,9 @@ class GRUBase(Chain):
         return [self.W_r, self.W_z, self.W, self.U_r, self.U_z, self.U]
 
     def _is_plain(self) -> bool:
-        """Whether the step may be computed at once: nobody watches functions or links, or has changed the six links."""
+        """Whether one function may compute the step: no hook observes it, and the six links are unchanged."""
         parts = self._parts()
-        return function_hook.nobody_watches(parts, Linear) and all(part.b is not None for part in parts)
+        return function_hook.without_hooks(parts, Linear) and all(part.b is not None for part in parts)
 
     def _step(self, h: VariableLike, x: VariableLike) -> Variable:
         if not self._is_plain():
@@ -126,7 +126,7 @@ class GRUBase(Chain):
     def __to_anygru__(self) -> "anygru.GRUCell":
         """This link's blend negates the update rows of `anygru.GRUCell`, and no two arrays can share negated memory."""
         raise TypeError(
-            f"{type(self).__name__} blends (1 - z) * h + z * c, the other way round than anygru.GRUCell: its update rows "
+            f"{type(self).__name__} blends (1 - z) * h + z * c, and anygru.GRUCell z * h + (1 - z) * c: its update rows "
             "would have to be negated, so the parameters cannot be shared. `copy_to_anygru()` gives an anygru.GRUCell with "
             "copies of them."
         )
@@ -134,7 +134,7 @@ class GRUBase(Chain):
     def copy_to_anygru(self) -> "anygru.GRUCell":
         """An `anygru.GRUCell` (reset="before") that computes the same from a given state, with copies of the parameters."""
         parts = [as_tensor(p.array) for part in self._parts() for p in (part.W, part.b)]
-        # The core blends the other way round: its update rows are negated.
+        # The core swaps the two terms of the blend, so the update rows are negated.
         stacked = [gates.negate_update(gates.stack(parts[start : start + 6 : 2])) for start in (0, 1, 6, 7)]
         w_ih, b_ih, w_hh, b_hh = stacked
         cell = anygru.GRUCell(w_ih.shape[1], len(w_hh) // 3, dtype=w_ih.dtype, device=w_ih.device, reset="before")

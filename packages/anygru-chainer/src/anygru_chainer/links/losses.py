@@ -116,7 +116,7 @@ def _three(node: Any, x: Type, t: Type, w: Type) -> None:
 def _loss(x: Tensor, t: Tensor, W: Tensor, tree: Any) -> Tensor:
     begins, paths, codes = (torch.from_numpy(table).to(x.device) for table in (tree.begins, tree.paths, tree.codes))
     start, stop = begins[t.long()].long(), begins[t.long() + 1].long()
-    # The turns of all rows at once, one after the other: `rows` and `places` say whose each is and where in the tables.
+    # The turns of all rows, concatenated: `rows` and `places` hold the row and the place in the tables of each turn.
     rows = torch.repeat_interleave(torch.arange(len(x), device=x.device), stop - start)
     first = torch.cumsum(stop - start, 0) - (stop - start)
     places = torch.arange(len(rows), device=x.device) - first[rows] + start[rows]
@@ -125,7 +125,7 @@ def _loss(x: Tensor, t: Tensor, W: Tensor, tree: Any) -> Tensor:
 
 
 class _Tree(DeviceResident):
-    """The ways to all words, one after the other."""
+    """The paths to all words, concatenated."""
 
     def __init__(self, tree: Any, dtype: DTypeSpec) -> None:
         super().__init__()
@@ -141,11 +141,11 @@ class _Tree(DeviceResident):
 
 
 class BinaryHierarchicalSoftmax(Link):
-    """The loss of words whose probability is a product of turns in a tree (Morin and Bengio, 2005).
+    """The loss of words, with a word's probability as a product of turns in a tree (Morin and Bengio, 2005).
 
     Args:
         in_size: size of an input.
-        tree: a tree of pairs, whose leaves are the words' numbers, such as ((1, 2), 3).
+        tree: a tree of pairs with the words' numbers as leaves, such as ((1, 2), 3).
         dtype: of the tree's codes.
     """
 
@@ -163,7 +163,7 @@ class BinaryHierarchicalSoftmax(Link):
     def create_huffman_tree(word_counts: Mapping[int, float]) -> Any:
         """Huffman's tree of a dictionary of counts: {0: 8, 1: 5, 2: 6, 3: 4} gives ((3, 1), (2, 0)).
 
-        Of equal counts the earlier is taken first, as in Chainer 7.8.1 (read).
+        Among equal counts the earlier word has precedence, as in Chainer 7.8.1 (read).
         """
         if not word_counts:
             raise ValueError("Empty vocabulary")
@@ -193,7 +193,7 @@ class WalkerAlias(DeviceResident):
         weights /= weights.sum()
         n = len(weights)
         self.threshold = numpy.empty(n, numpy.float32)
-        self.values = numpy.zeros(2 * n, numpy.int32)  # of each slot its own number, and the one that fills it up
+        self.values = numpy.zeros(2 * n, numpy.int32)  # two numbers for each slot: its own, and its alias
         open_slot = 0
         for slot, (weight, number) in enumerate(sorted(zip(weights, range(n), strict=True))):
             left = float(weight) * n  # doubles: NumPy made them of a scalar and an int when Chainer was written
@@ -234,12 +234,7 @@ class NegativeSampling(Link):
     """
 
     def __init__(
-        self,
-        in_size: int,
-        counts: Sequence[float],
-        sample_size: int,
-        power: float = 0.75,
-        dtype: DTypeSpec = None,
+        self, in_size: int, counts: Sequence[float], sample_size: int, power: float = 0.75, dtype: DTypeSpec = None
     ) -> None:
         super().__init__()
         kind = get_dtype(dtype)

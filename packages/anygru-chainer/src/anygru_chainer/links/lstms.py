@@ -24,11 +24,11 @@ class LSTMBase(Chain):
     """Two linear links: `upward` on the input, and `lateral`, without a bias, on the output of the step before.
 
     Args:
-        in_size: size of an input; None to take it from the first one. It may be left out.
+        in_size: optional size of an input; None: taken from the first input.
         out_size: N, size of the cells and the outputs.
-        lateral_init, upward_init: LeCunNormal for the four gates' matrices, one by one in turn.
+        lateral_init, upward_init: initializer of each gate's matrix, LeCunNormal by default.
         bias_init: 0 for the biases of candidate, input gate and output gate.
-        forget_bias_init: 1 for those of the forget gate.
+        forget_bias_init: 1 for the biases of the forget gate.
     """
 
     def __init__(
@@ -63,19 +63,19 @@ class LSTMBase(Chain):
         for start in range(0, 4 * n, n):
             lateral(self.lateral.W.array[start : start + n, :])
             upward(self.upward.W.array[start : start + n, :])
-        # A unit's four gates lie side by side, and an initializer gets a gate of all units as [1, N, 1]: so the
-        # original calls it (7.8.1, `links/rnn/lstm.py`, read), and initializers may look at the shape.
+        # The layout is unit by unit, and an initializer gets one gate of all units as [1, N, 1], as in Chainer (7.8.1,
+        # `links/rnn/lstm.py`, read), because initializers may read the shape.
         gates: NdArray = self.upward.b.array.reshape(1, n, 4, 1)
         for gate, initializer in enumerate((bias, bias, forget, bias)):
             initializer(gates[:, :, gate])
 
     def _step(self, c: VariableLike, h: VariableLike, x: VariableLike) -> Any:
-        """The cells and outputs after x, by one function unless somebody watches links or functions."""
+        """The cells and outputs after x, by one function unless a hook observes links or functions."""
         upward, lateral = self.upward, self.lateral
         if x.ndim > 2:
             x = x.reshape(x.shape[0], -1)
         alike = c.shape[0] == x.shape[0] and upward.b is not None and lateral.b is None
-        if alike and x.dtype == upward.W.dtype and function_hook.nobody_watches((upward, lateral), Linear):
+        if alike and x.dtype == upward.W.dtype and function_hook.without_hooks((upward, lateral), Linear):
             return lstm_step(c, x, [upward.W, upward.b], [] if h is None else [h, lateral.W])
         sums = upward(x)
         return lstm(c, sums if h is None else sums + lateral(h))
@@ -98,11 +98,11 @@ class StatelessLSTM(LSTMBase):
 class LSTM(CellStateful, LSTMBase):
     """An LSTM that keeps its cells `c` and outputs `h`; see `LSTMBase` for the arguments.
 
-    A batch may be smaller than the one before: the states of the sequences at the end then stay as they are.
+    A batch may be smaller than the previous batch: the states of the sequences at the end then do not change.
     """
 
     def forward(self, x: VariableLike) -> Variable:
-        """The outputs [B, N] after x [B, I] (TypeError if the batch is larger than the one before)."""
+        """The outputs [B, N] after x [B, I] (TypeError if the batch is larger than the previous batch)."""
         self._prepare(x)
         batch = x.shape[0]
         before, rest = (None, None) if self.h is None else self._split(batch)
@@ -114,7 +114,7 @@ class LSTM(CellStateful, LSTMBase):
         return y
 
     def _split(self, batch: int) -> tuple[Variable | None, Variable | None]:
-        """The outputs before of the sequences that go on, and those of the others; None for none."""
+        """h split into continuing and finished sequences; None for an empty part."""
         size = self.h.shape[0]
         if batch == 0:
             return None, self.h
@@ -145,7 +145,7 @@ class GatedLSTM(CellStateful):
 
 
 class StatefulPeepholeLSTM(GatedLSTM):
-    """An LSTM that keeps its state, and whose gates also read the cells, through `peep_i`, `peep_f` and `peep_o`."""
+    """An LSTM that keeps its state; its gates also read the cells, through `peep_i`, `peep_f` and `peep_o`."""
 
     def __init__(self, in_size: int | None, out_size: int) -> None:
         super().__init__(in_size, out_size)
@@ -164,7 +164,8 @@ class StatefulPeepholeLSTM(GatedLSTM):
 
 
 class StatefulZoneoutLSTM(GatedLSTM):
-    """An LSTM that keeps its state, of which each number stays with a probability when `config.train` (Krueger et al., 2016).
+    """An LSTM that keeps its state; when `config.train`, each number keeps its old value with a probability (Krueger et
+    al., 2016).
 
     Args:
         c_ratio, h_ratio: probability for a cell and for an output.
@@ -196,7 +197,7 @@ class StatefulZoneoutLSTM(GatedLSTM):
 
 
 class TreeLSTMBase(Chain):
-    """Called with the children's cells, as many outputs, and the node's input; each may be None for zeros."""
+    """Called with the children's cells, their outputs, and the node's input; None means zeros."""
 
     in_size: int
     state_size: int
@@ -234,7 +235,9 @@ class ChildSumTreeLSTM(TreeLSTMBase):
     def forward(self, *cshsx: Any) -> tuple[Variable, Variable]:
         """The cells and outputs [B, N] (AssertionError for an even number of arguments)."""
         if len(cshsx) % 2 == 0:
-            raise AssertionError(f"as many cells as outputs and one input are needed, got {len(cshsx)} arguments")
+            raise AssertionError(
+                f"cells, outputs in the same number, and one input are needed, got {len(cshsx)} arguments"
+            )
         n = len(cshsx) // 2
         cells, outputs = cshsx[:n], cshsx[n:-1]
         x = self._filled(cells, outputs, cshsx[-1])
@@ -250,9 +253,9 @@ class ChildSumTreeLSTM(TreeLSTMBase):
 
 
 class NaryTreeLSTM(TreeLSTMBase):
-    """A node of `n_ary` children in order, each with matrices of its own: `link(c1, ..., cK, h1, ..., hK, x)`.
+    """A node of `n_ary` children in order, with separate matrices for each child: `link(c1, ..., cK, h1, ..., hK, x)`.
 
-    As in Bowman et al. (2016), each forget gate also has a matrix of its own on the input.
+    As in Bowman et al. (2016), each forget gate also has a separate matrix on the input.
 
     Args:
         in_size, out_size: size of an input, and of cells and outputs.

@@ -24,7 +24,9 @@ class Classifier(Chain):
         predictor: the link that predicts.
         lossfun: loss of (prediction, labels).
         accfun: accuracy of (prediction, labels).
-        label_key: which argument of a call is the labels: an int for a place, a text for a keyword (else TypeError).
+        label_key: the argument of a call that holds the labels: an int for a position, a string for a keyword;
+        otherwise
+        TypeError.
     """
 
     compute_accuracy = True
@@ -70,7 +72,7 @@ class Classifier(Chain):
 
 
 class Parameter(Link):
-    """A link whose call gives its only parameter W, which starts as a given array."""
+    """A link that returns its only parameter W, initially a given array."""
 
     def __init__(self, array: NdArray) -> None:
         super().__init__()
@@ -80,7 +82,7 @@ class Parameter(Link):
     W: Any
 
     def forward(self, volatile: Any = None) -> variable.Variable:
-        """A Variable with the values of W, through which gradients flow to W."""
+        """A Variable with the values of W that passes its gradient to W."""
         return identity(self.W)
 
 
@@ -88,9 +90,9 @@ class MLPConvolution2D(ChainList):
     """A convolution of pictures, and convolutions with filters of size 1 behind it (Lin et al., 2013).
 
     Args:
-        in_channels: None to take it from the first input. It may be left out.
+        in_channels: optional; None: taken from the first input.
         out_channels: the channels of each convolution.
-        ksize, stride, pad: those of the first convolution.
+        ksize, stride, pad: of the first convolution.
         activation: between the convolutions.
         conv_init, bias_init: keywords, initializers of filters and biases.
     """

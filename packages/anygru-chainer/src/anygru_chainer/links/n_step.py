@@ -31,7 +31,7 @@ def argsort_list_descent(lst: Sequence[Any]) -> numpy.ndarray:
 
 
 def permutate_list(lst: Sequence[Any], indices: Sequence[int] | numpy.ndarray, inv: bool) -> list[Any]:
-    """The items of a list in the order of `indices`, or, with `inv`, a list in this order put back."""
+    """The items of a list in the order of `indices`, or, with `inv`, restored from this order."""
     if not inv:
         return [lst[i] for i in indices]
     restored = [None] * len(lst)
@@ -91,7 +91,7 @@ class NStepRNNBase(ChainList):
         layers = []
         for layer in range(n_layers):
             below = in_size if layer == 0 else out_size * direction
-            # Parameters are drawn here, layer by layer and matrix before bias, which a seed depends on.
+            # The order of the draws, layer by layer and matrix before bias, determines the values for a seed.
             layers += [self._make_layer(below, out_size, matrix, bias) for _ in range(direction)]
         super().__init__(*layers)
         self._collect_parameters()
@@ -114,7 +114,7 @@ class NStepRNNBase(ChainList):
         self.bs = [[getattr(layer, f"b{j}") for j in range(self.n_weights)] for layer in self]
 
     def copy(self, mode: str = "share") -> Any:
-        """A copy, whose `ws` and `bs` are its own parameters; `mode` as in `Link.copy`."""
+        """A copy with its own `ws` and `bs`; `mode` as in `Link.copy`."""
         copied = super().copy(mode)
         copied._collect_parameters()
         return copied
@@ -187,14 +187,14 @@ class NStepRNNReLU(NStepRNNBase):
 
 
 class NStepBiRNNTanh(NStepRNNBase):
-    """`NStepRNNTanh` in both directions; its layers are forward and backward halves in turn."""
+    """`NStepRNNTanh` in both directions; its layers alternate between forward and backward."""
 
     kind = _kinds.TANH_KIND
     use_bi_direction = True
 
 
 class NStepBiRNNReLU(NStepRNNBase):
-    """`NStepRNNReLU` in both directions; its layers are forward and backward halves in turn."""
+    """`NStepRNNReLU` in both directions; its layers alternate between forward and backward."""
 
     kind = _kinds.RELU_KIND
     use_bi_direction = True
@@ -216,7 +216,7 @@ class NStepGRUBase(NStepRNNBase):
 
 
 def _joined(parameters: list[Any]) -> torch.nn.Parameter:
-    """The values of some parameters in one tensor, whose rows are their arrays from now on."""
+    """The values of some parameters in one tensor; its rows become the parameters' arrays."""
     arrays = [parameter.array for parameter in parameters]
     joined = torch.cat([as_tensor(array) for array in arrays])
     for parameter, rows in zip(parameters, joined.split(len(arrays[0])), strict=True):
@@ -237,7 +237,7 @@ class NStepGRU(NStepGRUBase):
 
 
 class NStepBiGRU(NStepGRUBase):
-    """A stacked GRU in both directions; its layers are forward and backward halves in turn."""
+    """A stacked GRU in both directions; its layers alternate between forward and backward."""
 
     use_bi_direction = True
 
@@ -262,6 +262,6 @@ class NStepLSTM(NStepLSTMBase):
 
 
 class NStepBiLSTM(NStepLSTMBase):
-    """A stacked LSTM in both directions; its layers are forward and backward halves in turn."""
+    """A stacked LSTM in both directions; its layers alternate between forward and backward."""
 
     use_bi_direction = True

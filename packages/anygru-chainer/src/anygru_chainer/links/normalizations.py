@@ -26,7 +26,7 @@ class Affine(Link):
     """The base of normalizations with a learnt scale gamma [size] and shift beta [size].
 
     Args:
-        size: None to take it from the first input.
+        size: None: taken from the first input.
         eps: added to the variance.
         initial_gamma, initial_beta: 1 and 0 by default.
     """
@@ -56,10 +56,10 @@ class BatchNormalization(Link):
         size: number of channels, or the shape of all axes that are not averaged over.
         decay: of the running averages.
         eps: added to the variance.
-        dtype: of parameters and averages; the configured one by default (float32 for mixed16).
+        dtype: of parameters and averages; by default `config.dtype` (float32 for mixed16).
         use_gamma, use_beta: whether to learn the scale and the shift.
         initial_gamma, initial_beta, initial_avg_mean, initial_avg_var: 1, 0, 0 and 1 by default.
-        axis: the axes that are averaged over. With it `size` may be left out until the first input.
+        axis: the axes that are averaged over. With it `size` is optional, and the first input determines the shape.
 
     Raises:
         RuntimeError: neither `size` nor `axis` was given.
@@ -162,7 +162,7 @@ class GroupNormalization(Affine):
 
     Args:
         groups: number of groups, by which the number of channels can be divided.
-        size: number of channels; None to take it from the first input.
+        size: number of channels; None: taken from the first input.
         eps: added to the variance.
         initial_gamma, initial_beta: 1 and 0 by default.
     """
@@ -177,7 +177,7 @@ class GroupNormalization(Affine):
     ) -> None:
         gamma = initializers.get_initializer(1 if initial_gamma is None else initial_gamma)
         beta = initializers.get_initializer(0 if initial_beta is None else initial_beta)
-        # Under `mixed16` these are float32 and those of LayerNormalization float16 (Chainer 7.8.1, recorded).
+        # Under `mixed16` these are float32, and LayerNormalization's are float16 (Chainer 7.8.1, recorded).
         gamma.dtype = beta.dtype = get_dtype(None, map_mixed16=numpy.float32)
         super().__init__(size, eps, gamma, beta)
         self.groups = groups
@@ -197,7 +197,7 @@ class LayerNormalization(Affine):
     """Layer normalization of rows with a learnt scale gamma and shift beta.
 
     Args:
-        size: size of a row; None to take it from the first input.
+        size: size of a row; None: taken from the first input.
         eps: added to the variance.
         initial_gamma, initial_beta: 1 and 0 by default.
     """

@@ -22,7 +22,7 @@ REMOVED = "invoke_before_training has been removed since Chainer v2.0.0. Use ini
 class Extension:
     """Called by the trainer whenever its trigger fires. Subclass it and define `__call__(trainer)`.
 
-    `trigger` says when (a trigger or a pair), `priority` in which order (higher first), `name` under which name.
+    `trigger` is a trigger or a pair, `priority` the order of the calls (higher first), `name` the name in the trainer.
     """
 
     trigger: Any = (1, "iteration")
@@ -31,7 +31,7 @@ class Extension:
 
     @property
     def default_name(self) -> str:
-        """The name if none is given: that of the class."""
+        """The default name, which is the name of the class."""
         return type(self).__name__
 
     def __call__(self, trainer: "Trainer") -> Any:

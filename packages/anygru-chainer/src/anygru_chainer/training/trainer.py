@@ -24,7 +24,7 @@ class _Entry(NamedTuple):
 
 
 class Trainer:
-    """Updates models until a trigger says stop, and calls extensions in between.
+    """Updates models until the stop trigger fires, and calls extensions in between.
 
     Args:
         updater: does one update at a time.
@@ -60,7 +60,7 @@ class Trainer:
 
     @property
     def elapsed_time(self) -> float:
-        """Seconds of training, those before a resumed snapshot included (RuntimeError before `run`)."""
+        """Seconds of training, including the time before a resumed snapshot (RuntimeError before `run`)."""
         if self._done:
             return self._final_elapsed_time
         if self._start_at is None:
@@ -81,8 +81,8 @@ class Trainer:
 
         Args:
             extension: an Extension, or any function of the trainer.
-            name: by default its `name`, `default_name` or `__name__` (TypeError if it has none); "_1", "_2", ... is added
-                if it is taken.
+            name: by default its `name`, `default_name` or `__name__` (TypeError if it has no name); "_1", "_2", ... is
+            appended if the name is taken.
             trigger: when to call it; by default its own, or each iteration.
             priority: order of the calls, higher first; by default its own.
             call_before_training: call it once before the first update.
@@ -126,8 +126,8 @@ class Trainer:
         self._start_at = time.perf_counter()
         for entry in entries:
             initialize = getattr(entry.extension, "initialize", None)
-            # One that will not be called again after a resumed snapshot must not begin again (Chainer 7.8.1, `trainer.py`,
-            # read).
+            # An extension that has finished before a resumed snapshot is not initialized again (Chainer 7.8.1,
+            # `trainer.py`, read).
             if initialize and not getattr(entry.trigger, "finished", False):
                 initialize(self)
         if self.is_before_training:
@@ -148,7 +148,7 @@ class Trainer:
         self._done = True
 
     def _call_extensions(self, entries: list[_Entry], before_training: bool) -> None:
-        """One turn of the loop: an update (unless before training) and the extensions whose time has come."""
+        """One iteration: an update (unless before training) and the extensions that are due."""
         self.observation = {}
         with self.reporter.scope(self.observation):
             if not before_training:

@@ -21,7 +21,7 @@ TriggerSpec = Callable[[Any], bool] | tuple[float, str] | None
 
 
 def load_progress(trigger: TriggerSpec, serializer: AbstractSerializer) -> None:
-    """Save or load where the trigger was called last; a file of an early release lacks it, which gives a warning."""
+    """Save or load the position of the last call; warn if the file of an early release lacks it."""
     for name, attribute, unknown in (
         ("previous_iteration", "_previous_iteration", -1),
         ("previous_epoch_detail", "_previous_epoch_detail", -1.0),
@@ -76,7 +76,7 @@ class IntervalTrigger:
         return before // self.period != now // self.period
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Save or load where it was called last."""
+        """Save or load the position of the last call."""
         load_progress(self, serializer)
 
     def get_training_length(self) -> tuple[float, str]:
@@ -108,7 +108,7 @@ class ManualScheduleTrigger:
         return fire
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Save or load where it was called last and whether it has finished."""
+        """Save or load the position of the last call and whether it has finished."""
         load_progress(self, serializer)
         try:
             self.finished = serializer("finished", self.finished)
@@ -122,7 +122,7 @@ class ManualScheduleTrigger:
 
 
 class OnceTrigger:
-    """Fires at the first call, and with `call_on_resume` once more after resuming from a snapshot."""
+    """Fires at the first call, and with `call_on_resume` again after resuming from a snapshot."""
 
     def __init__(self, call_on_resume: bool = False) -> None:
         self._flag_first = True
@@ -158,7 +158,7 @@ class TimeTrigger:
         self._next_time = period
 
     def __call__(self, trainer: "Trainer") -> bool:
-        # It fires once for each call, so periods that passed within one iteration are made up for one by one (Chainer 7.8.1,
+        # It fires once for each call, so periods that passed within one iteration fire in later calls (Chainer 7.8.1,
         # `time_trigger.py`, read).
         if self._next_time < trainer.elapsed_time:
             self._next_time += self._period
@@ -230,7 +230,7 @@ class EarlyStoppingTrigger:
             print(f"Epoch {trainer.updater.epoch}: early stopping")
         return stop
 
-    def _stop_condition(self) -> bool:  # a method of its own, as in Chainer 7.8.1, for subclasses
+    def _stop_condition(self) -> bool:  # a method, as in Chainer 7.8.1, because subclasses override it
         return self.count >= self.patience
 
     def _init_summary(self) -> None:
@@ -246,7 +246,7 @@ class BestValueTrigger:
 
     Args:
         key: name of the value.
-        compare: function (best, new) that says whether the new one is better.
+        compare: function (best, new) that returns whether the new value is better.
         trigger: when to check.
     """
 

@@ -14,7 +14,7 @@ def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:
 def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **unexpected: str) -> tuple[Any, ...]:
     """Take the named keywords out of `kwargs`, with defaults.
 
-    Raises ValueError for a removed keyword and TypeError for any other that is left over.
+    Raises ValueError for a removed keyword and TypeError for any other remaining keyword.
     """
     values = tuple(kwargs.pop(name, default) for name, default in name_and_values)
     if kwargs:

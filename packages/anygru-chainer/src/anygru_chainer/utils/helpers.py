@@ -65,7 +65,7 @@ def as_vec(x: Any) -> Any:
 
 
 def as_mat(x: Any) -> Any:
-    """The array with two axes, the first as it is."""
+    """The array with two axes; the first axis is unchanged."""
     return x.reshape(len(x), -1)
 
 
@@ -86,7 +86,7 @@ Ints = int | Sequence[int]
 
 
 def as_tuple(value: Ints, n: int) -> tuple[int, ...]:
-    """`value` for each of n axes, or the n values that it is (AssertionError for another number of them)."""
+    """`value` for each of n axes, or the given n values (AssertionError for another number of values)."""
     if isinstance(value, (int, numpy.integer)):
         return (value,) * n
     assert len(value) == n, f"expected one number, or one for each of {n} axes, got {value}"
@@ -98,6 +98,6 @@ _PACKAGE = __name__.removesuffix(".utils.helpers")
 
 def experimental(api_name: str) -> None:
     """Warn (FutureWarning) that `api_name` may change, unless `chainer.disable_experimental_feature_warning`."""
-    # Users set the flag on the package itself, which stands above this file and is loaded before it is called.
+    # Users set the flag on the package itself, which imports this file.
     if not sys.modules[_PACKAGE].disable_experimental_feature_warning:
         warnings.warn(f"{api_name} is experimental. The interface can change in the future.", FutureWarning)

@@ -1,4 +1,4 @@
-"""The small language in which functions state what they expect of their inputs' shapes and dtypes.
+"""The expressions by which functions check the shapes and dtypes of their inputs.
 
 A function's `check_type_forward(in_types)` is run twice at most. The first, light run sees the arrays themselves, so
 that `expect` gets plain booleans and costs next to nothing. Only if that fails, the second run sees `Expression`
@@ -28,7 +28,7 @@ class InvalidType(Exception):
     Args:
         expect: the function's requirement, such as "x.shape[1] == W.shape[1]".
         actual: the actual value, such as "4 != 3".
-        msg: the whole message, if it is not to be made of the two.
+        msg: the message; by default it contains both.
     """
 
     def __init__(self, expect: str, actual: str, msg: str | None = None) -> None:
@@ -46,7 +46,7 @@ class InvalidType(Exception):
 
 
 def _promotion_note(actual: str) -> str:
-    """The usual cause of float64 beside float32 under NumPy 2, as a part of the message; "" for other faults."""
+    """A part of the message: the usual cause of mixed float64 and float32 under NumPy 2; "" for other faults."""
     if _IS_NUMPY_1 or actual not in ("float64 != float32", "float32 != float64"):
         return ""
     return (
@@ -226,7 +226,7 @@ def get_types(data: tuple[Any, ...], name: str, accept_none: bool) -> TypeInfoTu
 
 
 def _argname(in_types: Sequence[Any], names: Sequence[str]) -> None:
-    """Give the inputs names for the error messages; InvalidType unless there are as many inputs as names."""
+    """Give the inputs names for the error messages; InvalidType unless each input has a name."""
     if len(in_types) != len(names):
         raise InvalidType(f"{len(names)} argument(s)", f"{len(in_types)} argument(s)", "Invalid number of arguments")
     if not in_light_mode():
@@ -264,7 +264,7 @@ def prod(xs: Any) -> Any:
 
 
 def same_types(*arrays: Any) -> bool:
-    """Whether all are NumPy arrays, or none is."""
+    """Whether all arrays are NumPy's, or no array is."""
     return len({isinstance(array, numpy.ndarray) for array in arrays}) <= 1
 
 

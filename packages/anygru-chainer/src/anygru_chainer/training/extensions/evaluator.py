@@ -83,7 +83,7 @@ class Evaluator(extension.Extension):
         return dict(self._targets)
 
     def __call__(self, trainer: "Trainer | None" = None) -> dict[str, Any]:
-        """The means by name; they are reported, too."""
+        """The means by name, which are also reported."""
         own = Reporter()
         prefix = f"{self.name}/" if self.name is not None else ""
         for name, target in self._targets.items():
@@ -117,7 +117,7 @@ class Evaluator(extension.Extension):
                 args, kwargs = as_arguments(call_converter(self.converter, batch, self.device))
                 with no_backprop_mode():
                     function(*args, **kwargs)
-            # Each batch counts once, a short last one as much as the others (Chainer 7.8.1, seen).
+            # All batches have equal weight, even a short last batch (Chainer 7.8.1, seen).
             summary.add(observation)
             if bar is not None:
                 bar.update()

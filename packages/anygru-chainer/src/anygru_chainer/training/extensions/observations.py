@@ -91,7 +91,8 @@ def is_graphviz_available() -> bool:
 class DumpGraph(Extension):
     """Writes the graph of a reported Variable into the trainer's folder at the first iteration, in Graphviz's language.
 
-    Where Graphviz's `dot` is installed it also draws the graph as a PNG. Until then `config.keep_graph_on_report` is set.
+    Where Graphviz's `dot` is installed it also draws the graph as a PNG. During that iteration
+    `config.keep_graph_on_report` is True.
 
     Args:
         root_name: name under which the Variable is reported (TypeError at the call if it is none).

@@ -13,10 +13,10 @@ __all__ = ["ProgressBar"]
 
 
 class ProgressBar(Extension):
-    """Shows how far the training is.
+    """Shows the progress of the training.
 
     Args:
-        training_length: pair of length and unit; by default that of the stop trigger.
+        training_length: pair of length and unit; by default of the stop trigger.
         update_interval: iterations between two updates.
         bar_length: characters in a bar.
         out: stream to write to.

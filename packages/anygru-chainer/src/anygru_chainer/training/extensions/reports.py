@@ -41,7 +41,7 @@ def available() -> bool:
 
 
 def new_figure(**options: Any) -> "Figure":
-    """Give an empty figure that is drawn into files."""
+    """An empty figure for drawing into files."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -62,7 +62,6 @@ class LogReport(Extension):
 
     Args:
         keys: names of the values; None for all.
-        trigger: when an entry is made of the values since the last one.
         postprocess: function that may change an entry (a dictionary).
         filename: name of the file, in which "{epoch}" and the like are filled in; "log" by default (`log_name` is the
             same). None for no file.
@@ -155,7 +154,7 @@ class PrintReport(Extension):
         else:
             raise TypeError(f"log report has a wrong type {type(report)}")
         for entry in report.log[self._log_len :]:
-            self._out.write("\033[J")  # erase what a progress bar has left below
+            self._out.write("\033[J")  # erase the lines of a progress bar
             self._print(entry)
         self._log_len = len(report.log)
 

@@ -41,7 +41,7 @@ class _Shift(Extension):
         def __getattr__(self, name: str) -> Any: ...
 
     def __init_subclass__(cls, **options: Any) -> None:
-        if not options:  # a user's subclass, which has a constructor of its own
+        if not options:  # a user's subclass with another constructor
             return
         kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
         given = {"attr": ..., **options, "optimizer": None}
@@ -65,7 +65,7 @@ class _Shift(Extension):
         return self._init
 
     def value(self, t: int) -> Any:
-        """The value after `t` calls, from 1 on; None leaves the attribute as it is."""
+        """The value after `t` calls, from 1 on; None: the attribute does not change."""
         raise NotImplementedError
 
     def _optimizer_of(self, trainer: "Trainer") -> Any:
@@ -139,8 +139,8 @@ class PolynomialShift(_Shift, rate=..., max_count=..., init=None, target=None):
         value = self._init * max(1 - t / self._max_count, 0) ** self._rate
         if self._target is None:
             return value
-        # Here the quotient is the other way round, which tells a negative target apart (Chainer 7.8.1, recorded). Where
-        # nothing is left of the value Chainer divides by zero.
+        # This quotient is the inverse, which matters for a negative target (Chainer 7.8.1, recorded). Chainer divides
+        # by zero if the value is 0.
         share = self._target / value if value else numpy.inf
         return self._target if (share > 1 if self._rate > 0 else share < 1) else value
 

@@ -36,7 +36,7 @@ class Writer:
         """Write to a temporary file and rename it."""
         path = os.path.join(outdir, filename)
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        # In the folder itself: a rename is all or nothing within one file system only.
+        # In the target folder, because a rename is atomic only within one file system.
         with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".") as folder:
             temporary = os.path.join(folder, os.path.basename(path))
             savefun(temporary, target, **kwds)
@@ -144,7 +144,7 @@ class QueueWriter(Writer):
         raise NotImplementedError
 
     def consume(self, q: Any) -> None:
-        """Do the tasks of a queue, [function, file name, folder, dictionary], until there is a None in it."""
+        """Do the tasks of a queue, [function, file name, folder, dictionary], until it contains None."""
         while (task := q.get()) is not None:
             task[0](*task[1:])
             self._post_save()
@@ -180,7 +180,7 @@ class ProcessQueueWriter(QueueWriter):
 
 
 class _Process:
-    """A process that starts as `_processes` does it."""
+    """A process with the start method of `_processes`."""
 
     def __init__(
         self, target: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
@@ -196,7 +196,7 @@ class _Process:
 
 
 def _copied(target: dict[str, Any]) -> dict[str, Any]:
-    """The training goes on and would change the arrays while they are written."""
+    """Copies, because training continues and would change the arrays during the write."""
     return {name: array.copy() for name, array in target.items()}
 
 
@@ -225,11 +225,11 @@ def snapshot(
         savefun: function (path, dictionary) that writes the file, `save_npz` by default (TypeError with `writer`).
         filename: name of the file in the trainer's folder, formatted with the trainer; or a function of the trainer.
         target: the object to save instead of the trainer.
-        condition: function that says whether to save.
+        condition: function that returns whether to save.
         writer: see `snapshot_writers`.
         snapshot_on_error: save also when the training fails.
-        n_retains: how many of the newest files to keep; -1 for all (`num_retain` is the same).
-        autoload: load the newest file before the training, if there is one.
+        n_retains: the number of newest files to keep; -1 for all (`num_retain` is the same).
+        autoload: load the newest file, if any, before the training.
     """
     if savefun is not None and writer is not None:
         raise TypeError("savefun and writer arguments cannot be specified together.")
@@ -247,7 +247,7 @@ def _always() -> bool:
 
 class _Snapshot(Extension):
     trigger = (1, "epoch")
-    # After all others, whose results it holds.
+    # After all other extensions, because it stores their results.
     priority = -100
 
     def __init__(
@@ -304,7 +304,7 @@ class _Snapshot(Extension):
 
 
 def _find_snapshot_files(fmt: str, path: str) -> list[tuple[float, str]]:
-    """Time and name of each file in a folder whose name fits the pattern before the first "{" and after the last "}"."""
+    """Time and name of each file of a folder that matches the pattern before the first "{" and after the last "}"."""
     start, end = fmt.split("{")[0], fmt.split("}")[-1]
     names = [name for name in os.listdir(path) if name.startswith(start) and name.endswith(end)]
     full = {name: os.path.join(path, name) for name in names}

@@ -1,4 +1,4 @@
-"""Extensions that report and plot statistics of parameters, and one that lets go of graphs that were kept."""
+"""Extensions that report and plot statistics of parameters, and an extension that releases kept graphs."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ class ParameterStatistics(Extension):
 
 
 class Reservoir:
-    """A sample of at most `size` rows, in which each row that was added is as likely as any other."""
+    """A uniform random sample of at most `size` of the added rows."""
 
     def __init__(self, size: int, data_shape: tuple[int, ...], dtype: numpy.dtype | type = numpy.float32) -> None:
         self.size = size
@@ -112,14 +112,14 @@ class Reservoir:
         self.counter = 0
 
     def add(self, x: numpy.ndarray, idx: int | None = None) -> None:
-        """Add a row. Once the sample is full this draws from NumPy's generator, as in Chainer 7.8.1 (read)."""
+        """Add a row. If the sample is full, this draws from NumPy's generator, as in Chainer 7.8.1 (read)."""
         place = self.counter
         if place >= self.size:
             keep = numpy.random.random() < self.size / float(self.counter + 1)
             place = numpy.random.randint(self.size) if keep else -1
         if place >= 0:
             self.data[place] = x
-            # An idx of 0 counts as none (Chainer 7.8.1, `variable_statistics_plot.py`, read).
+            # An idx of 0 counts as None (Chainer 7.8.1, `variable_statistics_plot.py`, read).
             self.idxs[place] = idx or self.counter
         self.counter += 1
 
@@ -135,7 +135,7 @@ class VariableStatisticsPlot(Extension):
 
     Args:
         targets: Variables or links, one or a list.
-        max_sample_size: number of points in the plot; with more, some are left out at random.
+        max_sample_size: number of points in the plot; a random sample of this size if there are more.
         report_data, report_grad: whether to look at data and at gradients.
         plot_mean, plot_std, percentile_sigmas: the statistics to plot.
         trigger: when the plot is written.
@@ -231,7 +231,7 @@ def _variables(targets: Any) -> list[Variable]:
 
 
 class unchain_variables(Extension):
-    """Lets go of the graphs of reported Variables, in the iteration after one that kept them (see `DumpGraph`)."""
+    """Releases the graphs of reported Variables, one iteration after they were kept (see `DumpGraph`)."""
 
     priority = 0
     _kept = False

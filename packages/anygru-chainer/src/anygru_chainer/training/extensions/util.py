@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 
 class ProgressBar:
-    """A few lines that are written over and over; subclass it and define `get_lines`."""
+    """A few lines of text that are rewritten; subclass it and define `get_lines`."""
 
     def __init__(self, bar_length: int | None = None, out: TextIO | None = None) -> None:
         self._bar_length = 50 if bar_length is None else bar_length
@@ -60,7 +60,7 @@ class ProgressBar:
 
 
 class IteratorProgressBar(ProgressBar):
-    """The progress of an iterator through its dataset (TypeError for one that does not tell)."""
+    """The progress of an iterator through its dataset (TypeError if it lacks the attributes)."""
 
     def __init__(self, iterator: Any, bar_length: int | None = None, out: TextIO | None = None) -> None:
         if not (hasattr(iterator, "current_position") and hasattr(iterator, "epoch_detail")):
@@ -75,7 +75,9 @@ class IteratorProgressBar(ProgressBar):
         rate = iterator.epoch_detail
         self._speed, epochs_per_second = self.update_speed(iterator.current_position, rate)
         left = (1.0 - rate) / epochs_per_second if epochs_per_second else float("inf")
-        size = getattr(iterator, "_epoch_size", None)  # SerialIterator and its kin have it (Chainer 7.8.1, read)
+        size = getattr(
+            iterator, "_epoch_size", None
+        )  # an attribute of SerialIterator and its subclasses (Chainer 7.8.1, read)
         of = f" / {size}" if size else ""
         return [
             f"validation {self.bar(rate)}\n",

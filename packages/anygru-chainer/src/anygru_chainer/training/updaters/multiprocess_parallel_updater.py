@@ -24,20 +24,21 @@ from .standard_updater import StandardUpdater, as_arguments
 __all__ = ["MultiprocessParallelUpdater"]
 
 
-# By what power of the number of devices Chainer 7.8.1 makes an optimizer's `eps` larger (read): the gradients are sums.
+# Chainer 7.8.1 multiplies `eps` by this power of the number of devices (read), because the gradients are sums.
 _EPS_POWERS = {"Adam": 1, "AdaGrad": 1, "RMSprop": 1, "RMSpropGraves": 2, "AdaDelta": 2}
 
 
 class MultiprocessParallelUpdater(StandardUpdater):
-    """Each device's process computes the gradients of its own batch; the first adds them up and updates.
+    """The process of each device computes the gradients of its batch; the first process adds them and updates.
 
     The links report the values of the first device.
 
     Args:
         iterators: an iterator for each device, over datasets of one length (AssertionError).
-        optimizer: the optimizer. Its `eps`, or else its `lr`, is changed with a warning, as gradients are sums of batches.
+        optimizer: the optimizer. Its `eps`, or without `eps` its `lr`, is changed with a warning, as gradients are sums
+        of batches.
         converter: makes arrays of a batch.
-        devices: list of GPUs, the first of which updates, or a dictionary with "main" (ValueError for anything else).
+        devices: list of GPUs, or a dictionary with "main" (otherwise ValueError); the first or "main" updates.
         auto_new_epoch: call the optimizer's `new_epoch` at the end of each epoch.
 
     Raises:
@@ -163,7 +164,7 @@ def _gradients(model: Any, iterator: Any, converter: Callable[..., Any], device:
 def _work(
     pipe: Any, port: int, rank: int, size: int, device: Any, model: Any, iterator: Any, converter: Callable[..., Any]
 ) -> None:
-    """The life of a process: gradients when it is told to, until it is told to end, or the updater is gone."""
+    """The loop of a process: it computes gradients on request, until it receives "finalize" or the pipe closes."""
     reporter = Reporter()
     try:
         while (message := pipe.recv()) != "finalize":

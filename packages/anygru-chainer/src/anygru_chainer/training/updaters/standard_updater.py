@@ -162,12 +162,12 @@ def as_arguments(arrays: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 class ParallelUpdater(StandardUpdater):
-    """Each batch is dealt out to copies of the model on several devices, whose gradients are added up.
+    """Each batch is divided among copies of the model on several devices, and their gradients are added.
 
     Args:
         models: models by name, "main" among them; by default copies of the optimizer's target.
         devices: devices by name, one of them "main".
-        For the others see `StandardUpdater`.
+        Other arguments: see `StandardUpdater`.
     """
 
     def __init__(
