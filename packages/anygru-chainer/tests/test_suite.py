@@ -1,4 +1,4 @@
-"""The tests that every dialect runs on itself. Shapes and errors of sizes are those that Chainer 7.8.1 gives."""
+"""The tests that every dialect runs on itself. Chainer 7.8.1 gives these shapes and errors of sizes."""
 
 import os
 import subprocess

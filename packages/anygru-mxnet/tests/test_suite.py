@@ -1,4 +1,4 @@
-"""The tests that every dialect runs on itself. Shapes and errors of sizes are those that MXNet 1.9.1 gives."""
+"""The tests that every dialect runs on itself. MXNet 1.9.1 gives these shapes and errors of sizes."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Unusual arguments and types of operators: each value is what OneFlow 0.9.0 gave on the CPU."""
+"""Unusual arguments and types of operators: each value was recorded under OneFlow 0.9.0 on the CPU."""
 
 from typing import Any
 
@@ -215,7 +215,7 @@ def test_results_that_take_no_gradient() -> None:
 
 
 def test_norms_by_their_kernels_names() -> None:
-    """They are for GPUs in OneFlow 0.9; the layers say what they compute."""
+    """They are for GPUs in OneFlow 0.9; the names of the layers describe the results."""
     x = flow.randn(2, 3, 4)
     layer, root = flow.nn.LayerNorm(4), flow.nn.RMSLayerNorm(4)
     layer.weight.data.uniform_(), layer.bias.data.uniform_()

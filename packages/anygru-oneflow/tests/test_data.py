@@ -1,4 +1,4 @@
-"""Data sets, samplers and loaders; types and refusals are what OneFlow 0.9.0 gave."""
+"""Data sets, samplers and loaders; types and refusals were recorded under OneFlow 0.9.0."""
 
 import collections
 from typing import Any

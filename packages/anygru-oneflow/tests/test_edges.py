@@ -117,7 +117,7 @@ def test_types_of_logsumexp_bools_and_complex_numbers() -> None:
 
 
 def test_a_part_from_the_end_of_a_dimension() -> None:
-    """A negative start counts from the number of dimensions, and what 0.9.0 reads in front of the tensor is refused."""
+    """A negative start counts from the number of dimensions, and a start in front of the tensor is refused."""
     line = flow.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (flow.narrow(line, 0, -1, 2).tolist(), flow.narrow(line, 0, 3, 2).tolist()) == ([1.0, 2.0], [4.0, 5.0])
     rows = flow.tensor([[1, 2, 3], [4, 5, 6]])

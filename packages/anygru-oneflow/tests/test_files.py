@@ -1,4 +1,4 @@
-"""oneflow.save and load: OneFlow's own files, and what is written like them."""
+"""oneflow.save and load: OneFlow's own files, and files written in the same form."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_loaded_or_saved(tmp_path: Path) -> None:
 
 
 class Various(nn.Module):
-    """Layers that keep other things beside their parameters in OneFlow than in torch."""
+    """Layers with other attributes in OneFlow than in torch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ def test_whole_modules_of_other_layers(tmp_path: Path) -> None:
 
 
 class _State(Pending):
-    """What stands in a file for an object of any class."""
+    """The pickle opcodes for an object of any class."""
 
     def build(self, state: Any) -> Any:
         return state

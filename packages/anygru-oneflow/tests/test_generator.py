@@ -1,4 +1,4 @@
-"""Numbers of OneFlow's CPU generator: each value is what OneFlow 0.9.0 drew after `manual_seed(7)`."""
+"""Numbers of OneFlow's CPU generator: OneFlow 0.9.0 drew each value after `manual_seed(7)`."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ class Numbers(data.Dataset):
         return place
 
 
-# What draws, its first values, and the number that flow.rand(1) gives after it.
+# A draw, its first values, and the number that flow.rand(1) gives after it.
 DRAWS: dict[str, tuple[Any, list[float], float]] = {
     "rand": (lambda: flow.rand(5), [0.07630829, 0.22733907, 0.77991879, 0.31897223, 0.43840924], 0.97822291),
     "rand of float64": (lambda: flow.rand(3, dtype=flow.float64), [0.22733907, 0.31897223, 0.9782229], 0.7234652),

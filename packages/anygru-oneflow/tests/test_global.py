@@ -1,4 +1,4 @@
-"""Global tensors on one process: names, texts, what is refused. tests/parallel/test_global_tensor.py has two."""
+"""Global tensors on one process: names, texts, refusals. tests/parallel/test_global_tensor.py uses two processes."""
 
 from __future__ import annotations
 

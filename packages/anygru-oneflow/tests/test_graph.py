@@ -1,4 +1,4 @@
-"""`nn.Graph`, run eagerly. Numbers are what OneFlow 0.9.0 gave on the CPU."""
+"""`nn.Graph`, run eagerly. Numbers were recorded under OneFlow 0.9.0 on the CPU."""
 
 from pathlib import Path
 from typing import Any

@@ -208,7 +208,7 @@ KEEPING = {
 
 @pytest.mark.parametrize("name", [*OVERWRITING, *KEEPING])
 def test_what_inplace_does(name: str) -> None:
-    """Half of the layers only take the flag in 0.9.0, and their input is what it was."""
+    """Half of the layers ignore the flag in 0.9.0, and their input stays unchanged."""
     layer = {**OVERWRITING, **KEEPING}[name]
     leaf = flow.tensor([-2.0, 0.05, 7.0], requires_grad=True)
     x = leaf * 1

@@ -242,7 +242,7 @@ def test_steps_are_counted_for_all_parameters_together() -> None:
     optimizer.add_param_group({"params": [parameter]})
     parameter.grad = flow.ones(1, dtype=flow.float64)
     optimizer.step()
-    # Its first step is the third of all, so the averages of one gradient are corrected as those of three.
+    # Its first step is the optimizer's third, so the averages of one gradient get the correction for three steps.
     change = 0.1 / (1 - 0.9**3) / math.sqrt(0.001 / (1 - 0.999**3))
     assert parameter.item() == pytest.approx(-0.001 * change, rel=1e-4)
 
@@ -383,7 +383,7 @@ def test_an_optimizer_of_a_program_keeps_its_state() -> None:
     assert (adam._state["step"], sorted(adam._state[again])) == (1, ["exp_avg", "exp_avg_sq"])
 
 
-# What OneFlow 0.9.0 makes of [0.5, -1, 2] in three steps toward [1, 2, 3] (recorded).
+# The values of [0.5, -1, 2] after three steps toward [1, 2, 3] in OneFlow 0.9.0 (recorded).
 _DISPATCHED: list[tuple[str, int, dict[str, Any], list[float]]] = [
     ("sgd", 0, {"l2": 0.01}, [0.583211, -0.48945, 2.163602]),
     ("sgd", 0, {"weight_decay": 0.1}, [0.569872, -0.468969, 2.111796]),

@@ -1,4 +1,4 @@
-"""Random programs against what OneFlow 0.9.0 answers; `random_programs/programs.py` draws them, and recorded the answers."""
+"""Random programs against recorded answers of OneFlow 0.9.0; `random_programs/programs.py` draws and records them."""
 
 import json
 import lzma
@@ -12,7 +12,7 @@ import anygru_oneflow
 
 HERE = Path(__file__).parent / "random_programs"
 
-# Programs whose answer is memory that nobody wrote, such as the place of the greatest of no values: the dialect refuses them.
+# OneFlow answers these programs with unwritten memory, such as the place of the greatest of no values; the dialect refuses them.
 UNWRITTEN = ("argmax(", "argmin(", "max(", "min(", "LongTensor(True)")
 # Programs that both refuse, or that have nothing to do, by another class of exception.
 OTHERS = {
@@ -24,7 +24,7 @@ OTHERS = {
 }
 
 
-# Programs of `arguments.json.xz`: an argument that says nothing, and wrong ones that both refuse.
+# Programs of `arguments.json.xz`: arguments without effect, and wrong arguments that both refuse.
 SAYS_NOTHING = (
     "quantile(make((2, 3), 'float32', 1), 0.5, 1, True, \"linear\", None",
     "out=None",
@@ -35,7 +35,7 @@ BOTH_REFUSE = ("max_unpool3d", "zero_(", ", flow.float64, False)", "output_size=
 
 
 def answers(name: str) -> list[tuple[str, Any, Any]]:
-    """Recorded programs, what OneFlow gave, and what the dialect gives."""
+    """Recorded programs, OneFlow's answers, and the dialect's answers."""
     runner = runpy.run_path(str(HERE / "programs.py"))["Runner"](anygru_oneflow)
     with lzma.open(HERE / name, "rt") as file:
         recorded = json.load(file)["programs"]
@@ -67,7 +67,7 @@ def test_arguments_by_name_and_by_place() -> None:
 
 
 def agree(theirs: Any, ours: Any) -> bool:
-    """Whether the dialect gives what OneFlow gives. What OneFlow refuses it may compute; raised classes must fit."""
+    """Whether the dialect gives OneFlow's result. It may compute a program that OneFlow refuses; exceptions must fit."""
     if isinstance(theirs, list):
         return isinstance(ours, list) and len(theirs) == len(ours) and all(map(agree, theirs, ours))
     if not isinstance(theirs, dict):

@@ -1,4 +1,4 @@
-"""What programs met beside the GRU: each value is what OneFlow 0.9.0 gave on the CPU."""
+"""Faults that programs found outside of the GRU: each value was recorded under OneFlow 0.9.0 on the CPU."""
 
 import contextlib
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""The tests that every dialect runs on itself. Shapes are those of OneFlow 0.9.0."""
+"""The tests that every dialect runs on itself. OneFlow 0.9.0 gives these shapes."""
 
 from functools import partial
 from pathlib import Path

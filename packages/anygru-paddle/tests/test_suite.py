@@ -1,4 +1,4 @@
-"""The tests that every dialect runs on itself. Shapes and errors of sizes are those that Paddle 2.6.2 gives."""
+"""The tests that every dialect runs on itself. Paddle 2.6.2 gives these shapes and errors of sizes."""
 
 from functools import partial
 from pathlib import Path

@@ -124,7 +124,7 @@ def inputs() -> dict[str, np.ndarray]:
 
 
 def layouts(axes: int) -> Iterator[tuple[Any, ...]]:
-    """Every layout over a mesh of so many dimensions."""
+    """Every layout over a mesh of this number of dimensions."""
     return itertools.product((B, flow.sbp.partial_sum, flow.sbp.split(0), flow.sbp.split(1)), repeat=axes)
 
 
@@ -145,7 +145,7 @@ def given(place: Any, layout: Any) -> tuple[dict[str, Any], list[Any]]:
     for name, values in inputs().items():
         tensor = flow.tensor(values)
         if place is not None:
-            # Images and volumes are small along every dimension, so that their layouts are those of the matrices.
+            # Images and volumes are small along every dimension, so that they have the layouts of matrices.
             tensor = tensor.to_global(place, [B] * len(layout)).to_global(sbp=layout).detach()
         if name != "n":
             leaves.append(tensor.requires_grad_())
@@ -156,7 +156,7 @@ def given(place: Any, layout: Any) -> tuple[dict[str, Any], list[Any]]:
 
 def outcome(text: str, named: dict[str, Any], leaves: list[Any]) -> list[Any]:
     """The results of an expression, its gradients, and the gradients of their squares: NumPy arrays, or None."""
-    if ("_(" in text or text.startswith("x.relu_")) and "conv" not in text:  # what changes x takes one that is no leaf
+    if ("_(" in text or text.startswith("x.relu_")) and "conv" not in text:  # they change x, which must not be a leaf
         named = {**named, "x": named["x"] * 1}
     if not named["x"].is_global:
         text = text.replace(".to_global(x.placement, B)", "")
@@ -178,7 +178,7 @@ def outcome(text: str, named: dict[str, Any], leaves: list[Any]) -> list[Any]:
 
 
 def _is_refused(text: str, layout: tuple[Any, ...]) -> bool:
-    """What stays open cannot be changed in place; a batch is normalized by each process's own part, as in OneFlow 0.9.0."""
+    """An open sum cannot be changed in place; each process normalizes its own part of a batch, as in OneFlow 0.9.0."""
     changes = re.search(r"\.(?!mul|div|zero)\w+_\(", text)
     open_sum = flow.sbp.partial_sum in layout
     return bool(changes and open_sum) or ("training=True" in text and layout != (B,) * len(layout))

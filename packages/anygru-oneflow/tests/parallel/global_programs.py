@@ -1,4 +1,4 @@
-"""What the processes of test_global_tensor.py run: importable, and giving NumPy arrays."""
+"""The programs that the processes of test_global_tensor.py import and run. They return NumPy arrays."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def problem(batch_first: bool = False) -> tuple[list[np.ndarray], list[np.ndarra
 
 
 def outcome(output: Any, h_n: Any, leaves: list[Any]) -> list[np.ndarray]:
-    """The results and the leaves' gradients under an upstream gradient that tells elements apart."""
+    """The results and the leaves' gradients under an upstream gradient that differs from element to element."""
     upstream = [
         torch.linspace(-1, 1, result.numel(), dtype=result.dtype).view(result.shape) for result in (output, h_n)
     ]
@@ -186,7 +186,7 @@ def pipeline_layers() -> list[Any]:
 
 
 def pipeline_steps(first: Any, second: Any, x: Any, between: Any) -> list[float]:
-    """Three steps of training; `between` moves what the first layer gives to where the second one is."""
+    """Three steps of training; `between` moves the first layer's output to the processes of the second layer."""
     optimizer = flow.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1, momentum=0.9)
     losses = []
     for _ in range(3):
@@ -206,7 +206,7 @@ def pipeline_on_one() -> tuple[list[np.ndarray], list[float]]:
 
 
 def run_pipeline() -> dict[str, Any]:
-    """The same with a layer on each of two processes; and what else moves between processes."""
+    """The same with a layer on each of two processes, and other moves between processes."""
     rank = flow.env.get_rank()
     places, both = [flow.placement("cpu", [0]), flow.placement("cpu", [1])], flow.placement("cpu", [0, 1])
     layers = [layer.to_global(placement=place, sbp=B) for layer, place in zip(pipeline_layers(), places, strict=True)]
@@ -242,7 +242,7 @@ def run_all(folder: str) -> dict[str, Any]:
 
 
 def windows_in_processes() -> list[str]:
-    """Average pooling and `unfold` of each layout, forward and backward, against one process; the names of those that differ."""
+    """Average pooling and `unfold` of each layout, forward and backward, against one process; the layouts that differ."""
     place = flow.placement.all("cpu")
     values = np.random.default_rng(3).standard_normal((4, 2, 4, 4)).astype("float32")
     functions = {
@@ -331,7 +331,7 @@ def data_parallel() -> dict[str, Any]:
 
 
 def _promised(place: Any) -> dict[str, Any]:
-    """A split of pieces that the program says are alike: its messages, shape, values and the gradient of a piece."""
+    """A split of pieces that the program declares equal in shape: its messages, shape, values and the gradient of a piece."""
     rank = parallel.world().rank
     piece = flow.tensor([[1.0, 2.0], [3.0, 4.0]]) + 10 * rank
     piece.requires_grad_()

@@ -1,4 +1,4 @@
-"""What the processes of test_lines.py run; they import nothing of the tests."""
+"""The programs that the processes of test_lines.py run; they import no test."""
 
 import torch.distributed as dist
 
@@ -25,7 +25,7 @@ def exchange(rank_that_ends: int | None = None, machine: str | None = None) -> l
 
 
 def connect(rank_that_does_not: int) -> str | None:
-    """What the other process says of one that has told its name and does not connect."""
+    """The error of a process that waits for another, which gave its name and does not connect."""
     rank = parallel.start().rank
     if rank == rank_that_does_not:
         dist.all_gather_object([None] * 2, (lines._machine(), b"\0nobody"))

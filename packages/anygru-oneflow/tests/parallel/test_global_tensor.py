@@ -126,7 +126,7 @@ def test_windows_of_each_layout() -> None:
 
 
 def test_a_split_batch_trains_as_one_process_does() -> None:
-    """One collective in each backward pass, of all gradients; the labels that count are told by the processes' own lines."""
+    """One collective in each backward pass, of all gradients; numbers of labels travel over the processes' own lines."""
     workers = parallel.spawn(global_programs.data_parallel, nprocs=2)
     for rank, found in enumerate(workers.result(rank) for rank in range(2)):
         for alone, shared in found["losses"]:

@@ -1,4 +1,4 @@
-"""Short messages among the processes of one machine: what arrives, and what a process that ends or is silent leads to."""
+"""Short messages among the processes of one machine: their content, and the errors after a process ends or is silent."""
 
 import socket
 import struct

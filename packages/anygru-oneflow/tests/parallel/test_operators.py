@@ -14,7 +14,7 @@ import anygru_oneflow as flow
 from anygru import parallel
 from anygru.extend import names
 
-# Names that take no tensor, make one, or tell about one; modules and types; random numbers; files.
+# Names that take no tensor, make a tensor, or describe a tensor; modules and types; random numbers; files.
 OTHERS = """
 amp autocast autocast_decorator autograd arange as_tensor bernoulli bernoulli_ bfloat16 bool BoolTensor broadcast_shapes
 ByteTensor byte CharTensor clear_autocast_cache comm convert_oneflow_dtype_to_numpy_dtype cuda cpu default_generator
@@ -64,7 +64,7 @@ def test_the_table_has_every_operator() -> None:
 
 def test_layouts_have_the_same_hash_in_every_process() -> None:
     """Torch takes layouts that cost the same in the order of a set. With its own hash of `Partial`, which differs from
-    process to process, two processes of four took another layout of `index_add` than the others, and all waited for ever.
+    process to process, two processes of four took another layout of `index_add` than the other two, and all four waited for ever.
     """
     assert (hash(Partial()), hash(Partial("avg"))) == (3367870285, 484921998)
 
@@ -89,7 +89,7 @@ def test_a_part_of_an_open_sum_over_a_mesh() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "layout"), [("x.view(2, 8)", 10), ("nn.PixelShuffle(2)(i)", 15)])
 def test_views_of_what_both_dimensions_of_a_mesh_split(text: str, layout: int) -> None:
-    """Layouts (split(0), split(0)) and (split(1), split(1)), of which the view has too short a dimension."""
+    """Layouts (split(0), split(0)) and (split(1), split(1)): the view's dimension is too short for them."""
     assert differences([text], [[0, 1], [2, 3]], (layout, 16)) == []
 
 

@@ -1,12 +1,12 @@
 # ruff: noqa: C408, SIM115, UP031, UP032  (it also runs under the original, on Python 3.8, where it is short)
 """Small random programs, and a runner that gives their results as plain values.
 
-    python programs.py SEED COUNT ANSWERS    under OneFlow 0.9.0: run the programs and write what they give
-    python programs.py again ANSWERS         run those of a file again, such as `arguments.json.xz`
+    python programs.py SEED COUNT ANSWERS    under OneFlow 0.9.0: run the programs and write their results
+    python programs.py again ANSWERS         run the programs of a file again, such as `arguments.json.xz`
 
-The answers are what the test compares with, so this file stands alone: it needs OneFlow or the dialect, and NumPy. Each
-program is one line, `name(arguments)` or an operator, drawn from the tables below. A program that ends the original's
-process is left out: its line is written before it runs, and the next start goes on behind it.
+The test compares with these answers, so this file is independent: it needs OneFlow or the dialect, and NumPy. Each
+program is one line, `name(arguments)` or an operator, drawn from the tables below. A program that ends the original's process
+has no answer: its line is written before it runs, and the next start continues with the next program.
 """
 
 import json
@@ -228,7 +228,7 @@ class Runner:
         return x
 
     def trained(self, layer, *inputs):
-        """What a layer gives, and its weights' gradients."""
+        """A layer's output, and its weights' gradients."""
         draw = self.np.random.RandomState(7)
         for weight in layer.parameters():
             with self.flow.no_grad():
@@ -240,7 +240,7 @@ class Runner:
         return flat + [weight.grad for weight in layer.parameters()]
 
     def answer(self, program):
-        """What a program gives, or the name of its exception's class, as JSON has it."""
+        """A program's result, or the name of its exception's class, as JSON has it."""
         try:
             return self.plain(eval(program, dict(self.names)))
         except Exception as error:
@@ -280,7 +280,7 @@ def record(seed, count, path):
 
 
 def again(path):
-    """Run the programs of a file of answers and write what they give now; none of them may end the process."""
+    """Run the programs of a file of answers again and write the new answers. No program may end the process."""
     import oneflow
 
     runner = Runner(oneflow)

@@ -142,7 +142,7 @@ class Program:
         return "\n".join([*lines, *self.training()])
 
     def steps(self):
-        """A loop over a cell, with the state detached now and then."""
+        """A loop over a cell, with the state detached after some steps."""
         d = self.draw
         kind, hidden = self.pick("GRUCell", "LSTMCell", "RNNCell"), d.randint(1, 4)
         lines = ["cell = nn.%s(3, %d)" % (kind, hidden), "head = nn.Linear(%d, 1)" % hidden]
@@ -218,7 +218,7 @@ class Program:
         lines += ["if 'after' in globals(): after()"]
         return lines
 
-    # What programs do around their training
+    # Parts of programs before and after training
 
     def views(self):
         shape = self.pick("(2, 6)", "(3, 4)")
@@ -376,7 +376,7 @@ class Runner:
                           unpack=unpack, seeded=seeded, copy=copy, tempfile=tempfile)  # fmt: skip
 
     def answer(self, program):
-        """What a program collects, as JSON has it, and the class of the exception that ended it."""
+        """The results that a program collects, as JSON has them, and the class of the exception that ended it."""
         names = dict(self.names, out=[])
         try:
             exec("\n".join(program), names)

@@ -280,7 +280,7 @@ def _number_first(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
 
 
 def _same(self: Tensor, other: Any) -> Any:
-    """`self == other`; nothing is None."""
+    """`self == other`; a comparison with None is False."""
     return False if other is None else eq(self, other)  # `!= None` is a TypeError (recorded)
 
 

@@ -90,8 +90,8 @@ def roll(
 ) -> Any:
     """The tensor with its values moved along dimensions, or without `dims` along all of them in one row.
 
-    A negative dimension is not counted from the last one in OneFlow 0.9.0: -1 as the first one moves the values in one row,
-    and any other one, or one out of range, moves nothing. Of a dimension named twice the first shift counts. (All
+    A negative dimension is not counted from the last one in OneFlow 0.9.0: -1 in the first place moves the values in a row.
+    Other negative dimensions, and dimensions out of range, move nothing. Of a dimension named twice the first shift counts. (All
     recorded.)
     """
     axes = [dims] if isinstance(dims, int) else dims
@@ -239,7 +239,7 @@ def copy_(self: Tensor, other: Any) -> None:
 
 
 def squeeze(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None) -> Any:
-    """The tensor without dimensions of size 1: all of them, or the ones in `dim`."""
+    """The tensor without dimensions of size 1: all of them, or only the dimensions in `dim`."""
     return torch.squeeze(input) if dim is None else torch.squeeze(input, dim)
 
 

@@ -75,10 +75,10 @@ def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def in_order(result: Any, arguments: Sequence[Any]) -> Any:
-    """A result whose elements follow each other in memory, so that `view` takes it.
+    """The result with its elements in order in memory, so that `view` takes it.
 
-    OneFlow 0.9.0 computes every new tensor so (recorded, except those of `softmax` and `argsort` over a dimension before the
-    last and of indices by lists). torch keeps the order of an argument, such as a transposed tensor's.
+    OneFlow 0.9.0 writes every new tensor in order (recorded; exceptions: `softmax` and `argsort` over a dimension before the
+    last, indices by lists). torch keeps the order of an argument, such as a transposed tensor's.
     """
     kind = type(result)
     if kind in PAIRS:

@@ -217,6 +217,6 @@ def _cut(tensor: DTensor, index: Any) -> set[int]:
 
 
 def _opened(tensor: DTensor, cut: set[int]) -> DTensor:
-    """The tensor with open sums in place of splits over these dimensions: a process that holds no part adds zeros."""
+    """The tensor with splits over these dimensions turned into open sums: a process that holds no part adds zeros."""
     layout = [Partial() if isinstance(kind, Shard) and kind.dim in cut else kind for kind in tensor.placements]
     return tensor if layout == list(tensor.placements) else global_tensor.redistribute(tensor, layout)

@@ -1,7 +1,7 @@
 """`oneflow.Tensor`: torch's tensor under OneFlow's names for types, sizes and layouts.
 
-The classes are subclasses of torch.Tensor without further state, so `dress` may turn a result of torch into one by
-assigning its class: the tensor, its gradient and its place in the autograd graph stay the same object. Every operator of
+The classes are subclasses of torch.Tensor without further state, so `dress` converts a result of torch by assigning its
+class: the tensor, its gradient and its place in the autograd graph stay the same object. Every operator of
 torch called on them gives them again. A global tensor is torch's DTensor in the same way.
 """
 

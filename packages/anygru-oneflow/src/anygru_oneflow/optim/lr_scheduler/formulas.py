@@ -25,7 +25,7 @@ class LRScheduler:
         verbose: print each change.
     """
 
-    # What `state_dict` omits.
+    # The attributes that `state_dict` omits.
     _apart: tuple[str, ...] = ("optimizer",)
 
     def __init__(self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False) -> None:
