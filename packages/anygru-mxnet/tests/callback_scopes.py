@@ -1,4 +1,4 @@
-"""The scopes in which MXNet 1.9.1 calls a user's functions: `python callback_scopes.py` prints what each callback sees.
+"""The scopes in which MXNet 1.9.1 calls a user's functions. `python callback_scopes.py` prints the scopes of each callback.
 
 Run by MXNet it gives `data/callback_scopes.json`. `PLACES` lists where MXNet opens scopes around a callback; the other callbacks
 see the scopes of their caller.

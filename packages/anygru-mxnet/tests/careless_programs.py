@@ -1,9 +1,10 @@
 """Whole programs as people write them in a hurry: `python careless_programs.py SEED COUNT answers.json` records MXNet's answers.
 
-Layers without names, dtypes and sizes left out, arguments by place or by name, buckets, callbacks, saving and resuming. MXNet's
+Layers without names, missing dtypes and sizes, positional and keyword arguments, buckets, callbacks, saving and resuming. MXNet's
 random numbers are anygru's, so that the initial weights need not be set. Two faults of MXNet are not drawn: its gradients after
-`forward(is_train=False)` through BatchNorm, and `grad_req="null"` with several Dropout nodes, where its engine fails. Nor is `BatchNorm` with its
-default `fix_gamma=True`: a module's `get_params` gives the values of now here, and MXNet's copy of the last update there.
+`forward(is_train=False)` through BatchNorm, and `grad_req="null"` with several Dropout nodes, where its engine fails. `BatchNorm`
+with its default `fix_gamma=True` is not drawn either: `get_params` of a module returns the present values, and in MXNet a copy
+from the last update.
 """
 
 # MXNet runs this file with Python 3.8.
@@ -24,7 +25,7 @@ def pick(r, *choices):
 
 
 def call(r, name, **arguments):
-    """A call whose first arguments come by place or by name; those with the value None are left out."""
+    """A call with positional and keyword arguments. Arguments with the value None are omitted."""
     given = [(key, value) for key, value in arguments.items() if value is not None]
     places = r.randint(0, len(given))
     while places and list(arguments)[:places] != [key for key, _ in given[:places]]:
@@ -612,7 +613,7 @@ def reordered(text, order=(5, 2, 4, 1, 0, 3)):
 
 
 class Runner:
-    """Runs programs with one framework, and gives what they put as plain values."""
+    """Runs programs with a framework, and returns the values of their calls of `put`."""
 
     def __init__(self, mx):
         self.mx = mx

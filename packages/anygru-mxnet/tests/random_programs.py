@@ -1,4 +1,4 @@
-"""Small random programs, and what they compute: `python random_programs.py answers.json.xz` records MXNet's answers.
+"""Small random programs, and their results: `python random_programs.py answers.json.xz` records MXNet's answers.
 
 The same file draws the programs, runs them and sums up their results, under MXNet 1.9.1 (Python 3.8) and in the tests, so
 that a program has one meaning. A program is text; its results are `out`. Of an array the answers keep dtype, shape and a few
@@ -210,7 +210,7 @@ def indices(r):
         key.append("0")
     key, dtype = ", ".join(key), r.choice(DTYPES)
     way = r.random()
-    # Beside lists MXNet loses gradients and values of numbers below 0.
+    # Together with lists MXNet loses gradients and values at negative indices.
     if way < 0.5 or "None" in key or ("[" in key and "-" in key):
         return plain(f"a[{key}]", r.array(shape, dtype))
     if way < 0.7:
@@ -512,7 +512,7 @@ class Runner:
         return str(value)
 
     def run(self, text):
-        """What a program computes, or the names of its exception's classes."""
+        """The results of a program, or the names of its exception's classes."""
         names = dict(self.names)
         try:
             with warnings.catch_warnings(), self.mx.name.NameManager():
@@ -527,7 +527,7 @@ SEED, COUNT = 20, 2200
 
 
 def record(path, first):
-    """Append MXNet's answers from one program on, a line each; MXNet may end the process."""
+    """Append MXNet's answers, from one program to the last, a line for each. MXNet may end the process."""
     for name, kind in (("bool", bool), ("int", int), ("float", float), ("object", object)):
         if name not in np.__dict__:  # MXNet 1.9.1 reads names that later versions of NumPy have dropped
             setattr(np, name, kind)

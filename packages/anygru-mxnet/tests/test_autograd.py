@@ -281,7 +281,7 @@ def test_heads_and_variables_must_be_there():
 )
 @pytest.mark.parametrize("through", ["backward", "grad"])
 def test_a_backward_pass_that_predicts_uses_running_averages(train_mode, expected, of_gamma, running, through):
-    """MXNet 1.9.1's gradients of a BatchNorm that was recorded in training, and what its averages are then."""
+    """MXNet 1.9.1's gradients of a BatchNorm that was recorded in training, and its averages."""
     x = nd.array(np.sin(np.arange(12) * 1.3).reshape(4, 3) * 2)
     seed = nd.array(np.cos(np.arange(12) * 0.7).reshape(4, 3))
     gamma, beta, mean, variance = (nd.array(v) for v in ([1.5, 2, 3], [0.1, 0, 0.2], [0.1, 0.2, 0.3], [1, 2, 4]))

@@ -1,4 +1,4 @@
-"""What MXNet keeps under contrib: cells, samplers, words; loops in hybridized blocks, scopes of attributes, saved blocks."""
+"""MXNet's contrib modules: cells, samplers, words. Loops in hybridized blocks, scopes of attributes, saved blocks."""
 
 import json
 from collections import Counter
@@ -149,7 +149,7 @@ def test_metrics_from_texts():
     assert composite.get()[0] == ["accuracy"]
 
 
-def test_a_download_is_what_lies_there(tmp_path):
+def test_a_download_is_the_local_file(tmp_path):
     (tmp_path / "x.txt").write_text("here")
     assert gluon.utils.download("http://example.com/x.txt", str(tmp_path)) == str(tmp_path / "x.txt")
     with pytest.raises(NotCoveredError, match="put the file at"):

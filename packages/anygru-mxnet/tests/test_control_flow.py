@@ -40,7 +40,7 @@ class Branch(gluon.HybridBlock):
         return F.contrib.cond(F.sum(x) > 1, lambda: x * 2, lambda: y * 3)
 
 
-# SHA-256 of the symbol files that MXNet 1.9.1 exports for these blocks and shapes, and sums of what it computes.
+# SHA-256 of the symbol files that MXNet 1.9.1 exports for these blocks and shapes, and sums of its results.
 RECORDED = [
     (Scan, "n_", [(4, 2, 2), (2, 3)], "09fc7d4314510400a4fcf60a8b896ff7bf9796f2a37950cb16691a60bbafb1f1", 47.757748),
     (While, "w_", [(2,), (2,)], "108bf505c0803b099154a6c89a47abbf492a4977f626ad7d97156faafcf9964d", 34.0),
@@ -144,7 +144,7 @@ def test_loops_say_what_is_wrong_as_in_mxnet():
 
 
 @pytest.mark.parametrize("wrong", [{"in_data_locs": "[7]"}, {"remain_locs": "[]"}, {"in_state_locs": "x"}])
-def test_a_file_whose_loops_do_not_fit_is_refused(wrong):
+def test_a_file_with_loops_that_do_not_fit_is_refused(wrong):
     output, _ = mx.sym.contrib.foreach(
         lambda part, s: (part + s * mx.sym.var("w"), s), mx.sym.var("v"), mx.sym.var("i")
     )

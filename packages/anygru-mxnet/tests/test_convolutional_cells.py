@@ -1,4 +1,4 @@
-"""`gluon.contrib.rnn`'s convolutional cells give what MXNet 1.9.1 gives (recorded)."""
+"""The convolutional cells of `gluon.contrib.rnn` have MXNet 1.9.1's results (recorded)."""
 
 import inspect
 import math

@@ -1,4 +1,4 @@
-"""Data sets from files on the disk: what MXNet 1.9.1 reads from the same small files, which this file makes.
+"""Data sets from local files, compared with MXNet 1.9.1 on the same small files, which this file creates.
 
 `data/data_sets.json` holds it: `python test_data_sets.py FILE` writes such a file under MXNet itself.
 """
@@ -109,9 +109,9 @@ else:
 
     def test_a_missing_file_is_named_and_not_downloaded(tmp_path, monkeypatch):
         monkeypatch.setenv("MXNET_HOME", str(tmp_path))
-        with pytest.raises(FileNotFoundError, match=rf"{tmp_path}/datasets/mnist/train-labels.*downloads nothing"):
+        with pytest.raises(FileNotFoundError, match=rf"{tmp_path}/datasets/mnist/train-labels.*does not download"):
             vision.MNIST()
-        with pytest.raises(FileNotFoundError, match=r"datasets/wikitext-103/wiki.valid.tokens.*downloads nothing"):
+        with pytest.raises(FileNotFoundError, match=r"datasets/wikitext-103/wiki.valid.tokens.*does not download"):
             text.WikiText103(segment="validation")
 
     def test_pictures_become_tensors_as_in_mxnet():

@@ -1,4 +1,4 @@
-"""`gluon.contrib.estimator` tells and writes what MXNet 1.9.1 does (`data/estimator.txt`, recorded from this program)."""
+"""`gluon.contrib.estimator` logs and writes the same as MXNet 1.9.1 (`data/estimator.txt`, recorded from this program)."""
 
 import io
 import logging
@@ -40,20 +40,20 @@ def estimator():
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
     made = Estimator(net, loss, train_metrics=mx.metric.Accuracy(), trainer=trainer, context=mx.cpu())
-    made.told = io.StringIO()
-    made.logger.handlers = [logging.StreamHandler(made.told)]
+    made.messages = io.StringIO()
+    made.logger.handlers = [logging.StreamHandler(made.messages)]
     return made
 
 
-def told(estimator, folder):
-    text = re.sub(r"\d+\.\d+s|total \d+s", "T", estimator.told.getvalue().replace(str(folder), "DIR"))
-    estimator.told.truncate(0)
-    estimator.told.seek(0)
+def messages(estimator, folder):
+    text = re.sub(r"\d+\.\d+s|total \d+s", "T", estimator.messages.getvalue().replace(str(folder), "DIR"))
+    estimator.messages.truncate(0)
+    estimator.messages.seek(0)
     return text
 
 
 def test_training_with_handlers_and_resuming_it(estimator, data, tmp_path):
-    said = []
+    found = []
     best = CheckpointHandler(
         str(tmp_path), monitor=estimator.val_metrics[0], save_best=True, mode="max", verbose=1, max_checkpoints=2
     )
@@ -61,11 +61,11 @@ def test_training_with_handlers_and_resuming_it(estimator, data, tmp_path):
     estimator.fit(
         data, data, epochs=6, event_handlers=[best, early, LoggingHandler(2, metrics=estimator.train_metrics)]
     )
-    said += [told(estimator, tmp_path), str(sorted(path.name for path in tmp_path.iterdir()))]
+    found += [messages(estimator, tmp_path), str(sorted(path.name for path in tmp_path.iterdir()))]
     resuming = CheckpointHandler(str(tmp_path), resume_from_checkpoint=True, verbose=1)
     estimator.fit(data, epochs=8, event_handlers=[resuming])
-    said += [told(estimator, tmp_path), str(sorted(path.name for path in tmp_path.iterdir()))]
-    assert "\n".join(said) + "\n" == RECORDED
+    found += [messages(estimator, tmp_path), str(sorted(path.name for path in tmp_path.iterdir()))]
+    assert "\n".join(found) + "\n" == RECORDED
     with pytest.raises(ValueError, match="Found checkpoint with maximum number of epoch 3 reached"):
         estimator.fit(data, epochs=3, event_handlers=[CheckpointHandler(str(tmp_path), resume_from_checkpoint=True)])
 

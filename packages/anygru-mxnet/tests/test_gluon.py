@@ -168,7 +168,7 @@ def test_damaged_files_are_errors(here):
         try:
             nd.load("bad.params")
         except MXNetError:
-            continue  # a changed length; a changed value or letter of a name is no damage that can be seen
+            continue  # a changed length; a changed value or letter of a name cannot be detected
     with pytest.raises(MXNetError, match="absent"):
         nd.load("absent.params")
 

@@ -138,7 +138,7 @@ def ones(shape):
 
 
 def hostile(nodes, folder):
-    """A graph whose values take a few bytes: the sum of the last node's result, added to the input and to `w`."""
+    """A graph with values of a few bytes: the sum of the last node's result, added to the input and to `w`."""
     last = 2 + len(nodes)
     records = [
         {"op": "null", "name": "data", "inputs": []},
@@ -181,7 +181,7 @@ def inner(steps):
         ([ones("(2000, 2000)"), {"op": "_linalg_inverse", "name": "i", "attrs": {}, "inputs": [[2, 0, 0]]}], "--seconds"),
     ],
 )  # fmt: skip
-def test_a_graph_that_asks_for_too_much_is_refused_before_it_is_computed(nodes, option, target, tmp_path, capsys):
+def test_a_graph_that_needs_too_much_memory_is_refused_first(nodes, option, target, tmp_path, capsys):
     path = hostile(nodes, tmp_path)
     seconds = ["--seconds", "5", "--limit", "1G" if option == "--seconds" else "100M"]
     assert main(["convert", path, str(tmp_path / target), "--input", "data=1,1", *seconds]) == 2

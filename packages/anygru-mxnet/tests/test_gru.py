@@ -1,4 +1,4 @@
-"""`gluon.rnn` against a GRU written here in NumPy, and what a user of the layer and the cells relies on."""
+"""`gluon.rnn` against a GRU written in NumPy, and the behaviour of the layer and the cells."""
 
 import contextlib
 

@@ -194,7 +194,7 @@ def recurrent(inputs: int = 3, **attrs: str) -> str:
     return json.dumps({"nodes": [*variables, made], "heads": [[inputs, 0, 0]]})
 
 
-#: What MXNet 1.9.1 refuses as well (recorded), though Python could make a flag or a number of it.
+#: Texts that Python could convert to a flag or a number, and that are errors in MXNet 1.9.1 (recorded).
 NO_VALUES = [
     {"bidirectional": "yes"},
     {"bidirectional": "2"},

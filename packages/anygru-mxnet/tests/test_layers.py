@@ -1,4 +1,4 @@
-"""Layers beside the GRU, against sums of squares recorded from MXNet 1.9.1, as arrays and as graphs."""
+"""Layers other than the GRU, against sums of squares recorded from MXNet 1.9.1, as arrays and as graphs."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def ones(*shape, scale=1):
     return nd.ones(shape) * scale
 
 
-# layer, shape of the input, states, sum of squares of all results, that of the input's gradient, those of the parameters'
+# layer, shape of the input, states, sums of squares of all results, of the input's gradient, and of the parameters' gradients
 RECORDED = [
     (lambda: rnn.LSTM(3, 2, bidirectional=True), (4, 2, 5), None, 1.26291, 0.0039, [0.0070, 0.0006, 0.0103, 0.0103]),
     (lambda: rnn.LSTM(3, layout="NTC"), (2, 4, 5), lambda: [ones(1, 2, 3), ones(1, 2, 3, scale=0.5)],

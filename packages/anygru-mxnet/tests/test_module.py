@@ -162,7 +162,7 @@ def test_gradients_of_the_data_and_errors():
 
 
 def test_variables_that_an_operator_makes():
-    """What is left out is made in its place, with the node's attributes and the operator's first values."""
+    """Missing inputs become variables with the node's attributes and the operator's initializers."""
     bias = sym.var("own_bias", lr_mult=1.0)
     layer = sym.FullyConnected(data=sym.var("x"), bias=bias, name="fc", num_hidden=3, lr_mult=0)
     assert layer.list_arguments() == ["x", "fc_weight", "own_bias"]
@@ -286,7 +286,7 @@ def test_shapes_of_outputs_have_the_batch_size_first():
     module.init_params()
     module._sync_params_from_devices()  # as example/reinforcement-learning/parallel_actor_critic of MXNet does
     module.forward(mx.io.DataBatch([nd.ones((4, 6, 2))]))
-    assert module.output_shapes == [("rows_output", (4, 3))]  # as MXNet 1.9.1 says
+    assert module.output_shapes == [("rows_output", (4, 3))]  # MXNet 1.9.1's text
     assert module.get_outputs()[0].shape == (24, 3)
 
 
@@ -385,7 +385,7 @@ def test_a_monitor_logs_statistics(caplog):
     whole = two(data=one)
     monitor = mx.mon.Monitor(2, pattern=".*output|two.*", sort=True)
     mx.mod.Module(whole).fit(table(), initializer=Normal(), num_epoch=1, monitor=monitor)
-    # MXNet 1.9.1's numbers, without those of its gradients' operators.
+    # MXNet 1.9.1's numbers, without the numbers of its gradients' operators.
     rows = [message.split() for message in caplog.messages if message.startswith("Batch:")]
     assert [(row[1], row[2]) for row in rows] == [
         ("1", name) for name in ("act_output", "one_output", "softmax_output", "two_bias", "two_output", "two_weight")
@@ -437,7 +437,7 @@ def test_batches_of_a_file_of_numbers(tmp_path, round_batch, rows):
 
 
 @pytest.mark.parametrize(("rows", "size", "pads"), [(3, 5, [2]), (2, 5, [3]), (7, 3, [0, 0, 2])])
-def test_padding_of_fewer_rows_than_a_batch_is_told(rows, size, pads):
+def test_padding_of_fewer_rows_than_a_batch_is_counted(rows, size, pads):
     data = mx.io.NDArrayIter(nd.arange(rows).reshape((rows, 1)), batch_size=size)
     assert [batch.pad for batch in data] == pads
     data.reset()
@@ -450,7 +450,7 @@ def test_padding_of_fewer_rows_than_a_batch_is_told(rows, size, pads):
 
 @pytest.mark.parametrize("shape", [(4, 2), (4, 5)])
 def test_a_batch_that_would_change_a_parameter_is_refused(shape):
-    """As in MXNet 1.9.1 (recorded): an executor of other shapes shares the arrays whose shapes are not given."""
+    """As in MXNet 1.9.1 (recorded): an executor of other shapes shares the arrays without given shapes."""
     whole = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="f"), name="softmax")
     module = mx.mod.Module(whole)
     module.bind([("data", (4, 3))], [("softmax_label", (4,))])
@@ -463,7 +463,7 @@ def test_a_batch_that_would_change_a_parameter_is_refused(shape):
     with pytest.raises(mx.MXNetError, match="softmax_label"):
         module.reshape([("data", (2, 3))])
     assert module.data_shapes[0].shape == (4, 3)
-    # Inputs beyond those that the module names are left alone, as in MXNet.
+    # Inputs that the module does not name have no effect, as in MXNet.
     module.forward(mx.io.DataBatch([nd.ones((4, 3)), nd.ones(1)], labels), is_train=False)
     assert module.get_params()[0]["f_weight"].shape == (2, 3)
     assert module.get_outputs()[0].shape == (4, 2)

@@ -1,4 +1,4 @@
-"""Names beside the GRU that public programs use: numbers recorded from MXNet 1.9.1 on the CPU, where there are any."""
+"""Names that public programs use with a GRU. Numbers are recorded from MXNet 1.9.1 on the CPU."""
 
 import ast
 import threading
@@ -227,7 +227,7 @@ def test_classes_known_by_name():
         register(int)
 
 
-def test_files_of_models_that_lie_there(tmp_path):
+def test_local_files_of_models(tmp_path):
     store = gluon.model_zoo.model_store
     (tmp_path / "own_model-da39a3ee.params").write_bytes(b"")
     store._model_sha1["own_model"] = "da39a3ee5e6b4b0d3255bfef95601890afd80709"

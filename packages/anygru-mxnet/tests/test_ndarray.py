@@ -329,7 +329,7 @@ def test_draws_like_an_array():
     assert nd.random.normal_like(nd.ones((2, 3)), loc=100, scale=0.1).shape == (2, 3)
 
 
-def test_concatenate_wants_one_dtype_and_may_return_the_only_array(grid):
+def test_concatenate_requires_one_dtype_and_may_return_the_only_array(grid):
     with pytest.raises(AssertionError, match="one dtype"):
         nd.concatenate([grid, grid.astype("float64")])
     assert nd.concatenate([grid], always_copy=False) is grid

@@ -1,4 +1,4 @@
-"""Further functions of `mx.np`: what MXNet 1.9.1 gives for the same arrays, in `data/numpy_names.json`.
+"""Further functions of `mx.np`. `data/numpy_names.json` has MXNet 1.9.1's results for the same arrays.
 
 `python test_numpy_names.py FILE` writes such a file under MXNet itself.
 """
@@ -197,7 +197,7 @@ else:
     def test_every_name_has_a_recorded_result():
         assert {*CASES, *(f"linalg.{key}" for key in LINALG)} == set(RECORDED)
 
-    def test_what_numpy_computes_has_no_gradient_and_says_so():
+    def test_results_of_numpy_have_no_gradient():
         x = np.ones((3,))
         x.attach_grad()
         with autograd.record():

@@ -1,6 +1,7 @@
 """The operators take their arguments in MXNet's order, under MXNet's names.
 
-`data/operator_arguments.json` holds those of MXNet 1.9.1's generated functions: `python test_operator_arguments.py FILE` under
+`data/operator_arguments.json` has the arguments of MXNet 1.9.1's generated functions: `python test_operator_arguments.py FILE`
+under
 MXNet itself writes such a file.
 """
 
@@ -47,7 +48,7 @@ def test_order_and_names():
 
 
 def test_attributes_by_place():
-    """The values are those of MXNet 1.9.1."""
+    """The values are MXNet 1.9.1's."""
     x, w = mx.nd.array(np.arange(32).reshape(1, 2, 4, 4)), mx.nd.ones((2, 2, 3, 3))
     y = mx.nd.Convolution(x, w, mx.nd.array([10, 20]), (3, 3), (1, 1), (1, 1), (0, 0), 2, 1, 1024)
     assert y.asnumpy().ravel().tolist() == [244, 262, 316, 334, 254, 272, 326, 344]

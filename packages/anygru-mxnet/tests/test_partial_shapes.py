@@ -1,4 +1,4 @@
-"""Shapes of which some sizes are not known, against MXNet 1.9.1's (recorded)."""
+"""Shapes with unknown sizes, compared with MXNet 1.9.1 (recorded)."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """Random programs have the results that MXNet 1.9.1 had; `random_programs.py` draws and recorded them.
 
-What MXNet itself computes wrongly, or leaves undefined, is not drawn; the README lists it with proofs.
+Programs with wrong or undefined results in MXNet are not drawn; the README lists these results.
 """
 
 import json

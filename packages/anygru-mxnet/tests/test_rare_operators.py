@@ -1,4 +1,4 @@
-"""Operators that seldom stand beside a recurrent network, with the numbers of MXNet 1.9.1."""
+"""Operators that are rare in recurrent programs, with the numbers of MXNet 1.9.1."""
 
 import numpy as np
 import pytest
@@ -192,7 +192,7 @@ def test_a_transformer_refuses_what_mxnet_does(options):
         (lambda: nd._internal._plus_scalar(nd.array([1, 2], dtype="int32"), scalar=1.5), [2, 3]),
     ],
 )
-def test_what_a_name_does_not_tell(compute, expected) -> None:
+def test_arguments_of_rare_operators(compute, expected) -> None:
     np.testing.assert_allclose(compute().asnumpy().ravel(), expected, rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Graphs: the files that hold them, and operators whose number of results depends on their arguments."""
+"""Graphs: their files, and operators with a number of results that depends on the arguments."""
 
 import json
 import pathlib
@@ -129,7 +129,7 @@ def test_what_cannot_be_inferred_is_none_with_a_warning():
 
 def test_names_and_shapes_of_inference_are_checked():
     x, y = sym.var("x", shape=(2, 3)), sym.var("y")
-    assert (x * 2).infer_shape(x=(2, 4)) == ([(2, 4)], [(2, 4)], [])  # what is given counts
+    assert (x * 2).infer_shape(x=(2, 4)) == ([(2, 4)], [(2, 4)], [])  # given values take precedence
     for infer in (x.infer_shape, x.infer_type):
         with pytest.raises(MXNetError, match="not found"):
             infer(q=(2, 3))
@@ -180,7 +180,7 @@ def test_draws_in_graphs():
 
 
 class _Reset(gluon.HybridBlock):
-    """A cell over a sequence, whose last states give way to the first ones where a sample is padding, as GluonTS has it."""
+    """A cell over a sequence. For padding the first states replace the last states, as in GluonTS."""
 
     def __init__(self):
         super().__init__()
@@ -243,7 +243,7 @@ def test_the_larger_of_two_numbers_is_a_number():
 
 @pytest.mark.parametrize("shapes", [{"data": (2, 4)}, {"foo": (2, 4)}, {"data": 4}])
 def test_simple_bind_fails_with_a_runtime_error_that_names_the_arguments(shapes):
-    """As in MXNet 1.9.1, where it is no MXNetError (recorded)."""
+    """The class in MXNet 1.9.1, which is not MXNetError (recorded)."""
     symbol = mx.sym.FullyConnected(mx.sym.var("data"), weight=mx.sym.var("w", shape=(3, 9)), num_hidden=3, name="f")
     name = next(iter(shapes))
     for each in (symbol, mx.sym.dot(mx.sym.var("data"), mx.sym.var("v"))):

@@ -1,6 +1,6 @@
 """Update rules, as operators and as optimizers, linear algebra and PCC: numbers recorded from MXNet 1.9.1 on the CPU.
 
-`data/updates.json` holds what this file's functions gave under MXNet itself: `python test_updates.py FILE` writes such a file.
+`data/updates.json` has the results of this file's functions under MXNet: `python test_updates.py FILE` writes such a file.
 """
 
 import json
@@ -124,7 +124,7 @@ def adamw(half):
 
 
 def lists_of_weights(rule, half):
-    """The forms of contrib that take lists: two weights, with rates, decays and counts of their own."""
+    """The functions of contrib for lists: two weights, each with a rate, a decay and a count."""
     weights, gradients = [array(WEIGHT, half), array(WEIGHT[::-1].copy(), half)], [array(GRADIENT, half)] * 2
     means, variances = ([array(s) for s in STATES[place : place + 2]] for place in (0, 2))
     columns = [weights, gradients, means, variances]

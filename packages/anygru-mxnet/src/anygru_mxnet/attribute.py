@@ -16,7 +16,7 @@ _local = _Local()
 class _ScopeType(type):
     @property
     def current(cls) -> "AttrScope":
-        """The attributes in force, as a scope; they can be set."""
+        """The current scope of attributes. It can be assigned."""
         return current()
 
     @current.setter
@@ -25,13 +25,13 @@ class _ScopeType(type):
 
 
 class AttrScope(metaclass=_ScopeType):
-    """`with mx.AttrScope(ctx_group="a"):` symbols made inside have the attribute.
+    """Inside `with mx.AttrScope(ctx_group="a"):` new symbols get the attribute.
 
     Raises:
         ValueError: for a value that is not a string.
     """
 
-    # How many graphs of loops and branches had each name.
+    # The number of graphs of loops and branches with each name.
     _subgraph_names: ClassVar[defaultdict[str, int]] = defaultdict(int)
 
     def __init__(self, **kwargs: str) -> None:
@@ -41,7 +41,7 @@ class AttrScope(metaclass=_ScopeType):
         self._before: list[dict[str, str]] = []
 
     def get(self, attr: dict[str, str] | None) -> dict[str, str]:
-        """The scope's attributes, and the given ones before them."""
+        """The scope's attributes, updated by the given attributes."""
         return {**self._attr, **(attr or {})}
 
     def __enter__(self) -> "AttrScope":
@@ -54,5 +54,5 @@ class AttrScope(metaclass=_ScopeType):
 
 
 def current() -> AttrScope:
-    """The attributes in force, as a scope."""
+    """The current scope of attributes."""
     return AttrScope(**_local.attributes)

@@ -1,7 +1,7 @@
 """`mx.autograd`, as in MXNet 1.9: recording computations and their gradients, by torch's autograd.
 
-Recording and training are two flags of the thread. Inside `record` arrays computed from variables are in a torch graph;
-outside none are.
+Recording and training are two flags of the thread. Only inside `record` do arrays that are computed from variables belong to a
+torch graph.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ _RecordingStateScope = Scope
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Set the flag of recording; the flag as it was."""
+    """Set the flag of recording. Returns its previous value."""
     before = state.recording
     state.recording = bool(is_recording)
     if is_recording:  # also inside `pause`, which switches torch's own graph off
@@ -44,7 +44,7 @@ def set_recording(is_recording: bool) -> bool:
 
 
 def set_training(train_mode: bool) -> bool:
-    """Set the flag of training; the flag as it was."""
+    """Set the flag of training. Returns its previous value."""
     before = state.training
     state.training = bool(train_mode)
     return before
@@ -61,27 +61,27 @@ def is_training() -> bool:
 
 
 def record(train_mode: bool = True) -> Scope:
-    """`with autograd.record():` computations are recorded, and layers train unless `train_mode` is False."""
+    """Inside `with autograd.record():` computations are recorded, and layers train unless `train_mode` is False."""
     return Scope(True, train_mode)
 
 
 def pause(train_mode: bool = False) -> Scope:
-    """`with autograd.pause():` computations are not recorded."""
+    """Inside `with autograd.pause():` computations are not recorded."""
     return Scope(False, train_mode)
 
 
 def train_mode() -> Scope:
-    """`with autograd.train_mode():` layers train; recording stays as it is."""
+    """Inside `with autograd.train_mode():` layers train; recording does not change."""
     return Scope(None, True)
 
 
 def predict_mode() -> Scope:
-    """`with autograd.predict_mode():` layers predict; recording stays as it is."""
+    """Inside `with autograd.predict_mode():` layers predict; recording does not change."""
     return Scope(None, False)
 
 
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | list[str] = "write") -> None:
-    """Make arrays variables with gradients in the given arrays.
+    """Turn arrays into variables, with their gradients in the given arrays.
 
     Raises:
         KeyError: for a request other than write, add and null.

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def data_dir_default() -> str:
-    """The folder of models and data sets where MXNET_HOME names none."""
+    """The folder of models and data sets, unless MXNET_HOME is set."""
     return os.path.join(os.path.expanduser("~"), ".mxnet")
 
 
@@ -64,11 +64,11 @@ _TORCH_OF_NUMPY = {
     for name in ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
 }
 NUMPY_OF_TORCH = {dtype: name.type for name, dtype in _TORCH_OF_NUMPY.items()}
-# MXNet numbers its dtypes so in files and in the attributes of a symbol.
+# The numbers of the dtypes in MXNet's files and in attributes of symbols.
 DTYPE_NUMBERS = {np.float32: 0, np.float64: 1, np.float16: 2, np.uint8: 3, np.int32: 4, np.int8: 5, np.int64: 6}
-# MXNet numbers the kinds of storage so; arrays here have the first.
+# The numbers of the storage types in MXNet. Arrays of the dialect have the first.
 STORAGE_NUMBERS = {"default": 0, "row_sparse": 1, "csr": 2}
-# What arguments of these kinds may be.
+# Types of arguments.
 DtypeLike = str | type | np.dtype | None
 Sizes = int | Sequence[int] | None
 _known_dtypes: dict[Any, torch.dtype] = {}
@@ -94,7 +94,7 @@ def torch_dtype(dtype: DtypeLike) -> torch.dtype:
 
 
 class FrontEndFault(Exception):
-    """An error of MXNet's Python layer, not of its engine: it keeps Python's class."""
+    """An error of MXNet's Python layer. It keeps Python's class, unlike an error of the engine."""
 
 
 class FrontEndIndexError(FrontEndFault, IndexError):
@@ -111,7 +111,7 @@ class FrontEndUnsupported(FrontEndFault, NotImplementedError):
 
 @contextlib.contextmanager
 def engine_errors() -> Iterator[None]:
-    """Give torch's complaints about shapes and dtypes the class that MXNet users catch."""
+    """Convert torch's errors about shapes and dtypes to the class that MXNet users catch."""
     try:
         yield
     except (MXNetError, AnygruError, FrontEndFault):
@@ -126,7 +126,7 @@ def py_str(x: bytes) -> str:
 
 
 def as_list(value: Any) -> list:
-    """A list of the items, or of the one object."""
+    """A list of the items of a list or tuple, or of a single object."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

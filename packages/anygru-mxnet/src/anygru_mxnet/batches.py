@@ -1,4 +1,4 @@
-"""`mx.io.DataDesc` and `DataBatch`: what iterators give, and what describes it."""
+"""`mx.io.DataDesc` and `DataBatch`: a batch of an iterator, and the description of its inputs."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ class _Described(NamedTuple):
 
 
 class DataDesc(_Described):
-    """Name and shape of an input, a tuple of the two, with a dtype and a layout."""
+    """A tuple of the name and the shape of an input, with its dtype and layout as attributes."""
 
     dtype: Any
     layout: str
@@ -30,18 +30,18 @@ class DataDesc(_Described):
 
     @staticmethod
     def get_list(shapes: Iterable[tuple], types: Iterable[tuple[str, Any]] | None) -> list["DataDesc"]:
-        """Descriptions of (name, shape) and, for each name, (name, dtype)."""
+        """Descriptions from pairs (name, shape) and pairs (name, dtype)."""
         known = None if types is None else dict(types)
         return [DataDesc(each[0], each[1], *([] if known is None else [known[each[0]]])) for each in shapes]
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """The place of N in a layout."""
+        """The position of N in a layout."""
         return 0 if layout is None else layout.find("N")
 
 
 class DataBatch:
-    """The arrays of a batch: `data`, `label`, and how many samples at its end are padding."""
+    """The arrays of a batch, `data` and `label`, and the number of padding samples at its end."""
 
     def __init__(
         self,

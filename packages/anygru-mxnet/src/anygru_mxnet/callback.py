@@ -1,4 +1,4 @@
-"""`mx.callback`: what training loops call after batches and epochs. Of MXNet 1.9's `mxnet.callback`."""
+"""`mx.callback`: functions that training loops call after batches and epochs. Of MXNet 1.9's `mxnet.callback`."""
 
 import logging
 import math
@@ -10,7 +10,7 @@ from .checkpoints import BatchEndParam, save_checkpoint
 
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable:
-    """Have a module write a checkpoint every `period` epochs."""
+    """A callback that makes a module write a checkpoint every `period` epochs."""
 
     def write(epoch: int, *_: Any) -> None:
         if (epoch + 1) % max(1, int(period)) == 0:
@@ -43,7 +43,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable:
 
 
 class Speedometer:
-    """Logs samples a second, and the metric, every `frequent` batches."""
+    """Logs the samples per second and the metric every `frequent` batches."""
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size, self.frequent, self.auto_reset = batch_size, frequent, auto_reset
@@ -60,7 +60,7 @@ class Speedometer:
             return
         if count % self.frequent:
             return
-        # The clock may not have moved.
+        # The time may be the same as at the last call.
         speed = self.frequent * self.batch_size / max(time.time() - self._since, 1e-9)
         if param.eval_metric is None:
             logging.info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)
@@ -75,7 +75,7 @@ class Speedometer:
 
 
 class ProgressBar:
-    """Logs a bar of `length` signs for `total` batches."""
+    """Logs a progress bar of `length` characters for `total` batches."""
 
     def __init__(self, total: int, length: int = 80) -> None:
         self.total, self.bar_len = total, length

@@ -1,4 +1,4 @@
-"""Symbols with their parameters in files, as `mx.model` and modules write them. Of MXNet 1.9's `mxnet.model`."""
+"""Files of symbols and their parameters, for `mx.model` and modules. Of MXNet 1.9's `mxnet.model`."""
 
 import logging
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ def read_params(path: str) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """Parameters and auxiliary states of a file.
 
     Raises:
-        ValueError: for a file of anything else.
+        ValueError: for a file that contains other entries.
     """
     found: dict[str, dict[str, NDArray]] = {"arg": {}, "aux": {}}
     for key, value in utils.load(path).items():

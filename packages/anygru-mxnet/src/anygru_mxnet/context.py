@@ -23,7 +23,7 @@ class _Current(threading.local):
 class _ContextType(type):
     @property
     def default_ctx(cls) -> "Context":
-        """The context in force, as `current_context()` gives it; it can be set."""
+        """The current context, as `current_context()` returns it. It can be assigned."""
         return _current.value
 
     @default_ctx.setter
@@ -32,7 +32,7 @@ class _ContextType(type):
 
 
 class Context(metaclass=_ContextType):
-    """A device: type "cpu", "gpu", "cpu_pinned" or "cpu_shared", and a number. `with ctx:` makes it the current one."""
+    """A device of the type "cpu", "gpu", "cpu_pinned" or "cpu_shared", with a number. `with ctx:` makes it the current one."""
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
@@ -50,7 +50,7 @@ class Context(metaclass=_ContextType):
 
     @property
     def device_type(self) -> str:
-        """The kind of device, as a word."""
+        """The name of the device type."""
         return self.devtype2str[self.device_typeid]
 
     @property
@@ -94,7 +94,7 @@ class Context(metaclass=_ContextType):
         return (Context, (self.device_type, self.device_id))
 
     def empty_cache(self) -> None:
-        """Give the cached memory of a GPU back."""
+        """Release the cached memory of a GPU."""
         if self.device_typeid == 2:
             torch.cuda.empty_cache()
 
@@ -119,7 +119,7 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def num_gpus() -> int:
-    """How many GPUs torch can use."""
+    """The number of GPUs that torch can use."""
     return torch.cuda.device_count()
 
 
@@ -129,7 +129,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def current_context() -> Context:
-    """The context of the innermost `with`; `cpu(0)` without one."""
+    """The context of the innermost `with`; `cpu(0)` outside of any `with`."""
     return _current.value
 
 
@@ -137,7 +137,7 @@ ContextLike = Context | str | Sequence[Context] | None
 
 
 def as_context(ctx: Any) -> Context:
-    """A context from what users give: None for the current one, a context, or its text as in a symbol's file."""
+    """A context from an argument: None (the current context), a context, or its text in a symbol's file."""
     if ctx is None:
         return current_context()
     if isinstance(ctx, Context):

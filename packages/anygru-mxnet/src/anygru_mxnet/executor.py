@@ -1,4 +1,4 @@
-"""`mx.executor.Executor`: a symbol bound to arrays, as MXNet had it before Gluon. Of MXNet 1.9's `mxnet.executor`."""
+"""`mx.executor.Executor`: a symbol bound to arrays, from MXNet's API before Gluon. Of MXNet 1.9's `mxnet.executor`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from .state import Scope, state
 
 
 class _Program(Protocol):
-    """A symbol's graph made ready to run."""
+    """A symbol's graph, prepared to run."""
 
     variables: list[str]
 
@@ -80,7 +80,7 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs, strict=True))
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
-        """Compute the outputs; keywords give arguments new values first.
+        """Compute the outputs, after setting arguments to the values of the keywords.
 
         Raises:
             ValueError: for values that are not arrays, and for a wrong shape.
@@ -104,7 +104,7 @@ class Executor:
             array = self.aux_dict[name] if name in self.aux_dict else self.arg_dict[name]
             gradient = self.grad_dict.get(name)
             if recording and gradient is not None:
-                # A fresh leaf over the same memory: the user's array stays outside the graph.
+                # A new leaf on the same memory, so that the user's array does not join the graph.
                 array = wrap(array._t.detach(), array._ctx)
                 mark(array, gradient, self._requests[name])
             values.append(array._t)
@@ -114,7 +114,8 @@ class Executor:
         self._recorded = recording
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Fill the gradients' arrays, given those of the outputs: an array, a list or a dict; losses need none.
+        """Compute the arguments' gradients from the gradients of the outputs (an array, a list or a dict). Losses need no
+        gradient.
 
         `is_train=False` gives the gradients that layers have in prediction.
 
@@ -139,11 +140,11 @@ class Executor:
             if head._t.requires_grad and not (node.operator and node.operator.loss):
                 raise MXNetError(
                     f"out_grads must have one array for each of the {len(entries)} outputs, got {len(given)}; {node.name} "
-                    "is not a loss, and so it needs one"
+                    "is not a loss, and needs a gradient"
                 )
         if pairs:
             heads, seeds = zip(*pairs, strict=True)
-            # An executor may go back twice after one `forward` (MXNet 1.9.1, seen).
+            # MXNet 1.9.1 allows two calls of `backward` after one `forward` (observed).
             backward(list(heads), list(seeds), retain_graph=True, train_mode=is_train)
 
     def copy_params_from(
@@ -168,7 +169,7 @@ class Executor:
                     raise ValueError(f'Find name "{name}" that is not in the {what}')
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Sizes) -> "Executor":
-        """An executor for other shapes, on the same arrays where their shapes stay.
+        """An executor for other shapes. It shares the arrays that keep their shapes.
 
         Raises:
             MXNetError: for another shape of an array that `kwargs` do not name, unless `partial_shaping`, for a larger
@@ -191,7 +192,7 @@ class Executor:
             if array is None or array.shape == shape:
                 return array
             size = math.prod(shape)
-            if size <= array.size:  # the beginning of the same memory, as in MXNet
+            if size <= array.size:  # as in MXNet, the beginning of the same memory
                 return wrap(array._t.reshape(-1)[:size].view(shape), self._ctx)
             return zeros(shape, self._ctx, array.dtype)
 
@@ -210,7 +211,7 @@ class Executor:
         self._monitored = callback, monitor_all
 
     def _watcher(self) -> Callable | None:
-        """The monitor's callback as a program calls it, in the scopes of the caller of `forward`."""
+        """The monitor's callback, called in the scopes of the caller of `forward`."""
         if self._monitored is None:
             return None
         (callback, monitor_all), outside, flags = self._monitored, current_context(), (state.recording, state.training)

@@ -19,10 +19,10 @@ __all__ = ["GraphModule", "load"]
 
 
 class GraphModule(nn.Module):
-    """A graph of MXNet; variables without values are inputs, in the graph's order.
+    """A graph of MXNet as a module. Variables without values are inputs, in the graph's order.
 
-    Its parameters and buffers (auxiliary states) have MXNet's names; `train()` and `eval()` mean to MXNet's operators what
-    `autograd.record` and predicting mean.
+    Its parameters and buffers (auxiliary states) have MXNet's names; After `train()` MXNet's operators compute as under
+    `autograd.record`, after `eval()` as in prediction.
 
     Args:
         graph: the symbol.
@@ -69,7 +69,7 @@ class GraphModule(nn.Module):
         return cost.of_graph(self._heads, given | own)
 
     def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
-        """The graph's results, alone or as a tuple.
+        """The graph's result, or a tuple of several results.
 
         Raises:
             MXNetError: for a wrong number of inputs, and for values that an operator refuses.

@@ -1,6 +1,7 @@
-"""`mx.init`: how parameters get their first values.
+"""`mx.init`: initializers of parameters.
 
-A parameter's own initializer fills it, with any name. The one given to `initialize()` has lower precedence. Of MXNet
+The initializer of a parameter takes precedence over the initializer given to `initialize()`, and ignores the parameter's name. Of
+MXNet
 1.9's `mxnet.initializer`.
 """
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from anygru.extend import fans
 
-from . import ndarray as ndarray  # programs take it from here, as from MXNet's
+from . import ndarray as ndarray  # re-exported for programs, as in MXNet
 from . import random
 from .initializers import InitDesc as InitDesc
 from .initializers import Initial as Initial
@@ -52,7 +53,7 @@ class One(Initializer):
 
 @register
 class Bilinear(Initializer):
-    """Bilinear interpolation, for a transposed convolution that enlarges."""
+    """Weights of bilinear interpolation, for a transposed convolution that upsamples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +108,7 @@ class Normal(Initializer):
 class Orthogonal(Initializer):
     """Orthonormal rows or columns times a scale (Saxe et al. 2013)."""
 
-    # MXNet's number, not the root of 2 (1.9.1, seen).
+    # MXNet's approximation of the root of 2 (1.9.1, observed).
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
         super().__init__(scale=scale, rand_type=rand_type)
         self.scale = scale
@@ -124,7 +125,8 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Variance `magnitude` over the number of inputs ("in"), outputs ("out") or their mean ("avg") (Glorot, Bengio 2010)."""
+    """Random values with the variance `magnitude` / n, where n is the number of inputs ("in"), of outputs ("out") or their mean
+    ("avg") (Glorot, Bengio 2010)."""
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
@@ -150,7 +152,7 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """For leaky ReLUs (He et al. 2015)."""
+    """Xavier initialization for leaky ReLUs (He et al. 2015)."""
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
@@ -159,7 +161,7 @@ class MSRAPrelu(Xavier):
 
 @register
 class LSTMBias(Initializer):
-    """Zeros, but a number for the forget gate of an LSTM's bias."""
+    """Zeros, except for the forget gate of an LSTM's bias."""
 
     def __init__(self, forget_bias: float = 1.0) -> None:
         super().__init__(forget_bias=forget_bias)
@@ -167,14 +169,14 @@ class LSTMBias(Initializer):
 
     def _init_weight(self, name: Any, arr: NDArray) -> None:
         arr[:] = 0.0
-        # Gates come in the order input, forget, cell, output.
+        # The order of the gates is input, forget, cell, output.
         hidden = arr.shape[0] // 4
         arr[hidden : 2 * hidden] = self.forget_bias
 
 
 @register
 class FusedRNN(Initializer):
-    """The flat vector of a recurrent network, each gate's part by another initializer; the global one by default."""
+    """Initializes the flat vector of a recurrent network part by part, by default with the global initializer."""
 
     def __init__(
         self,
@@ -208,7 +210,7 @@ class FusedRNN(Initializer):
 
 
 class Load:
-    """Values from a file or dict, and another initializer for names that it lacks."""
+    """Values from a file or dict. `default_init` fills parameters with other names."""
 
     def __init__(self, param: Any, default_init: Any = None, verbose: bool = False) -> None:
         values = load_arrays(param) if isinstance(param, str) else param
@@ -232,7 +234,7 @@ class Load:
 
 
 class Mixed:
-    """The initializer of the first pattern that a name matches."""
+    """Applies the initializer of the first pattern that matches the name."""
 
     def __init__(self, patterns: list[str], initializers: list[Any]) -> None:
         assert len(patterns) == len(initializers)
@@ -240,7 +242,7 @@ class Mixed:
 
     def __call__(self, name: str, arr: NDArray) -> None:
         for pattern, init in self.map:
-            # From the beginning of the name: "b" fits "bias" and not "a_bias" (MXNet 1.9.1, seen).
+            # A pattern matches from the beginning of the name: "b" matches "bias" and not "a_bias" (MXNet 1.9.1, observed).
             if pattern.match(name):
                 init(name, arr)
                 return

@@ -1,4 +1,4 @@
-"""The base class of initializers, their rules for names, and their registry. `mx.init` has them."""
+"""The base class of initializers, the rules for names, and the registry, for `mx.init`."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ Initial: TypeAlias = "str | Initializer | None"
 
 
 class InitDesc(str):
-    """The name of a parameter, with its attributes."""
+    """The name of a parameter, with its attributes as `attrs`."""
 
     attrs: dict[str, Any]
     global_init: "Initializer | None"
@@ -31,7 +31,7 @@ class InitDesc(str):
 
 
 class Initializer:
-    """Fills arrays. A subclass defines `_init_weight(name, array)`."""
+    """Fills arrays with first values. A subclass defines `_init_weight(name, array)`."""
 
     def __init__(self, **kwargs: Any) -> None:
         self._kwargs = kwargs
@@ -39,13 +39,13 @@ class Initializer:
         self._print_func: Callable[[NDArray], str] | None = None
 
     def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> "Initializer":
-        """Log each parameter that is filled, with a number of `print_func` (the root mean square by default)."""
+        """Log each parameter with a number from `print_func`, by default the root mean square of the values."""
         self._verbose = verbose
         self._print_func = print_func or (lambda x: str(np.linalg.norm(x.asnumpy()) / x.size**0.5))
         return self
 
     def dumps(self) -> str:
-        """The initializer as text, as symbol files hold it."""
+        """The initializer as text, for symbol files."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, desc: Any, arr: NDArray) -> None:
@@ -66,9 +66,9 @@ class Initializer:
         if self._verbose and self._print_func:
             logging.info("Initialized %s as %s: %s", desc, own or "its name says", self._print_func(arr))
 
-    # Names alone decide: "moving_avg" and "stn_loc" are of MXNet's early layers.
+    # The names "moving_avg" and "stn_loc" come from MXNet's early layers.
     def _by_legacy_name(self, name: str, arr: NDArray) -> None:
-        """Fill an array by its name alone, with rules that an `InitDesc` does not know."""
+        """Fill an array by a rule for its name. An `InitDesc` has fewer rules."""
         if name.startswith("upsampling"):
             arr[:] = bilinear_weights(arr.shape)
         elif name.startswith("stn_loc") and name.endswith("weight"):
@@ -118,7 +118,7 @@ class Initializer:
     def _init_default(self, name: Any, arr: NDArray) -> None:
         raise ValueError(
             f"Unknown initialization pattern for {name}. Default initialization is now limited to "
-            '"weight", "bias", "gamma" (1.0), and "beta" (0.0). Give the parameter an init of its own.'
+            '"weight", "bias", "gamma" (1.0), and "beta" (0.0). Set init= of the parameter.'
         )
 
     def __eq__(self, other: object) -> bool:
@@ -130,12 +130,12 @@ class Initializer:
 
 
 def register(klass: type[Initializer]) -> type[Initializer]:
-    """Make an initializer known by its class name in lower case."""
+    """Register an initializer under its class name in lower case."""
     return _enter(klass, klass.__name__)
 
 
 def alias(*names: str) -> Callable[[type[Initializer]], type[Initializer]]:
-    """Make an initializer known by further names."""
+    """Register an initializer under further names."""
 
     def enter(klass: type[Initializer]) -> type[Initializer]:
         for name in names:
@@ -176,7 +176,7 @@ def create(init: Any, /, *args: Any, **kwargs: Any) -> Initializer:
 
 
 def bilinear_weights(shape: tuple[int, ...]) -> np.ndarray:
-    """Weights of bilinear interpolation, for the last two axes; MXNet takes its factor from the last one."""
+    """Weights of bilinear interpolation over the last two axes. The factor follows from the last axis, as in MXNet."""
     factor = np.ceil(shape[3] / 2)
     center = (2 * factor - 1 - factor % 2) / (2 * factor)
     down, across = (1 - abs(np.arange(size) / factor - center) for size in shape[2:])

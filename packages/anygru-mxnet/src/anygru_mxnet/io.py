@@ -1,4 +1,4 @@
-"""`mx.io`: batches of arrays in memory, and what describes them. Of MXNet 1.9's `mxnet.io`."""
+"""`mx.io`: iterators of batches, and descriptions of their arrays. Of MXNet 1.9's `mxnet.io`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -16,7 +16,7 @@ take = FUNCTIONS["take"]
 
 
 class DataIter:
-    """Gives batches; a subclass defines `next`, or `iter_next`, `getdata`, `getlabel`, `getindex` and `getpad`."""
+    """An iterator of batches. A subclass defines `next`, or `iter_next`, `getdata`, `getlabel`, `getindex` and `getpad`."""
 
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
@@ -28,7 +28,7 @@ class DataIter:
         """Begin again."""
 
     def next(self) -> DataBatch:
-        """The next batch. Raises StopIteration after the last one."""
+        """The next batch. Raises StopIteration after the last batch."""
         if not self.iter_next():
             raise StopIteration
         return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
@@ -37,7 +37,7 @@ class DataIter:
         return self.next()
 
     def iter_next(self) -> bool:
-        """Go to the next batch; False if there is none."""
+        """Advance to the next batch. Returns False at the end."""
         return False
 
     def getdata(self) -> list:
@@ -49,11 +49,11 @@ class DataIter:
         return []
 
     def getindex(self) -> Any:
-        """The numbers of the samples, or None."""
+        """The positions of the samples, or None."""
         return None
 
     def getpad(self) -> int:
-        """How many samples at the end are padding."""
+        """The number of padding samples at the end."""
         return 0
 
 
@@ -62,11 +62,11 @@ class NDArrayIter(DataIter):
 
     Args:
         data, label: an array, a list of them, or a dict of them by name.
-        batch_size: samples a batch.
+        batch_size: samples in a batch.
         shuffle: a new order at every `reset`.
-        last_batch_handle: an incomplete last batch is filled from the start ("pad"), left out ("discard"), or comes first
-            after the next `reset` ("roll_over").
-        data_name, label_name: names of arrays without one.
+        last_batch_handle: an incomplete last batch is filled from the start ("pad"), dropped ("discard"), or returned first after
+            the next `reset` ("roll_over").
+        data_name, label_name: names for arrays that are given without names.
         layout: for `provide_data` and `provide_label`; the batch comes first.
 
     Raises:
@@ -105,7 +105,7 @@ class NDArrayIter(DataIter):
 
     @property
     def provide_label(self) -> list[DataDesc]:
-        """The same of the labels."""
+        """Names, shapes and dtypes of the labels of a batch."""
         return self._described(self.label)
 
     def _described(self, parts: list) -> list[DataDesc]:
@@ -114,15 +114,14 @@ class NDArrayIter(DataIter):
         ]
 
     def hard_reset(self) -> None:
-        """Begin again, without the samples that the last pass left over."""
+        """Restart, without the remaining samples of the last pass."""
         self._left = self._left[:0]
         self.reset()
 
     def reset(self) -> None:
         """Begin again.
 
-        As in MXNet 1.9.1 the numbers that reorder the samples are shuffled again each time, and reorder the order that the
-        last pass left (recorded).
+        As in MXNet 1.9.1 (recorded) the permutation is shuffled at each restart and applied to the order of the last pass.
         """
         if self.shuffle:
             np.random.shuffle(self.idx)
@@ -137,7 +136,7 @@ class NDArrayIter(DataIter):
         self.cursor = -self.batch_size - self._carried
 
     def iter_next(self) -> bool:
-        """Go to the next batch; False if there is none."""
+        """Advance to the next batch. Returns False at the end."""
         self.cursor += self.batch_size
         rows = self._order[self.cursor + self._carried :][: self.batch_size]
         self._pad = self.batch_size - len(rows)
@@ -145,7 +144,7 @@ class NDArrayIter(DataIter):
             self._left = rows
         if not len(rows) or (self._pad and self.last_batch_handle != "pad"):
             return False
-        # `resize` begins at the first sample as often as it takes: a batch may be larger than the data.
+        # `resize` repeats the data, because a batch may be larger than the data.
         self._rows = array(np.concatenate([rows, np.resize(self._order, self._pad)]), dtype="int64")
         return True
 
@@ -158,22 +157,22 @@ class NDArrayIter(DataIter):
         return [take(values, self._rows) for _, values in self.label]
 
     def getpad(self) -> int:
-        """How many samples at the end are padding.
+        """The number of padding samples at the end.
 
-        For the first batch of a pass: how many the pass before has left over, as MXNet 1.9.1 counts them (recorded).
+        For the first batch of a pass it is the number of remaining samples of the last pass, as in MXNet 1.9.1 (recorded).
         """
         return self._pad or (-self.cursor if -self.batch_size < self.cursor < 0 else 0)
 
 
 class CSVIter(NDArrayIter):
-    """Batches of the rows of files of numbers with commas between them.
+    """Batches of the rows of CSV files.
 
     Args:
-        data_csv, label_csv: paths; labels are zeros without one.
+        data_csv, label_csv: paths; without `label_csv` the labels are zeros.
         data_shape, label_shape: the shape of a row's values.
-        round_batch: whether an incomplete last batch is filled from the start, where the next pass then goes on; otherwise it
-            is filled with rows of the batch before it, as in MXNet 1.9.1 (recorded).
-        options: `dtype` (float32, int32 or int64), `data_name`, `label_name`; options of reading ahead have no effect.
+        round_batch: whether an incomplete last batch is filled from the start, after which the next pass continues; otherwise it
+            is filled with rows of the previous batch, as in MXNet 1.9.1 (recorded).
+        options: `dtype` (float32, int32 or int64), `data_name`, `label_name`; options for prefetching have no effect.
 
     Raises:
         MXNetError: for a file that cannot be read, rows of another size, and another dtype.
@@ -198,11 +197,11 @@ class CSVIter(NDArrayIter):
         self._rows = array(np.zeros(batch_size), dtype="int64")
 
     def reset(self) -> None:
-        """Begin again, behind the rows that filled the last batch."""
+        """Restart after the rows that filled the last batch."""
         self._first = max(self._first - self.num_data, 0) if self._round_batch else 0
 
     def iter_next(self) -> bool:
-        """Go to the next batch; False if there is none."""
+        """Advance to the next batch. Returns False at the end."""
         rows = np.arange(self._first, self._first + self.batch_size)
         if self._first >= self.num_data:
             return False
@@ -212,13 +211,13 @@ class CSVIter(NDArrayIter):
         return True
 
     def next(self) -> DataBatch:
-        """The next batch. Raises StopIteration after the last one."""
+        """The next batch. Raises StopIteration after the last batch."""
         if not self.iter_next():
             raise StopIteration
         return DataBatch([self.getdata()], [self.getlabel()], self._pad, self.getindex())
 
     def getdata(self) -> Any:
-        """The inputs of the batch: one array, as of all of MXNet's readers of files."""
+        """The inputs of the batch, one array, as in all iterators over files in MXNet."""
         return super().getdata()[0]
 
     def getlabel(self) -> Any:
@@ -226,11 +225,11 @@ class CSVIter(NDArrayIter):
         return super().getlabel()[0]
 
     def getpad(self) -> int:
-        """How many rows at the end are padding."""
+        """The number of padding rows at the end."""
         return self._pad
 
     def getindex(self) -> np.ndarray:
-        """The numbers of the rows."""
+        """The positions of the rows."""
         return self._rows.asnumpy().astype("uint64")
 
 
@@ -242,7 +241,7 @@ def _read_rows(path: str, shape: Sequence[int]) -> np.ndarray:
 
 
 class _Around(DataIter):
-    """Gives the batches of other iterators."""
+    """The base class of iterators over the batches of other iterators."""
 
     current_batch: DataBatch
 
@@ -255,21 +254,21 @@ class _Around(DataIter):
         return self.current_batch.label or []
 
     def getindex(self) -> Any:
-        """The numbers of the samples, or None."""
+        """The positions of the samples, or None."""
         return self.current_batch.index
 
     def getpad(self) -> int:
-        """How many samples at the end are padding."""
+        """The number of padding samples at the end."""
         return self.current_batch.pad or 0
 
 
 class ResizeIter(_Around):
-    """Another iterator with `size` batches a pass, beginning it again where it ends.
+    """Passes of `size` batches of another iterator, which restarts at its end.
 
     Args:
         data_iter: the iterator.
         size: batches of a pass.
-        reset_internal: whether a new pass begins the iterator again.
+        reset_internal: whether each pass restarts the iterator.
     """
 
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True) -> None:
@@ -285,7 +284,7 @@ class ResizeIter(_Around):
             self.data_iter.reset()
 
     def iter_next(self) -> bool:
-        """Go to the next batch; False if there is none."""
+        """Advance to the next batch. Returns False at the end."""
         if self.cur == self.size:
             return False
         try:
@@ -298,7 +297,7 @@ class ResizeIter(_Around):
 
 
 class PrefetchingIter(_Around):
-    """Iterators side by side: a batch has the inputs and labels of all. Nothing is fetched ahead.
+    """Joins iterators: a batch has the inputs and labels of all of them. There is no prefetching.
 
     Args:
         iters: an iterator or a list of them.
@@ -326,10 +325,10 @@ class PrefetchingIter(_Around):
             one.reset()
 
     def iter_next(self) -> bool:
-        """Go to the next batch; False if there is none.
+        """Advance to the next batch. Returns False at the end.
 
         Raises:
-            AssertionError: where one iterator ends before another.
+            AssertionError: if one iterator ends before another.
         """
         batches: list[DataBatch] = [batch for one in self.iters for batch in islice(one, 1)]
         assert len(batches) in (0, len(self.iters)), "Number of entry mismatches between iterators"
@@ -342,7 +341,7 @@ class PrefetchingIter(_Around):
 
 
 def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]:
-    """(name, array) of the given data, by name: MXNet 1.9.1 sorts them (its source), also "_10_data" before "_2_data".
+    """Pairs (name, array) of the data, sorted by name as in MXNet 1.9.1 (source), with "_10_data" before "_2_data".
 
     Raises:
         TypeError: for values other than arrays, lists and dicts of them.
@@ -355,5 +354,5 @@ def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]
         data = dict(zip(names, data, strict=True))
     if not isinstance(data, dict):
         raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
-    # NumPy's arrays become float32, also of whole numbers (MXNet 1.9.1, seen).
+    # NumPy arrays of any dtype become float32 (MXNet 1.9.1, observed).
     return [(key, values if isinstance(values, NDArray) else array(values)) for key, values in sorted(data.items())]

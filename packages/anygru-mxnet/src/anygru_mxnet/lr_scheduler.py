@@ -10,8 +10,7 @@ class LRScheduler:
 
     Args:
         base_lr: the rate at the end of the warm-up.
-        warmup_steps: updates that the warm-up takes.
-        warmup_begin_lr: the rate it begins with.
+        warmup_steps: the number of updates in the warm-up. warmup_begin_lr: the first rate.
         warmup_mode: "linear" or "constant".
 
     Raises:
@@ -24,7 +23,7 @@ class LRScheduler:
         assert isinstance(warmup_steps, int)
         self.base_lr = base_lr
         self.warmup_steps = warmup_steps
-        # It stays when an optimizer sets `base_lr`: the warm-up still ends at the old rate (MXNet 1.9.1, seen).
+        # An optimizer may set `base_lr` later; the warm-up still ends at the old rate (MXNet 1.9.1, observed).
         self.warmup_final_lr = base_lr
         self.warmup_begin_lr = warmup_begin_lr
         if warmup_begin_lr > base_lr:
@@ -80,7 +79,7 @@ class FactorScheduler(LRScheduler):
         self.count = 0
 
     def _after_warmup(self, num_update: int) -> float:
-        # Updates count from 1. The rate only falls: asked for an earlier number, it is the last one (MXNet 1.9.1, seen).
+        # Updates count from 1. The rate never rises: for an earlier number it is the last rate (MXNet 1.9.1, observed).
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
@@ -91,7 +90,7 @@ class MultiFactorScheduler(LRScheduler):
     """Multiplies the rate by a factor after each of the given numbers of updates; see `LRScheduler`.
 
     Raises:
-        ValueError: for numbers that do not rise from 1 or more, and a factor above 1.
+        ValueError: for numbers that do not increase or are below 1, and for a factor above 1.
         AssertionError: for values other than a list of them.
     """
 
@@ -127,7 +126,7 @@ class MultiFactorScheduler(LRScheduler):
 
 
 class _Annealing(LRScheduler):
-    """From the base rate to `final_lr` over `max_update` updates; a subclass gives the curve."""
+    """Decreases the rate from the base rate to `final_lr` over `max_update` updates. A subclass defines the curve."""
 
     def __init__(
         self,
@@ -142,7 +141,7 @@ class _Annealing(LRScheduler):
         assert isinstance(max_update, int)
         if max_update < 1:
             raise ValueError("maximum number of updates must be strictly positive")
-        # The curve begins here even if an optimizer sets `base_lr` later (MXNet 1.9.1, seen).
+        # The curve begins at this rate even if an optimizer sets `base_lr` later (MXNet 1.9.1, observed).
         self.base_lr_orig = base_lr
         self.max_update = max_update
         self.final_lr = final_lr
@@ -158,14 +157,14 @@ class _Annealing(LRScheduler):
 
 
 class CosineScheduler(_Annealing):
-    """From the base rate to `final_lr` along half a cosine, over `max_update` updates, including the warm-up."""
+    """Decreases the rate to `final_lr` by half a cosine over `max_update` updates, which include the warm-up."""
 
     def _rate(self, step: int) -> float:
         return schedules.cosine(self.base_lr_orig, self.final_lr, step, self.max_steps)
 
 
 class PolyScheduler(_Annealing):
-    """From the base rate to `final_lr` along a power, over `max_update` updates, including the warm-up."""
+    """Decreases the rate to `final_lr` by a power function over `max_update` updates, which include the warm-up."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""`mx.model`: checkpoints, and `FeedForward`, which trained symbols before modules. Of MXNet 1.9's `mxnet.model`."""
+"""`mx.model`: checkpoints, and `FeedForward`, MXNet's first class for training. Of MXNet 1.9's `mxnet.model`."""
 
 import logging
 import time
@@ -30,19 +30,18 @@ _DEPRECATED = "mxnet.model.FeedForward has been deprecated. Please use mxnet.mod
 
 
 class FeedForward:
-    """A symbol with its parameters, trained and run on arrays or iterators.
+    """A symbol with its parameters, for training and prediction on arrays or iterators.
 
     Args:
-        symbol: the graph, or a function that gives one for a key of a bucket.
-        ctx: where; more than one context is not covered.
-        num_epoch: the epoch that training ends with.
-        epoch_size: batches of an epoch; one pass over the data by default.
-        optimizer: its name or the optimizer; `kwargs` go to one that is named.
+        symbol: the graph, or a function from a bucket's key to a graph. ctx: the context; several contexts are not covered.
+        num_epoch: the last epoch of training.
+        epoch_size: batches in an epoch; by default one pass over the data.
+        optimizer: a name, which gets `kwargs` as arguments, or an object.
         initializer: called with the name and the array of each parameter that `arg_params` and `aux_params` lack.
-        numpy_batch_size: the batch size of data that come as arrays.
+        numpy_batch_size: the batch size for data in arrays.
         arg_params, aux_params: parameters and auxiliary states by name.
         allow_extra_params: drop values without a parameter in the symbol.
-        begin_epoch: the epoch that training begins with.
+        begin_epoch: the first epoch of training.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class FeedForward:
             )
 
     def _init_params(self, inputs: list, overwrite: bool = False) -> None:
-        """Make the parameters that the symbol has beside these inputs; known values stay, unless `overwrite`."""
+        """Initialize the parameters for these inputs. Existing values are kept, unless `overwrite`."""
         assert self.symbol is not None
         described = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in inputs]
         shapes = self.symbol.infer_shape(**{each.name: each.shape for each in described})
@@ -106,12 +105,12 @@ class FeedForward:
                 if name in known and not overwrite:
                     values[:] = known[name]
                 else:
-                    # A bare name: the initializers that variables name (`__init__`) are not asked (1.9.1, by its source).
+                    # A name without attributes, so that initializers in `__init__` attributes have no effect (1.9.1, source).
                     self.initializer(name, values)
         self.arg_params, self.aux_params = made
 
     def _batches_of(self, data: Any, labels: Any, training: bool) -> Any:
-        """An iterator over data: that one, or one over the arrays."""
+        """The iterator itself, or an iterator over arrays."""
         if not isinstance(data, (np.ndarray, NDArray)):
             if not isinstance(data, DataIter):
                 raise TypeError("X must be DataIter, NDArray or numpy.ndarray")
@@ -125,14 +124,14 @@ class FeedForward:
         if data.shape[0] != labels.shape[0]:
             raise ValueError("The numbers of data points and labels not equal")
         if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels.flatten()  # MXNet 1.9.1 leaves an NDArray of one column two-dimensional, and refuses it
+            labels = labels.flatten()  # MXNet 1.9.1 does not flatten an NDArray with one column, and raises an error
         if labels.ndim != 1:
             raise ValueError("Label must be 1D or 2D (with 2nd dimension being 1)")
         last = "roll_over" if training else "pad"
         return NDArrayIter(data, labels, min(data.shape[0], self.numpy_batch_size), training, last)
 
     def _evaluated(self, data: Any) -> Any:
-        """The iterator over data for evaluation, which may come as a pair of arrays."""
+        """An iterator over data for evaluation, which may be a pair of arrays."""
         if data is None or isinstance(data, DataIter):
             return data
         if not (isinstance(data, (tuple, list)) and len(data) == 2):
@@ -144,10 +143,10 @@ class FeedForward:
         if data[1] is None and isinstance(data[0], DataIter):
             return data[0]
         values, labels = (np.array(part) if isinstance(part, list) else part for part in data)
-        return self._batches_of(values, labels, training=True)  # shuffled, as in MXNet 1.9.1 (its source)
+        return self._batches_of(values, labels, training=True)  # shuffled, as in MXNet 1.9.1 (source)
 
     def _outputs(self, batches: Any, num_batch: int | None, reset: bool) -> Iterator[tuple[DataBatch, list[NDArray]]]:
-        """Each batch with the outputs of prediction."""
+        """Yield each batch with the predicted outputs."""
         if self.symbol is None or self.arg_params is None:
             raise AttributeError("the model has no parameters: fit or load it first")
         if reset:
@@ -166,7 +165,7 @@ class FeedForward:
             yield batch, running.forward(False, **given)
 
     def predict(self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:
-        """The outputs over data as NumPy's arrays, without padding; with `return_data`, also the data and the labels."""
+        """The outputs over data as NumPy arrays, without padding. With `return_data`, also the data and the labels."""
         batches = self._batches_of(X, None, training=False)
         parts: list[list[list[np.ndarray]]] = []
         for batch, outputs in self._outputs(batches, num_batch or None, reset):
@@ -187,7 +186,7 @@ class FeedForward:
         batch_end_callback: Callbacks = None,
         reset: bool = True,
     ) -> Any:
-        """The value of a metric over data; a metric that comes as an object goes on from its last value, as in MXNet."""
+        """The value of a metric over data. As in MXNet, a metric object is not reset first."""
         eval_metric = eval_metric if isinstance(eval_metric, metric.EvalMetric) else metric.create(eval_metric)
         batches = self._batches_of(X, None, training=False)
         for count, (batch, outputs) in enumerate(self._outputs(batches, num_batch, reset)):
@@ -224,7 +223,7 @@ class FeedForward:
         for epoch in range(self.begin_epoch, self.num_epoch):
             began = time.time()
             eval_metric.reset()
-            # Counted from 1, where a module counts from 0 (1.9.1, by its source).
+            # Batches are counted from 1, and from 0 in a module (1.9.1, source).
             for count, batch in enumerate(self._epoch(data, epoch, logger), 1):
                 module.forward_backward(batch)
                 module.update()
@@ -239,7 +238,7 @@ class FeedForward:
         self._pred_exec = None
 
     def _module(self, data: Any, kvstore: Any, logger: Any) -> BaseModule:
-        """The module that trains on such data, with this model's parameters."""
+        """A module for such data, with this model's parameters."""
         names, labels = ([each[0] for each in several] for several in (data.provide_data, data.provide_label))
         module: BaseModule
         if self.sym_gen is None:
@@ -259,7 +258,7 @@ class FeedForward:
         return module
 
     def _epoch(self, data: Any, epoch: int, logger: Any) -> Iterator[DataBatch]:
-        """The batches of an epoch: a pass over the data, or `epoch_size` of as many passes as that takes."""
+        """The batches of an epoch: one pass over the data, or `epoch_size` batches of several passes."""
         count = 0
         while True:
             for batch in data:
@@ -273,14 +272,14 @@ class FeedForward:
                 return
 
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
-        """Write a checkpoint, of the last epoch by default."""
+        """Write a checkpoint, by default as the last epoch."""
         epoch = self.num_epoch if epoch is None else epoch
         assert epoch is not None, "save: which epoch is not known"
         save_checkpoint(prefix, epoch, self.symbol, self.arg_params or {}, self.aux_params or {}, remove_amp_cast)
 
     @staticmethod
     def load(prefix: str, epoch: int, ctx: Context | list[Context] | None = None, **kwargs: Any) -> "FeedForward":
-        """The model of a checkpoint; it trains on from there."""
+        """The model of a checkpoint. Its training continues from there."""
         symbol, arguments, states = load_checkpoint(prefix, epoch)
         return FeedForward(symbol, ctx, arg_params=arguments, aux_params=states, begin_epoch=epoch, **kwargs)
 
@@ -305,7 +304,7 @@ class FeedForward:
         eval_batch_end_callback: Callbacks = None,
         **kwargs: Any,
     ) -> "FeedForward":
-        """A model, trained."""
+        """Create a model and train it."""
         model = FeedForward(symbol, ctx, num_epoch, epoch_size, optimizer, initializer, **kwargs)
         model.fit(
             X, y, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, logger, work_load_list, None,

@@ -20,14 +20,12 @@ def _size(x: NDArray) -> NDArray:
 class Monitor:
     """Statistics of the results of each operator of `forward`, and of arguments and auxiliary states.
 
-    Operators that compute gradients are torch's, and not seen.
+    Operators that compute gradients are torch's and are not recorded.
 
     Args:
-        interval: every how many batches.
-        stat_func: an array, or a list of them, for an array; by default its norm over the root of its size.
-        pattern: a regular expression that names begin with.
-        sort: whether by name.
-        monitor_all: the inputs of operators.
+        interval: the number of batches between two records. stat_func: a function from an array to an array or a list of arrays;
+            by default the norm divided by the root of the size. pattern: a regular expression for the beginning of names. sort:
+            whether to sort the records by name. monitor_all: whether to record the inputs of operators.
     """
 
     def __init__(
@@ -46,23 +44,23 @@ class Monitor:
         self.exes: list[Executor] = []
 
     def stat_helper(self, name: str, array: NDArray) -> None:
-        """Note the statistic of a value, between `tic` and `toc`."""
+        """Record the statistic of a value, between `tic` and `toc`."""
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def install(self, exe: Executor) -> None:
-        """Also watch an executor."""
+        """Observe one more executor."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
 
     def tic(self) -> None:
-        """A batch begins."""
+        """Mark the begin of a batch."""
         if self.step % self.interval == 0:
             self.queue, self.activated = [], True
         self.step += 1
 
     def toc(self) -> Statistics:
-        """A batch ends: its number, names and statistics; an empty list between intervals."""
+        """Mark the end of a batch. Returns its number, names and statistics, or an empty list between intervals."""
         if not self.activated:
             return []
         for exe in self.exes:
@@ -74,7 +72,7 @@ class Monitor:
         return [(step, name, _text(found)) for step, name, found in queue]
 
     def toc_print(self) -> None:
-        """Log what `toc` gives."""
+        """Call `toc` and log its results."""
         for step, name, found in self.toc():
             logging.info("Batch: %7d %-30s %s", step, name, found)
 

@@ -1,4 +1,4 @@
-"""Names for symbols that the user gives none: a hint and a counter, behind the prefix of the block that is being traced."""
+"""Default names of symbols: a hint and a number, after the prefix of the block that is traced."""
 
 import threading
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 class _ManagerType(type):
     @property
     def current(cls) -> "NameManager":
-        """The manager in force in this thread; it can be set."""
+        """The current manager of this thread. It can be assigned."""
         return current()
 
     @current.setter
@@ -16,14 +16,14 @@ class _ManagerType(type):
 
 
 class NameManager(metaclass=_ManagerType):
-    """Counts names; inside `with manager:` symbols get their names from it."""
+    """Numbers the default names of symbols, inside `with manager:`."""
 
     def __init__(self) -> None:
         self._counter: dict[str, int] = {}
         self._before: list[NameManager] = []
 
     def get(self, name: str | None, hint: str) -> str:
-        """The name itself, or the hint with the next number."""
+        """The name, or the hint with the next number if the name is None."""
         if name:
             return name
         number = self._counter.get(hint, 0)
@@ -60,5 +60,5 @@ _local = _Local()
 
 
 def current() -> NameManager:
-    """The manager in force in this thread."""
+    """The current manager of this thread."""
     return _local.manager

@@ -1,4 +1,4 @@
-"""`mx.profiler`: times of operators from torch's profiler, under torch's names. Of MXNet 1.9's `mxnet.profiler`."""
+"""`mx.profiler`: times of operators from torch's profiler, with torch's names. Of MXNet 1.9's `mxnet.profiler`."""
 
 import json
 import time
@@ -24,7 +24,7 @@ _SORTS: dict[str, Callable[[list[float]], float]] = {
 
 
 def set_config(**kwargs: Any) -> None:
-    """`dump` writes to `filename`, `dumps` needs `aggregate_stats`; other options have no effect.
+    """Set options: `dump` writes to `filename`, `dumps` requires `aggregate_stats`. Other options have no effect.
 
     Raises:
         MXNetError: for an option that MXNet does not have.
@@ -36,7 +36,7 @@ def set_config(**kwargs: Any) -> None:
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """Begin ("run") or end ("stop") a record."""
+    """Start ("run") or stop ("stop") the profiler."""
     global _running
     begin = {"stop": False, "run": True}[state]
     if begin and _running is None:
@@ -50,17 +50,17 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
 
 def pause(profile_process: str = "worker") -> None:
-    """Leave out what follows."""
+    """Suspend the profiler."""
     set_state("stop")
 
 
 def resume(profile_process: str = "worker") -> None:
-    """Go on after `pause`."""
+    """Continue after `pause`."""
     set_state("run")
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """End the record and write it to the file of `set_config`, for the browser's trace viewer."""
+    """Stop the profiler and write the record to the file of `set_config`, for the browser's trace viewer."""
     set_state("stop")
     events = [
         {"ph": "X", "pid": 0, "tid": 0, "cat": category, "name": name, "ts": begin, "dur": length}
@@ -71,7 +71,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
-    """Counts and milliseconds of each name that was recorded so far, as a table or as JSON; `reset` forgets them.
+    """The count and the milliseconds of each recorded name, as a table or as JSON. `reset` clears the record.
 
     Raises:
         MXNetError: unless `set_config(aggregate_stats=True)` was called.
@@ -107,29 +107,29 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
 
 
 def _old(name: str) -> None:
-    warnings.warn(f"profiler.{name}() is deprecated. Please use profiler's names without it instead", stacklevel=3)
+    warnings.warn(f"profiler.{name}() is deprecated. Please use the names without it instead", stacklevel=3)
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """`set_config` of old."""
+    """The old name of `set_config`."""
     _old("profiler_set_config")
     set_config(**{f"profile_{mode}": True}, filename=filename)
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """`set_state` of old."""
+    """The old name of `set_state`."""
     _old("profiler_set_state")
     set_state(state)
 
 
 def dump_profile() -> None:
-    """`dump` of old."""
+    """The old name of `dump`."""
     _old("dump_profile")
     dump()
 
 
 class Event:
-    """A stretch of a program between `start` and `stop`, timed while there is a record."""
+    """A part of a program between `start` and `stop`, which is timed while the profiler runs."""
 
     _category = "event"
 
@@ -158,7 +158,7 @@ class Task(Event):
 
 
 class Frame(Event):
-    """An event that comes again and again."""
+    """A repeated event of a domain."""
 
     def __init__(self, domain: "Domain", name: str) -> None:
         super().__init__(name)
@@ -166,13 +166,13 @@ class Frame(Event):
 
 
 class Counter:
-    """A number that changes; it is in no record."""
+    """A number that changes. Records do not contain it."""
 
     def __init__(self, domain: "Domain", name: str, value: int | None = None) -> None:
         self.name, self._value = name, value or 0
 
     def set_value(self, value: int) -> None:
-        """Give it a value."""
+        """Set the value."""
         self._value = int(value)
 
     def increment(self, delta: int = 1) -> None:
@@ -196,13 +196,13 @@ class Counter:
 
 
 class Marker:
-    """An instant, in the record."""
+    """An instant in the record."""
 
     def __init__(self, domain: "Domain", name: str) -> None:
         self.name, self.domain = name, domain
 
     def mark(self, scope: str = "process") -> None:
-        """It is now."""
+        """Record the present instant."""
         event = Frame(self.domain, self.name)
         event._category = f"{self.domain.name},instant_marker"
         event.start()

@@ -1,5 +1,5 @@
 """`mx.random`: the seed, and `mx.nd.random` under its shorter name."""
-# ruff: noqa: F403 (names are gathered here to be taken from here)
+# ruff: noqa: F403 (this module re-exports names)
 
 import torch
 
@@ -19,7 +19,7 @@ def seed(seed_state: int, ctx: ContextLike = "all") -> None:
     """
     if not isinstance(seed_state, int):
         raise ValueError("seed_state must be int")
-    # One generator serves all CPU contexts, as in MXNet; the numbers of GPUs are torch's.
+    # All CPU contexts share one generator, as in MXNet. On GPUs torch draws the numbers.
     if ctx == "all" or as_context(ctx).device_typeid != 2:
         generator.seed(seed_state)
     torch.manual_seed(seed_state)

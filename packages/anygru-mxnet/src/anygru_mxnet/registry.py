@@ -1,4 +1,5 @@
-"""`mx.registry`: classes known by name below a base class; gluon-nlp registers data sets so. Of MXNet 1.9's `mxnet.registry`."""
+"""`mx.registry`: registries of subclasses by name, for example for the data sets of gluon-nlp. Of MXNet 1.9's
+`mxnet.registry`."""
 
 import json
 import warnings
@@ -9,12 +10,12 @@ _classes: dict[type, dict[str, type]] = {}
 
 
 def get_registry(base_class: type) -> dict[str, type]:
-    """The classes registered below a base class, by name."""
+    """The registered subclasses of a base class, by name."""
     return dict(_classes.get(base_class, {}))
 
 
 def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
-    """A function that registers a class by its name in lower case, or by another one."""
+    """A function that registers a class under its name in lower case, or under another name."""
     known = _classes.setdefault(base_class, {})
 
     def register(klass: type, name: str | None = None) -> type:
@@ -48,7 +49,7 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[t
 
 
 def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
-    """A function that makes an object of a registered class, from its name and arguments or a JSON text of them."""
+    """A function that creates an object of a registered class from the name and arguments, or from a JSON text of both."""
     known = _classes.setdefault(base_class, {})
 
     def create(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The features of this build, by the names of MXNet's features."""
+"""The features of this build, under the names of MXNet's features."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import torch
 
 __all__ = ["Feature", "Features", "feature_list"]
 
-# The features of MXNet 1.9.1's own list, in its order; `_enabled` checks features that depend on the machine.
+# The features of MXNet 1.9.1, in its order. `_enabled` checks the features that depend on the machine.
 _NAMES = [
     "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1",
     "CPU_SSE4_2", "CPU_SSE4A", "CPU_AVX", "CPU_AVX2", "OPENMP", "SSE", "F16C", "JEMALLOC", "BLAS_OPEN",
@@ -16,7 +16,7 @@ _NAMES = [
 
 
 class Feature(NamedTuple):
-    """A feature and whether it is there."""
+    """A feature, and whether it is enabled."""
 
     name: str
     enabled: bool
@@ -54,7 +54,7 @@ class Features(dict[str, Feature]):
         return str(list(self.values()))
 
     def is_enabled(self, feature_name: str) -> bool:
-        """Whether a feature is there; small letters will do.
+        """Whether a feature is enabled. Lower case is allowed.
 
         Raises:
             RuntimeError: for a name that MXNet does not have.

@@ -9,7 +9,8 @@ import torch
 
 
 class Pass:
-    """How layers are differentiated in a thread's backward pass. Layers keep the object: torch may run the pass elsewhere."""
+    """The mode of layers in a thread's backward pass. Layers store the object, because torch may run the pass in another
+    thread."""
 
     training = True
 
@@ -28,7 +29,7 @@ state = _State()
 
 
 class Scope:
-    """Sets the flags that are not None, and torch's own switch with recording, for the length of a `with`."""
+    """Sets the flags that are not None inside a `with`; recording also switches torch's graph."""
 
     __slots__ = ("_before", "_recording", "_training")
 
@@ -41,7 +42,7 @@ class Scope:
         self._before.append((state.recording, state.training, torch.is_grad_enabled()))
         if self._recording is not None:
             state.recording = self._recording
-            # The call behind torch.set_grad_enabled, without an object for each scope.
+            # The function inside torch.set_grad_enabled, without an object for each scope.
             torch._C._set_grad_enabled(self._recording)
         if self._training is not None:
             state.training = self._training
@@ -53,7 +54,7 @@ class Scope:
 
 @contextmanager
 def differentiating(training: bool) -> Iterator[None]:
-    """For the length of a backward pass, let layers be differentiated as in training or as in prediction."""
+    """Differentiate layers as in training or as in prediction inside a `with`."""
     before, state.backward.training = state.backward.training, training
     try:
         yield
@@ -65,7 +66,7 @@ def without_torch_grad(function, /, *args, **kwargs):
     """Call a function with torch's recording off, as outside `autograd.record`."""
     if not torch.is_grad_enabled():
         return function(*args, **kwargs)
-    # Not torch.no_grad: an operator of a few microseconds would pay for the object and two calls.
+    # Not torch.no_grad, because its object and two calls would slow an operator of a few microseconds.
     torch._C._set_grad_enabled(False)
     try:
         return function(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""`mx.test_utils`: the GPUs that there are, and comparisons of arrays. Of MXNet 1.9's `mxnet.test_utils`."""
+"""`mx.test_utils`: the numbers of GPUs, and comparisons of arrays. Of MXNet 1.9's `mxnet.test_utils`."""
 
 import os
 from typing import Any
@@ -18,18 +18,18 @@ def list_gpus() -> range:
 def download(
     url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5
 ) -> str:
-    """The path of a file that exists already, as `gluon.utils.download` gives it."""
+    """The path of an existing file, as `gluon.utils.download` returns it."""
     name = fname or url.split("/")[-1]
     return utils.download(url, os.path.join(dirname, name) if dirname else name, overwrite, retries=retries)
 
 
 def default_context() -> Context:
-    """Where arrays are made."""
+    """The default context of new arrays."""
     return current_context()
 
 
 def set_default_context(ctx: Context) -> None:
-    """Let arrays be made elsewhere."""
+    """Set the default context of new arrays."""
     Context._default_ctx.value = ctx  # type: ignore[attr-defined]
 
 
@@ -50,7 +50,7 @@ def almost_equal(
     equal_nan: bool = False,
     use_broadcast: bool = True,
 ) -> bool:
-    """Whether two arrays are as close as `rtol` (1e-5) times the second and `atol` (1e-20)."""
+    """Whether two arrays differ by at most `atol` (1e-20) plus `rtol` (1e-5) times the second array."""
     first, second = _values(a), _values(b)
     if not use_broadcast and first.shape != second.shape:
         return False
@@ -68,7 +68,7 @@ def assert_almost_equal(
     use_broadcast: bool = True,
     mismatches: tuple[int, int] = (10, 10),
 ) -> None:
-    """`almost_equal`, or an error that shows both arrays; `mismatches` has no effect.
+    """Check `almost_equal`. The error shows both arrays. `mismatches` has no effect.
 
     Raises:
         AssertionError: for arrays that differ.

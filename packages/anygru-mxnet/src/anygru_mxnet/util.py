@@ -12,11 +12,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def is_np_array() -> bool:
-    """Whether Gluon makes the arrays of `mx.np`."""
+    """Whether Gluon creates arrays of `mx.np`."""
     return state.numpy
 
 
-# MXNet has a switch for arrays without dimensions or elements and one for the kind of arrays; here they are one.
+# MXNet has a switch for arrays without dimensions or elements and another switch for the class of arrays. Here both are the same
+# switch.
 is_np_shape = is_np_array
 
 
@@ -26,35 +27,35 @@ def is_np_default_dtype() -> bool:
 
 
 def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
-    """Have Gluon make the arrays of `mx.np`, in every thread.
+    """Let Gluon create arrays of `mx.np`, in all threads.
 
     Raises:
         ValueError: for arrays of `mx.np` without their shapes.
-        NotImplementedError: for `dtype`, which would make float64 the usual dtype.
+        NotImplementedError: for `dtype`, which would make float64 the default dtype.
     """
     if array and not shape:
         raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
     if dtype:
-        raise NotImplementedError("npx.set_np(dtype=True) is not covered; give dtype='float64' where it is wanted")
+        raise NotImplementedError("npx.set_np(dtype=True) is not covered; give dtype='float64' to functions")
     type(state).numpy = array
-    # A value of this thread's own would hide the one for all threads.
+    # A value of the thread would hide the value for all threads.
     state.__dict__.pop("numpy", None)
 
 
 def reset_np() -> None:
-    """Have Gluon make the arrays of `mx.nd` again."""
+    """Let Gluon create arrays of `mx.nd` again."""
     set_np(shape=False, array=False)
 
 
 def set_np_shape(active: bool) -> bool:
-    """Set the switch; the switch as it was."""
+    """Set the switch. Returns its previous value."""
     before = state.numpy
     set_np(active, active)
     return before
 
 
 class _Scope:
-    """`with np_array(active):` or `@np_array(active)`: which arrays are made inside."""
+    """`with np_array(active):` or `@np_array(active)`: the class of arrays that are created inside."""
 
     def __init__(self, active: bool = True) -> None:
         self._active = active
@@ -81,7 +82,7 @@ np_array = np_shape = _NumpyArrayScope = _NumpyShapeScope = _Scope
 
 
 def use_np(func: Any) -> Any:
-    """A function, or a class's methods, with the arrays of `mx.np`."""
+    """Decorate a function, or a class's methods, to use arrays of `mx.np`."""
     if not isinstance(func, type):
         return _Scope()(func)
     for name in ("__init__", "forward", "hybrid_forward"):
@@ -94,7 +95,7 @@ use_np_array = use_np_shape = use_np
 
 
 def set_module(module: str) -> Callable[[Any], Any]:
-    """Give a function or class another `__module__`."""
+    """Decorate a function or class with another `__module__`."""
 
     def decorator(func: Any) -> Any:
         func.__module__ = module
@@ -104,12 +105,12 @@ def set_module(module: str) -> Callable[[Any], Any]:
 
 
 def getenv(name: str) -> str | None:
-    """A variable of the environment."""
+    """The value of an environment variable."""
     return os.environ.get(name)
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set a variable of the environment, or take it away."""
+    """Set an environment variable, or remove it."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -117,10 +118,10 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def makedirs(d: str) -> None:
-    """Make a folder and its parents."""
+    """Create a folder and its parents."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
 def get_gpu_count() -> int:
-    """How many GPUs torch can use."""
+    """The number of GPUs that torch can use."""
     return num_gpus()

@@ -17,7 +17,7 @@ _WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean"
 
 
 class _Drawing:
-    """A graph: `source` is its text, which `dot` draws."""
+    """A graph as the text `source`, which `dot` draws."""
 
     def __init__(self, title: str, save_format: str) -> None:
         self.filename, self.format = f"{title}.gv", save_format
@@ -39,10 +39,10 @@ class _Drawing:
     def render(
         self, filename: str | None = None, directory: str | None = None, view: bool = False, cleanup: bool = False
     ) -> str:
-        """Write the text and let `dot` draw it beside it. It is not shown, whatever `view` says.
+        """Write the text, and let `dot` write an image next to it. `view` has no effect.
 
         Raises:
-            RuntimeError: where there is no `dot`.
+            RuntimeError: if `dot` is not installed.
         """
         path = self.save(filename, directory)
         if shutil.which("dot") is None:
@@ -56,11 +56,11 @@ class _Drawing:
 
 
 def _sizes(symbol: Symbol, shape: dict[str, tuple[int, ...]] | None) -> dict[str, tuple[int, ...]]:
-    """The shapes of everything in a graph by its name, from those of inputs; none where none are given.
+    """The shapes of all values in a graph by name, from the shapes of inputs. Without these the result is empty.
 
     Raises:
         TypeError: for values other than a symbol.
-        ValueError: for shapes that do not determine all others.
+        ValueError: for shapes that do not determine all other shapes.
     """
     if not isinstance(symbol, Symbol):
         raise TypeError(f"symbol must be a Symbol, got {type(symbol).__name__}")
@@ -81,24 +81,24 @@ def print_summary(
 ) -> None:
     """Print a table of a symbol's operators: names, shapes of results, parameters, and where inputs come from.
 
-    Parameters are counted for Convolution, FullyConnected, BatchNorm and Embedding, as in MXNet 1.9.1; without shapes
-    inputs count as having no features.
+    As in MXNet 1.9.1 the parameters of Convolution, FullyConnected, BatchNorm and Embedding are counted. Inputs without shapes
+    have no features in this count.
 
     Args:
         symbol: the graph.
         shape: shapes of inputs by name.
-        line_length: letters in a line.
-        positions: where the four columns end, as letters or, if the last is at most 1, as parts of a line.
+        line_length: characters in a line. positions: the ends of the four columns, in characters or, if the last is at most 1, as
+            fractions of a line.
 
     Raises:
         TypeError: for values other than a symbol.
-        ValueError: for shapes that do not determine all others.
+        ValueError: for shapes that do not determine all other shapes.
     """
     sizes = _sizes(symbol, shape)
     ends = [int(line_length * end) for end in positions] if positions[-1] <= 1 else [int(end) for end in positions]
     nodes = symbol._nodes()
     head, output = symbol._entries[0]
-    # MXNet 1.9.1 takes the three numbers of the first head in a file, (node, output, 0), for three nodes (read there).
+    # MXNet 1.9.1 reads the three numbers (node, output, 0) of the first head as three nodes (source).
     heads = {id(nodes[place]) for place in (nodes.index(head), output, 0) if place < len(nodes)}
     print("_" * line_length)
     print(_row(("Layer (type)", "Output Shape", "Param #", "Previous Layer"), ends))
@@ -122,7 +122,7 @@ def print_summary(
 
 
 def _row(fields: Sequence[str], ends: Sequence[int]) -> str:
-    """One line, each field cut where its column ends."""
+    """A line with each field truncated to its column."""
     line = ""
     for field, end in zip(fields, ends, strict=False):
         line = (line + field)[:end].ljust(end)
@@ -130,12 +130,12 @@ def _row(fields: Sequence[str], ends: Sequence[int]) -> str:
 
 
 def _size(node: Node, sizes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of a node's only result; () if there are several, as MXNet shows them, or if it is unknown."""
+    """The shape of a node's only result. It is () for several results, as in MXNet, and for an unknown shape."""
     return sizes.get(node.name if node.operator is None else f"{node.name}_output", ())
 
 
 def _parameters(node: Node, before: Sequence[Entry], sizes: dict[str, tuple[int, ...]]) -> int:
-    """How many numbers an operator learns, where MXNet's table counts them."""
+    """The number of parameters of an operator, as in MXNet's table."""
     kind = "" if node.operator is None else node.operator.name
     features = 0
     for below, _ in before:
@@ -164,20 +164,19 @@ def plot_network(
     node_attrs: dict[str, str] | None = None,
     hide_weights: bool = True,
 ) -> _Drawing:
-    """A drawing of a symbol's graph.
+    """Draw a symbol's graph.
 
     Args:
         symbol: the graph.
-        title: of the file that `render` writes.
-        save_format: what `render` writes.
-        shape: shapes of inputs; edges then show their values' shapes.
+        title: the name of the file of `render`. save_format: the format of the file of `render`.
+        shape: shapes of inputs. Edges then show the shapes of values.
         dtype: has no effect, since only shapes are shown.
-        node_attrs: attributes of nodes for `dot`, beside or instead of their own.
-        hide_weights: whether variables that are weights by their names are left out.
+        node_attrs: attributes of nodes for `dot`, which take precedence. hide_weights: whether to hide variables with names of
+            weights.
 
     Raises:
         TypeError: for values other than a symbol.
-        ValueError: for shapes that do not determine all others.
+        ValueError: for shapes that do not determine all other shapes.
     """
     sizes, drawing = _sizes(symbol, shape), _Drawing(title, save_format)
     style = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}

@@ -17,30 +17,30 @@ __all__ = [
 
 
 def set_is_training(is_train: bool) -> bool:
-    """Set the flags of recording and of training; whether it was recording."""
+    """Set the flags of recording and of training. Returns the previous flag of recording."""
     set_training(is_train)
     return set_recording(is_train)
 
 
 class TrainingStateScope(Scope):
-    """Records and trains, or neither, for the length of a `with`."""
+    """Sets both flags, recording and training, inside a `with`."""
 
     def __init__(self, enter_state: bool) -> None:
         super().__init__(bool(enter_state), bool(enter_state))
 
 
 def train_section() -> TrainingStateScope:
-    """`with train_section():` computations are recorded."""
+    """Inside `with train_section():` computations are recorded."""
     return TrainingStateScope(True)
 
 
 def test_section() -> TrainingStateScope:
-    """`with test_section():` computations are not recorded."""
+    """Inside `with test_section():` computations are not recorded."""
     return TrainingStateScope(False)
 
 
 def backward(outputs: list[NDArray], out_grads: list[NDArray] | None = None, retain_graph: bool = False) -> None:
-    """Leave the gradients of the outputs in the marked variables."""
+    """Store the gradients of the outputs in the marked variables."""
     assert isinstance(outputs, (list, tuple)), "outputs must be a list or tuple of NDArrays"
     _backward(outputs, out_grads, retain_graph)
 
@@ -51,7 +51,7 @@ def compute_gradient(outputs: list[NDArray]) -> None:
 
 
 def grad_and_loss(func: Callable[..., Any], argnum: int | list[int] | None = None) -> Callable[..., Any]:
-    """A function that gives the gradients of `func` by all or the numbered arguments, and its result."""
+    """A function that returns the gradients of `func` with respect to its arguments (by default all), and its result."""
 
     @functools.wraps(func)
     def wrapped(*args: NDArray) -> tuple[list[NDArray], Any]:
@@ -70,6 +70,6 @@ def grad_and_loss(func: Callable[..., Any], argnum: int | list[int] | None = Non
 
 
 def grad(func: Callable[..., Any], argnum: int | list[int] | None = None) -> Callable[..., Any]:
-    """A function that gives the gradients of `func`."""
+    """A function that returns the gradients of `func`."""
     both = grad_and_loss(func, argnum)
     return functools.wraps(both)(lambda *args: both(*args)[0])

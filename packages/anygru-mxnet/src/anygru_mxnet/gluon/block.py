@@ -1,5 +1,5 @@
 """`mxnet.gluon.block`: the blocks."""
-# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
+# ruff: noqa: F401, F403 (this module re-exports names)
 
 from ..symbol.nesting import flatten as _flatten
 from ..symbol.nesting import take as _regroup

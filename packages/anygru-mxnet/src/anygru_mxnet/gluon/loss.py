@@ -1,4 +1,4 @@
-"""`gluon.loss`: the loss per sample, [B]: the mean over all other axes unless said otherwise."""
+"""`gluon.loss`: losses per sample, [B]. A loss is the mean over all other axes, unless its docstring differs."""
 
 import math
 from types import ModuleType
@@ -91,7 +91,7 @@ class L1Loss(Loss):
 
 
 def _log_sigmoid_pair(F: ModuleType, pred: Data) -> Any:
-    """log(1 + exp(-|x|)), the part that sigmoid cross entropies share."""
+    """log(1 + exp(-|x|)), a term of the sigmoid cross entropies."""
     return F.Activation(-F.abs(pred), act_type="softrelu")
 
 
@@ -110,7 +110,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         """The loss per sample, [B]."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
-            # A sure mistake costs 27.63 (MXNet 1.9.1, seen); torch bounds the logarithm at 100.
+            # The largest loss of a number is 27.63 (MXNet 1.9.1, observed), and 100 in torch.
             tiny = 1e-12
             positive = F.log(pred + tiny) * label
             if pos_weight is not None:
@@ -132,8 +132,8 @@ class SoftmaxCrossEntropyLoss(Loss):
 
     Args:
         axis: the axis of the classes.
-        sparse_label: labels are class numbers; else distributions.
-        from_logits: inputs are log probabilities already.
+        sparse_label: whether labels are class numbers; otherwise they are distributions.
+        from_logits: whether inputs are log probabilities.
         weight, batch_axis: as for `Loss`.
     """
 
@@ -166,7 +166,7 @@ class SoftmaxCrossEntropyLoss(Loss):
 
 
 def _picked_log_softmax(F: ModuleType, pred: Any, label: Any, axis: int) -> Any:
-    """The log probabilities of the labels: in files MXNet's two operators, which run as one."""
+    """The log probabilities of the labels. Files contain MXNet's two operators, which run as one kernel."""
     if F is ndarray:
         return call(PICKED_LOG_SOFTMAX, (pred, label), {"axis": axis})
     result = F.pick(F.log_softmax(pred, axis=axis), label, axis=axis, keepdims=True)
@@ -192,7 +192,7 @@ class KLDivLoss(Loss):
         """The loss per sample, [B]."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
-        # A label of 0 costs 0, where its logarithm alone would make it NaN (MXNet 1.9.1, `KLDivLoss`, read).
+        # A label of 0 adds 0 to the loss, not the NaN of its logarithm (MXNet 1.9.1, `KLDivLoss`, source).
         loss = label * (F.log(label + 1e-12) - pred)
         return F.sum(_apply_weighting(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
 
@@ -255,7 +255,7 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """max(0, margin - prediction label), labels -1 and 1."""
+    """max(0, margin - prediction * label) for labels -1 and 1."""
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
@@ -295,7 +295,7 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """Hinge on the difference of squared distances to a positive and a negative example."""
+    """max(0, margin + d), where d is the squared distance to the positive example minus that to the negative example."""
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
@@ -335,7 +335,7 @@ class PoissonNLLLoss(Loss):
             loss = pred - target * F.log(pred + epsilon)
         if self._compute_full:
             # Stirling's approximation of log(target!), for targets above 1
-            # A target of 0 makes it 0 times -inf, and so NaN, as in MXNet 1.9.1 (seen), although the last factor is 0.
+            # For a target of 0 it is 0 times -inf, which is NaN, as in MXNet 1.9.1 (observed).
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
             loss = loss + stirling * (target > 1)
         return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
@@ -353,7 +353,7 @@ class CosineEmbeddingLoss(Loss):
     ) -> Any:
         """[N, 1]."""
         input1 = _reshape_like(F, input1, input2)
-        # The product of the norms is bounded, where torch bounds each norm.
+        # The product of the norms is bounded. torch bounds each norm.
         lengths = F.norm(input1, axis=-1).reshape((-1, 1)) * F.norm(input2, axis=-1).reshape((-1, 1))
         cosine = F.sum(input1 * input2, axis=-1).reshape((-1, 1)) / F.maximum(lengths, 1e-12)
         label = label.reshape((-1, 1))
@@ -379,5 +379,5 @@ class SDMLLoss(Loss):
         one = x1.expand_dims(1).broadcast_to((count, count, features))
         other = x2.expand_dims(0).broadcast_to((count, count, features))
         scores = F.log_softmax(-((one - other) ** 2).sum(axis=2), axis=1)
-        # The loss has a weight and does not use it, as in MXNet 1.9.1 (seen).
+        # The weight has no effect, as in MXNet 1.9.1 (observed).
         return self.kl_loss(scores, labels.as_in_context(scores.context))

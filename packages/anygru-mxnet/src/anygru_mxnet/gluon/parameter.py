@@ -1,5 +1,5 @@
 """`mxnet.gluon.parameter`: the parameters."""
-# ruff: noqa: F403 (names are gathered here to be taken from here)
+# ruff: noqa: F403 (this module re-exports names)
 
 from .blocks.constant import *
 from .blocks.parameter import *

@@ -22,10 +22,10 @@ class Trainer:
     Args:
         params: a ParameterDict, a dict or a list of parameters.
         optimizer: a name or an object.
-        optimizer_params: arguments of the optimizer, where it is a name.
-        kvstore: what sums gradients over devices and processes: a name, an object or None.
+        optimizer_params: arguments of an optimizer given by name.
+        kvstore: the store that sums gradients over devices and processes: a name, an object or None.
         compression_params: not covered.
-        update_on_kvstore: whether the store runs the optimizer; by default where there is a store.
+        update_on_kvstore: whether the store runs the optimizer. Default: if there is a store.
 
     Raises:
         ValueError: for params that are not parameters, an unknown optimizer.
@@ -43,7 +43,7 @@ class Trainer:
         update_on_kvstore: bool | None = None,
     ) -> None:
         if isinstance(params, (dict, ParameterDict)):
-            # By name, so that the numbers in a file of states mean the same parameters (MXNet 1.9.1, seen).
+            # Sorted by name: files of states contain the positions (MXNet 1.9.1, observed).
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
             raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
@@ -98,7 +98,7 @@ class Trainer:
 
     def _init_kvstore(self) -> None:
         for parameter in self._params:
-            parameter.data(self._contexts[0])  # raises for one that has no values yet
+            parameter.data(self._contexts[0])  # raises an error before `initialize`
         store, on_store = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
         if isinstance(store, str):
             # One device in one process needs no store.
@@ -113,7 +113,7 @@ class Trainer:
         self._kv_initialized = True
 
     def _set_from_outside(self, parameter: Parameter) -> None:
-        """Start with another store and another optimizer state: the store's copy of a parameter is out of date."""
+        """Restart the store and the optimizer's states, because the store's copy of a parameter is out of date."""
         if not (self._kv_initialized and self._update_on_kvstore) or parameter in self._params_to_init:
             return
         if self._distributed:
@@ -136,7 +136,7 @@ class Trainer:
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate now."""
+        """The current learning rate."""
         return self._optimizer.learning_rate
 
     @property
@@ -148,7 +148,7 @@ class Trainer:
         """Set the learning rate.
 
         Raises:
-            UserWarning: where a scheduler sets it.
+            UserWarning: if the optimizer has a scheduler.
         """
         self._optimizer.set_learning_rate(lr)
 
@@ -156,7 +156,7 @@ class Trainer:
         """Sum the gradients over devices and change the parameters; gradients are divided by `batch_size`.
 
         Raises:
-            UserWarning: for a gradient that no `backward` has set since the last step, unless that is ignored.
+            UserWarning: for a gradient without a `backward` since the last step, unless `ignore_stale_grad`.
         """
         self._rescale(self._scale / batch_size)
         self._prepare()
@@ -170,7 +170,7 @@ class Trainer:
         self._allreduce_grads()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """Change the parameters by gradients that are summed already."""
+        """Change the parameters. The gradients are already summed."""
         self._prepare()
         assert not self._update_on_kvstore, f"update() {_ON_STORE} when creating trainer."
         self._rescale(self._scale / batch_size)
@@ -196,7 +196,7 @@ class Trainer:
             if parameter.grad_req != "null":
                 gradients = parameter.list_grad()
                 out = parameter.list_data() if self._update_on_kvstore else None
-                # Priorities order MXNet's transfers; torch.distributed has none, and the store does not look at them.
+                # Priorities order the transfers in MXNet. torch.distributed has no priorities, and the store ignores them.
                 self._kvstore.pushpull(place, gradients, out=out, priority=-place)
 
     def _update(self, ignore_stale_grad: bool) -> None:
@@ -216,7 +216,7 @@ class Trainer:
             if pending:
                 updater(*zip(*pending, strict=True))
 
-    # MXNet raises this UserWarning, it does not warn (1.9.1, recorded).
+    # MXNet raises the UserWarning as an exception (1.9.1, recorded).
     def _check_fresh(self, parameter: Parameter) -> None:
         for values in parameter.list_data():
             if not values._fresh_grad:
@@ -228,7 +228,7 @@ class Trainer:
                 )
 
     def save_states(self, fname: str) -> None:
-        """Write the optimizer and its states (momenta, counts) to a file."""
+        """Write the optimizer and its states (for example momenta and counts) to a file."""
         self._prepare()
         if self._update_on_kvstore:
             assert self._kvstore is not None
@@ -241,11 +241,11 @@ class Trainer:
                 file.write(self._updaters[0].get_states(dump_optimizer=True))
 
     def load_states(self, fname: str) -> None:
-        """Take the optimizer and its states from a file; the learning rate comes with them.
+        """Read the optimizer and its states, including the learning rate, from a file.
 
         Raises:
             FileNotFoundError: for a missing file.
-            MXNetError: for a damaged one; the message names it.
+            MXNetError: for a damaged file; the message names it.
         """
         self._prepare()
         if self._update_on_kvstore:

@@ -24,10 +24,10 @@ __all__ = ["check_sha1", "clip_global_norm", "download", "ndarray", "split_and_l
 
 
 def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
-    """Cut a batch into slices along its axis; without `even_split` the first ones may be longer by one.
+    """Split a batch along its axis. Without `even_split` the first slices may be longer by one.
 
     Raises:
-        ValueError: for a batch that cannot be cut evenly.
+        ValueError: for a batch that cannot be split evenly.
     """
     size = data.shape[batch_axis]
     if even_split and size % num_slice != 0:
@@ -48,7 +48,7 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
 
 
 def split_and_load(data: Any, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
-    """Cut a batch into one slice a context and copy each there."""
+    """Split a batch into a slice for each context, and copy each slice to its context."""
     if not isinstance(data, NDArray):
         data = array(data, ctx=ctx_list[0])
     if len(ctx_list) == 1:
@@ -61,7 +61,7 @@ def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: boo
     """Scale arrays in place so that the norm of all their elements together is at most `max_norm`.
 
     Returns:
-        The norm before: a number, or an array of shape (1,) when `check_isfinite` is False.
+        The norm before scaling: a number, or an array of shape (1,) if `check_isfinite` is False.
     """
     assert len(arrays) > 0
     tensors = [value._t.detach() for value in arrays]
@@ -71,7 +71,7 @@ def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: boo
     total = torch.linalg.vector_norm(norms).reshape(1)
     if check_isfinite and not bool(torch.isfinite(total)):
         warnings.warn(UserWarning("nan or inf is detected. Clipping results will be undefined."), stacklevel=2)
-    # torch adds 1e-6 (MXNet 1.9.1: 1e-8, read).
+    # torch adds 1e-6, MXNet 1.9.1 adds 1e-8 (source).
     scale = torch.clamp(max_norm / (total + 1e-8), max=1.0)
     for tensor in tensors:
         tensor.data.mul_(scale.to(tensor.device, tensor.dtype))
@@ -87,7 +87,7 @@ def download(
     retries: int = 5,
     verify_ssl: bool = True,
 ) -> str:
-    """The name of the file that the URL would be downloaded to, if it exists already; anygru downloads nothing.
+    """The path of the local file of a URL. anygru does not download.
 
     Raises:
         NotCoveredError: if the file does not exist, or has another SHA-1 sum.
@@ -102,7 +102,7 @@ def download(
 
 
 def _get_repo_url() -> str:
-    """Where MXNet 1.9's files lie; gluon-nlp asks for it by this name. `MXNET_GLUON_REPO` names another place."""
+    """The address of MXNet 1.9's files, or `MXNET_GLUON_REPO`. gluon-nlp calls this function."""
     url = os.environ.get("MXNET_GLUON_REPO", "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/")
     return url if url.endswith("/") else url + "/"
 
@@ -121,7 +121,7 @@ def check_sha1(filename: str, sha1_hash: str) -> bool:
 
 
 def indent(text: str, spaces: int) -> str:
-    """Text with all lines except the first indented."""
+    """Indent all lines of a text except the first."""
     first, *others = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in others)])
 
@@ -141,7 +141,7 @@ _brief_print_list = brief
 
 
 class HookHandle:
-    """Takes a hook away again: `detach()`, or leaving `with handle:`."""
+    """Removes a hook, by `detach()` or at the end of `with handle:`."""
 
     def __init__(self, hooks: dict[int, Callable], hook: Callable) -> None:
         self._hooks = hooks
@@ -149,7 +149,7 @@ class HookHandle:
         hooks[self.id] = hook
 
     def detach(self) -> None:
-        """Take the hook away."""
+        """Remove the hook."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self) -> "HookHandle":
@@ -160,12 +160,12 @@ class HookHandle:
 
 
 def shape_is_known(shape: tuple[int, ...] | None) -> bool:
-    """Whether every size is given: an unknown one is 0, or -1 while `npx.set_np` is in force.
+    """Whether all sizes are known. An unknown size is 0, or -1 under `npx.set_np`.
 
     Raises:
         TypeError: for a size that is a text.
-        MXNetError: for one that is not a whole number; both classes as MXNet 1.9.1 raises them for `GRU("3")` and `GRU(3.0)`.
-        AssertionError: for a negative one.
+        MXNetError: for a size that is not an integer. MXNet 1.9.1 raises these classes for `GRU("3")` and `GRU(3.0)`.
+        AssertionError: for a negative size.
     """
     if shape is None:
         return False
@@ -178,12 +178,12 @@ def shape_is_known(shape: tuple[int, ...] | None) -> bool:
 
 
 def plain_sizes(shape: Sizes) -> Any:
-    """A tuple with Python's numbers in place of NumPy's, which print their type."""
+    """A tuple of Python numbers; NumPy's print their type."""
     return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
 
 
 def contexts_of(ctx: Any) -> list[Context]:
-    """The contexts that a caller names; None is the current one."""
+    """A list of contexts from an argument. None means the current context."""
     if ctx is None:
         return [current_context()]
     return [ctx] if isinstance(ctx, Context) else list(ctx)

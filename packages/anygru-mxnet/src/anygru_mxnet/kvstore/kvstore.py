@@ -1,6 +1,6 @@
-"""`mx.kv.KVStore`: values by key, to which devices push gradients and from which they pull results.
+"""`mx.kv.KVStore`: values by key. Devices push gradients and pull results.
 
-Between processes the sum is `torch.distributed`'s; MXNet's servers do not exist. Of MXNet 1.9's `mxnet.kvstore`.
+`torch.distributed` sums over processes; there are no servers. Of MXNet 1.9's `mxnet.kvstore`.
 """
 
 import os
@@ -28,7 +28,7 @@ class KVStore:
     """Values by key.
 
     Args:
-        kind: "local" or "device" for the devices of this process, "dist_sync" or its like for processes too.
+        kind: "local" or "device" for the devices of this process, "dist_sync" and similar names for several processes.
     """
 
     def __init__(self, kind: str) -> None:
@@ -78,14 +78,14 @@ class KVStore:
             self._values[one] = wrap(tensor, first._ctx)
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        """Sum values over devices and processes, and give the sum to the updater; without an updater, store it."""
+        """Sum values over devices and processes. The updater gets the sum; without an updater it is stored."""
         for one, values in _pairs(key, value):
             stored = self._stored(one)
             total = self._sum(values, stored)
             if self._updater is not None:
                 self._updater(_index(one), wrap(total, stored._ctx), stored)
             else:
-                # A push replaces the value, it does not add to it (MXNet 1.9.1, seen).
+                # A push replaces the value and does not add to it (MXNet 1.9.1, observed).
                 stored._t = total
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
@@ -107,7 +107,7 @@ class KVStore:
         self.pull(key, out, priority)
 
     def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
-        """Refused: there are no sparse arrays.
+        """Raise an error: there are no sparse arrays.
 
         Raises:
             NotImplementedError: always.
@@ -115,14 +115,14 @@ class KVStore:
         raise NotImplementedError("row_sparse_pull: anygru has no sparse arrays")
 
     def set_optimizer(self, optimizer: Optimizer) -> None:
-        """Have pushed gradients change the stored values."""
+        """Let pushed gradients change the stored values by an optimizer."""
         self._updater = get_updater(optimizer)
 
     def _set_updater(self, updater: Any) -> None:
         self._updater = updater
 
     def set_gradient_compression(self, compression_params: dict) -> None:
-        """Refused.
+        """Raise an error: gradients are not compressed.
 
         Raises:
             NotImplementedError: always.
@@ -145,7 +145,7 @@ class KVStore:
             file.write(self._updater.get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Take the updater's states from a file."""
+        """Read the updater's states from a file."""
         assert isinstance(self._updater, Updater), "Cannot load states for distributed training"
         self._updater.set_states(read_states(fname), fname)
 
@@ -156,7 +156,7 @@ class KVStore:
 
     def _sum(self, values: Any, stored: NDArray) -> torch.Tensor:
         parts = list(values) if isinstance(values, (list, tuple)) else [values]
-        # A copy, since the sum is written into it and the pushed gradient is the caller's.
+        # A copy, because the sum is written into it, and the caller owns the pushed gradient.
         total = parts[0]._t.detach().to(stored._t.device, copy=True)
         for part in parts[1:]:
             total += part._t.detach().to(total.device)
@@ -180,7 +180,7 @@ def _pairs(key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def _index(key: Any) -> Any:
-    # Optimizers know weights by number, stores also by the number's text.
+    # Optimizers use numbers as keys, stores also use the text of a number.
     return int(key) if isinstance(key, str) and key.isdigit() else key
 
 
@@ -189,8 +189,7 @@ def create(name: str = "local") -> KVStore:
 
     Raises:
         TypeError: for a name that is not a string.
-        MXNetError: for an unknown kind, for "dist_async", and for a distributed one where the processes were not started
-            together.
+        MXNetError: for an unknown kind, for "dist_async", and for a distributed store if the processes were not started together.
     """
     if not isinstance(name, str):
         raise TypeError("name must be a string")

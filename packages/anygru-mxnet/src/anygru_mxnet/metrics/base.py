@@ -1,4 +1,4 @@
-"""The base of all metrics, and the registry of their names."""
+"""The base class of all metrics, and the registry of their names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +16,10 @@ REGISTRY: dict[str, type["EvalMetric"]] = {}
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
-    """Compare numbers (or shapes) of labels and predictions; with `wrap`, single arrays become lists.
+    """Check that the numbers (or the shapes) of labels and predictions agree. With `wrap`, arrays become lists.
 
     Raises:
-        ValueError: where they differ.
+        ValueError: if they differ.
     """
     given, predicted = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if given != predicted:
@@ -31,13 +31,13 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
 
 
 def register(klass: type["EvalMetric"], name: str | None = None) -> type["EvalMetric"]:
-    """Make a metric known by a name, its class name by default, in lower case."""
+    """Register a metric under a name, by default its class name, in lower case."""
     REGISTRY[(name or klass.__name__).lower()] = klass
     return klass
 
 
 def alias(*names: str) -> Callable[[type["EvalMetric"]], type["EvalMetric"]]:
-    """Make a metric known by further names."""
+    """Register a metric under further names."""
 
     def enter(klass: type[EvalMetric]) -> type[EvalMetric]:
         REGISTRY.update({name.lower(): klass for name in names})
@@ -47,11 +47,11 @@ def alias(*names: str) -> Callable[[type["EvalMetric"]], type["EvalMetric"]]:
 
 
 class EvalMetric:
-    """A sum over samples and their number. A subclass defines `update(labels, preds)`.
+    """A metric: a sum over samples, divided by their number. A subclass defines `update(labels, preds)`.
 
     Args:
-        name: shown beside the value.
-        output_names, label_names: the entries of dicts that `update_dict` uses.
+        name: the name in reports.
+        output_names, label_names: the keys that `update_dict` reads.
     """
 
     def __init__(self, name: str, output_names: Labels = None, label_names: Labels = None, **kwargs: Any) -> None:
@@ -79,13 +79,13 @@ class EvalMetric:
         }
 
     def update_dict(self, label: dict[str, NDArray], pred: dict[str, NDArray]) -> None:
-        """Take a batch from dicts."""
+        """Update with a batch given as dicts."""
         preds = list(pred.values()) if self.output_names is None else [pred[name] for name in self.output_names]
         labels = list(label.values()) if self.label_names is None else [label[name] for name in self.label_names]
         self.update(labels, preds)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         raise NotImplementedError
 
     def _add(self, total: Any, count: Any) -> None:
@@ -136,7 +136,7 @@ def pairs(name: Any, value: Any) -> list[tuple[str, Any]]:
 
 
 class GlobalMetric(EvalMetric):
-    """Metrics that keep global sums, as almost all do."""
+    """The base class of metrics with global sums."""
 
     def __init__(self, name: str, output_names: Labels = None, label_names: Labels = None, **kwargs: Any) -> None:
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True, **kwargs)

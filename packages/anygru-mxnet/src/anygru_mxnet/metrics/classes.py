@@ -1,4 +1,4 @@
-"""Metrics of predicted classes and their probabilities."""
+"""Metrics of predicted classes and of their probabilities."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = [
 @register
 @alias("acc")
 class Accuracy(GlobalMetric):
-    """The share of right classes; predictions are classes, or scores along an axis."""
+    """The fraction of correct classes. Predictions are classes, or scores along an axis."""
 
     def __init__(
         self,
@@ -30,12 +30,12 @@ class Accuracy(GlobalMetric):
         self.axis = axis
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             scores = pred.asnumpy()
             classes = scores if pred.shape == label.shape else scores.argmax(one_axis(self.axis, pred.ndim))
-            # Labels are cut: 1.9 is class 1 (MXNet 1.9.1, seen).
+            # Labels are truncated: 1.9 is class 1 (MXNet 1.9.1, observed).
             wanted, found = label.asnumpy().astype("int32").ravel(), classes.astype("int32").ravel()
             check_label_shapes(wanted, found)
             self._add((found == wanted).sum(), len(found))
@@ -44,7 +44,7 @@ class Accuracy(GlobalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(GlobalMetric):
-    """The share of samples with their class among the k highest scores."""
+    """The fraction of samples with the correct class among the k highest scores."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class TopKAccuracy(GlobalMetric):
         self.name += f"_{top_k}"
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             assert pred.ndim <= 2, "Predictions should be no more than 2 dims"
@@ -68,7 +68,8 @@ class TopKAccuracy(GlobalMetric):
             order = np.argpartition(scores, -self.top_k)
             check_label_shapes(wanted, scores)
             if scores.ndim == 1:
-                # MXNet 1.9.1 compares the order with the labels, and leaves the global sum as it is (read, recorded).
+                # MXNet 1.9.1 compares the order of the scores with the labels, and does not update the global sum (source,
+                # recorded).
                 self._add(0, scores.shape[0])
                 self.sum_metric += float((order == wanted).sum())
                 continue
@@ -111,7 +112,7 @@ class _Counts:
             self.true_negative + self.false_positive,
             self.true_negative + self.false_negative,
         )
-        # A term of zero is left out, where it would make the correlation nan (MXNet 1.9.1, read, recorded).
+        # Factors of zero are skipped, so that the correlation is not NaN (MXNet 1.9.1, source, recorded).
         product = math.prod(float(term) for term in terms if term)
         agreement = float(self.true_positive) * self.true_negative - float(self.false_positive) * self.false_negative
         return agreement / math.sqrt(product)
@@ -129,7 +130,7 @@ class _Binary(GlobalMetric):
         raise NotImplementedError
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             wanted, scores = label.asnumpy().astype("int32"), pred.asnumpy()
@@ -142,7 +143,7 @@ class _Binary(GlobalMetric):
         if self.average == "macro":
             self._add(self._score(self._local), 1)
             self._local.clear()
-            # The counts of all batches go: each has a score of its own (MXNet 1.9.1, `reset_stats`, read).
+            # The counts are reset, because each batch has its own score (MXNet 1.9.1, `reset_stats`, source).
             self._whole.clear()
         else:
             self.num_inst = self._local.total
@@ -216,7 +217,7 @@ class PCC(GlobalMetric):
         EvalMetric.__init__(self, name, output_names, label_names, has_global_stats=has_global_stats)
 
     def _score(self, counts: np.ndarray) -> float:
-        """The correlation, given how often each class was found for each class that was wanted."""
+        """The correlation from the confusion matrix."""
         found, wanted, total = counts.sum(1), counts.sum(0), counts.sum()
         product = (total**2 - (found**2).sum()) * (total**2 - (wanted**2).sum())
         if product == 0:
@@ -224,7 +225,7 @@ class PCC(GlobalMetric):
         return float((np.trace(counts) * total - (found * wanted).sum()) / np.sqrt(product))
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             wanted, scores = label.asnumpy().astype("int32").ravel(), pred.asnumpy()
@@ -234,7 +235,7 @@ class PCC(GlobalMetric):
                 self._local, self._whole = (np.pad(counts, (0, size)) for counts in (self._local, self._whole))
             for counts in (self._local, self._whole):
                 np.add.at(counts, (found.ravel(), wanted), 1)
-        # A call counts once for any number of arrays and samples (MXNet 1.9.1, `PCC.update`, read).
+        # A call counts as one, for any number of arrays and samples (MXNet 1.9.1, `PCC.update`, source).
         self.num_inst, self.global_num_inst = self.num_inst + 1, self.global_num_inst + 1
         self.sum_metric = self._score(self._local) * self.num_inst
         self.global_sum_metric = self._score(self._whole) * self.global_num_inst
@@ -254,10 +255,10 @@ class PCC(GlobalMetric):
 
 @register
 class Perplexity(GlobalMetric):
-    """exp of the mean negative log probability of the labels.
+    """The exponential of the mean negative log probability of the labels.
 
     Args:
-        ignore_label: a label that does not count, or None.
+        ignore_label: a label that is ignored, or None.
         axis: the axis of the classes.
     """
 
@@ -274,12 +275,12 @@ class Perplexity(GlobalMetric):
         self.axis = axis
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch of probabilities."""
+        """Update with a batch of probabilities."""
         assert len(labels) == len(preds)
         # with `ignore_label` MXNet 1.9.1 counts in floats (recorded)
         loss, count = 0.0, 0 if self.ignore_label is None else 0.0
         for label, pred in zip(labels, preds, strict=True):
-            # `axis` has no effect: the last axis is used (MXNet 1.9.1, read).
+            # `axis` has no effect: the last axis is used (MXNet 1.9.1, source).
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
             wanted = label.as_in_context(pred.context).reshape((label.size,))
             chosen: Any = nd.pick(pred, wanted.astype("int32"), axis=self.axis)
@@ -287,9 +288,9 @@ class Perplexity(GlobalMetric):
                 ignored: Any = (wanted == self.ignore_label).astype(chosen.dtype)
                 count = count - float(ignored.sum().asscalar())
                 chosen = chosen * (1 - ignored) + ignored
-            # A probability of 0 is bounded here and has epsilon added in CrossEntropy: 1e10 and 27.63 (MXNet 1.9.1, seen).
+            # A probability of 0 counts as 1e-10 here, and as `eps` in CrossEntropy (MXNet 1.9.1, observed).
             bounded = nd.maximum(1e-10, chosen).asnumpy()
-            # float32 as MXNet's arrays; their sums are nearly exact
+            # float32, the dtype of MXNet's arrays; the sums are nearly exact
             logs = np.log(bounded.astype("float64")).astype(bounded.dtype)
             loss -= float(logs.sum(dtype="float64").astype(bounded.dtype))
             count = count + chosen.size
@@ -315,7 +316,7 @@ class CrossEntropy(GlobalMetric):
         self.eps = eps
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch of probabilities."""
+        """Update with a batch of probabilities."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             wanted, scores = label.asnumpy().ravel(), pred.asnumpy()

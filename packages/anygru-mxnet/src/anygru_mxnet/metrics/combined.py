@@ -1,4 +1,4 @@
-"""Metrics made of functions or of other metrics, and `create`."""
+"""Metrics that wrap functions or other metrics, and `create`."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> "EvalMetric":
 
 
 def _from_config(config: dict[str, Any]) -> EvalMetric:
-    """A metric as its `get_config` describes it."""
+    """A metric from its `get_config`."""
     options = dict(config)
     if "metrics" in options:
         options["metrics"] = [_from_config(one) if isinstance(one, dict) else one for one in options["metrics"]]
@@ -58,14 +58,14 @@ class CompositeEvalMetric(EvalMetric):
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
 
     def add(self, metric: Any) -> None:
-        """One more metric."""
+        """Add a metric."""
         self.metrics.append(create(metric))
 
     def get_metric(self, index: int) -> EvalMetric:
-        """One of the metrics.
+        """The metric at an index.
 
         Raises:
-            ValueError: for an index beyond them.
+            ValueError: for an index out of range.
         """
         try:
             return self.metrics[index]
@@ -73,7 +73,7 @@ class CompositeEvalMetric(EvalMetric):
             raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
 
     def update_dict(self, labels: dict, preds: dict) -> None:
-        """Take a batch from dicts."""
+        """Update with a batch given as dicts."""
         if self.label_names is not None:
             labels = {name: value for name, value in labels.items() if name in self.label_names}
         if self.output_names is not None:
@@ -82,7 +82,7 @@ class CompositeEvalMetric(EvalMetric):
             metric.update_dict(labels, preds)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
@@ -116,7 +116,7 @@ class CompositeEvalMetric(EvalMetric):
 
 @register
 class CustomMetric(GlobalMetric):
-    """A function of a label array and a prediction array: a number, or a sum and a count."""
+    """A metric from a function of labels and predictions, which returns a number, or a sum and a count."""
 
     def __init__(
         self,
@@ -127,14 +127,14 @@ class CustomMetric(GlobalMetric):
         label_names: Labels = None,
     ) -> None:
         if name is None:
-            # Functions without a name of their own, such as "<lambda>" (MXNet 1.9.1, seen).
+            # For functions without a name, such as "<lambda>" (MXNet 1.9.1, observed).
             name = f"custom({feval.__name__})" if "<" in feval.__name__ else feval.__name__
         super().__init__(name, output_names, label_names, feval=feval, allow_extra_outputs=allow_extra_outputs)
         self._feval = feval
         self._allow_extra_outputs = allow_extra_outputs
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, True)
         for pred, label in zip(preds, labels, strict=False):
@@ -142,10 +142,10 @@ class CustomMetric(GlobalMetric):
             self._add(*result) if isinstance(result, tuple) else self._add(result, 1)
 
     def get_config(self) -> dict[str, Any]:
-        """Refused: a function is not a text."""
+        """Raise an error: a function cannot be written as text."""
         raise NotImplementedError("CustomMetric cannot be serialized")
 
 
 def np(numpy_feval: Callable, name: str | None = None, allow_extra_outputs: bool = False) -> CustomMetric:
-    """A metric of a function on NumPy arrays."""
+    """A metric from a function on NumPy arrays."""
     return CustomMetric(numpy_feval, name, allow_extra_outputs)

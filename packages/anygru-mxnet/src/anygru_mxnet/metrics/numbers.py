@@ -1,4 +1,4 @@
-"""Metrics of predicted numbers, and of losses."""
+"""Metrics for regression, and means of losses."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ class _MeanOfBatches(GlobalMetric):
         raise NotImplementedError
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
-            # Of shapes (n,) and (n, 1) the difference would have n x n numbers.
+            # Between the shapes (n,) and (n, 1) the difference would have n x n elements.
             wanted, found = (a.reshape(-1, 1) if a.ndim == 1 else a for a in (label.asnumpy(), pred.asnumpy()))
-            # A batch counts once, with any size: short last batches weigh as much as others (MXNet 1.9.1, seen).
+            # Each batch counts as one, including a shorter last batch (MXNet 1.9.1, observed).
             self._add(self._number(wanted - found), 1)
 
 
@@ -80,7 +80,7 @@ class PearsonCorrelation(GlobalMetric):
         self._seen: list[tuple[np.ndarray, np.ndarray]] = []
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             check_label_shapes(label, pred, False, True)
@@ -107,7 +107,7 @@ class Loss(GlobalMetric):
         super().__init__(name, output_names, label_names)
 
     def update(self, _: Any, preds: Arrays) -> None:
-        """Take a batch."""
+        """Update with a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
             values = pred.asnumpy()
             self._add(values.sum(dtype="float64").astype(values.dtype), values.size)

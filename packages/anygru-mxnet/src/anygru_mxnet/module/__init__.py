@@ -1,4 +1,4 @@
-"""`mx.mod`: training of symbols, as MXNet had it before Gluon."""
+"""`mx.mod`: training of symbols, MXNet's API before Gluon."""
 
 from .base_module import BaseModule as BaseModule
 from .bucketing_module import BucketingModule as BucketingModule

@@ -60,12 +60,12 @@ class BaseModule:
         assert self.params_initialized, "call init_params first"
 
     def forward_backward(self, data_batch: DataBatch) -> None:
-        """One step forward and back."""
+        """Run `forward` for training, then `backward`."""
         self.forward(data_batch, is_train=True)
         self.backward()
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
-        """Make ready for a batch."""
+        """Prepare for a batch; no effect."""
 
     def set_params(
         self,
@@ -75,7 +75,7 @@ class BaseModule:
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Give parameters and auxiliary states values."""
+        """Set the parameters and auxiliary states."""
         self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
 
     def save_params(self, fname: str) -> None:
@@ -83,7 +83,7 @@ class BaseModule:
         save_params(fname, *self.get_params())
 
     def load_params(self, fname: str) -> None:
-        """Read the parameters of a file."""
+        """Read the parameters from a file."""
         self.set_params(*read_params(fname))
 
     def score(
@@ -97,7 +97,7 @@ class BaseModule:
         epoch: int = 0,
         sparse_row_id_fn: Any = None,
     ) -> list[tuple[str, Any]]:
-        """A metric over data, as names and values."""
+        """Evaluate a metric over data. Returns names and values."""
         self._check_ready()
         if reset:
             eval_data.reset()
@@ -118,7 +118,7 @@ class BaseModule:
     def iter_predict(
         self, eval_data: Any, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: Any = None
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
-        """The outputs of one batch after the other without its padding, its number and the batch."""
+        """Yield for each batch its outputs without padding, its number, and the batch."""
         self._check_ready()
         if reset:
             eval_data.reset()
@@ -139,7 +139,7 @@ class BaseModule:
         always_output_list: bool = False,
         sparse_row_id_fn: Any = None,
     ) -> Any:
-        """The outputs over data (an iterator, or one array), joined unless `merge_batches` is false."""
+        """The outputs over data (an iterator, or one array), joined if `merge_batches` is true."""
         if isinstance(eval_data, NDArray):
             self.forward(DataBatch([eval_data]), is_train=False)
             return self.get_outputs()[0]
@@ -174,7 +174,7 @@ class BaseModule:
         monitor: Any = None,
         sparse_row_id_fn: Any = None,
     ) -> None:
-        """Train from `begin_epoch` to `num_epoch`, evaluating after each epoch where there is `eval_data`."""
+        """Train from `begin_epoch` to `num_epoch`. After each epoch evaluate on `eval_data`, if it is given."""
         assert num_epoch is not None, "please specify number of epochs"
         self.bind(train_data.provide_data, train_data.provide_label, True, force_rebind=force_rebind)
         if monitor is not None:
@@ -200,10 +200,10 @@ class BaseModule:
     def _train_epoch(
         self, train_data: Any, epoch: int, eval_metric: metric.EvalMetric, callbacks: Callbacks, monitor: Any
     ) -> list[tuple[str, float]]:
-        """Train on every batch; the metric as it was before the last callback, which may reset it.
+        """Train on every batch. Returns the values of the metric before the last callback, which may reset it.
 
         Raises:
-            StopIteration: where there is no batch, as in MXNet.
+            StopIteration: without batches, as in MXNet.
         """
         eval_metric.reset()
         batches, nbatch, values = iter(train_data), 0, []

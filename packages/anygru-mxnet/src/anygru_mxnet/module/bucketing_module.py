@@ -1,4 +1,4 @@
-"""`mx.mod.BucketingModule`: a module for each length of sequences, on the same parameters."""
+"""`mx.mod.BucketingModule`: a module for each length of sequences, with shared parameters."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from .module import Module
 
 
 class BucketingModule(BaseModule):
-    """Modules of `sym_gen(bucket_key)`, which gives a symbol and the names of its data and labels."""
+    """A module for each key of a bucket. `sym_gen(bucket_key)` returns a symbol and the names of its data and labels."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class BucketingModule(BaseModule):
     def bind(
         self, data_shapes: list, label_shapes: list | None = None, for_training: bool = True, **kwargs: Any
     ) -> None:
-        """Allocate for the default bucket."""
+        """Allocate the arrays of the default bucket."""
         again = kwargs.pop("force_rebind", False)
         if self.binded and not again:
             self.logger.warning("Already bound, ignoring bind()")
@@ -67,12 +67,12 @@ class BucketingModule(BaseModule):
         self.binded, self.for_training = True, for_training
 
     def init_params(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters their values, as `Module.init_params`."""
+        """Initialize the parameters, as `Module.init_params`."""
         self._curr_module.init_params(*args, **kwargs)
         self.params_initialized = True
 
     def init_optimizer(self, *args: Any, **kwargs: Any) -> None:
-        """Make the optimizer, for all buckets."""
+        """Create the optimizer of all buckets."""
         self._curr_module.init_optimizer(*args, **kwargs)
         for module in self._modules.values():
             module.borrow_optimizer(self._curr_module)
@@ -90,7 +90,7 @@ class BucketingModule(BaseModule):
         self._curr_module = self._modules[bucket_key]
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
-        """Make ready for a batch."""
+        """Prepare for a batch; no effect."""
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Compute the outputs by the module of the batch's bucket."""
@@ -116,7 +116,7 @@ class BucketingModule(BaseModule):
             module.install_monitor(mon)
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write the parameters, the symbol of each bucket met so far, and the list of these buckets."""
+        """Write the parameters, the symbols of the buckets used so far, and the list of these buckets."""
         assert self._modules, "Empty BucketingModule cannot be saved"
         self.save_params(f"{prefix}-{epoch:04d}.params")
         for key in self._modules:
@@ -127,7 +127,7 @@ class BucketingModule(BaseModule):
     def load(
         prefix: str, epoch: int, sym_gen: Callable | None = None, default_bucket_key: Any = None, **kwargs: Any
     ) -> "BucketingModule":
-        """A module with the parameters of a checkpoint, to be bound; its symbols come from `sym_gen`, as in MXNet."""
+        """An unbound module with the parameters of a checkpoint. As in MXNet its symbols come from `sym_gen`."""
         assert sym_gen is not None, "sym_gen is required for loading BucketingModule"
         buckets = load_arrays(f"{prefix}.buckets")[0].asnumpy().tolist()
         return BucketingModule.load_dict(
@@ -143,7 +143,7 @@ class BucketingModule(BaseModule):
         aux_params: dict[str, NDArray] | None = None,
         **kwargs: Any,
     ) -> "BucketingModule":
-        """A module with given parameters, to be bound; `sym_dict` lists the buckets, `sym_gen` makes their symbols."""
+        """An unbound module with the given parameters. `sym_dict` lists the buckets, `sym_gen` creates their symbols."""
         assert default_bucket_key is not None, "default_bucket_key is required for loading BucketingModule"
         assert sym_gen is not None, "sym_gen is required for loading BucketingModule"
         known = list(sym_dict or ())

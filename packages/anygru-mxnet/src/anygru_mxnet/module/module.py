@@ -24,7 +24,7 @@ Names = Sequence[str] | None
 
 
 def _of_shape(description: DataDesc, given: dict[str, NDArray]) -> DataDesc:
-    """The description of an input, for a value of another shape."""
+    """The description of an input with the shape of another value."""
     value = given.get(description.name)
     if value is None:
         return description
@@ -32,7 +32,7 @@ def _of_shape(description: DataDesc, given: dict[str, NDArray]) -> DataDesc:
 
 
 class _Group(NamedTuple):
-    """The arrays of a module as MXNet keeps them: in lists with one for each context, and there is one context."""
+    """The arrays of a module, each in a list with one array per context. A module has one context."""
 
     execs: list[Executor]
     arg_names: list[str]
@@ -42,14 +42,13 @@ class _Group(NamedTuple):
 
 
 class Module(BaseModule):
-    """A symbol that is trained.
+    """Trains a symbol.
 
     Args:
-        symbol: the graph to compute; its outputs are losses such as `SoftmaxOutput`, or values with a gradient of one.
-        data_names, label_names: the variables that batches give; all others are parameters.
-        context: where; more than one context is not covered.
-        fixed_param_names: parameters that training leaves alone.
-        state_names: variables that `set_states` gives.
+        symbol: the graph. Its outputs are losses such as `SoftmaxOutput`; other outputs have a gradient of one.
+        data_names, label_names: the variables that get the data and labels of batches; other variables are parameters.
+        context: the context; several contexts are not covered. fixed_param_names: parameters that training does not change.
+            state_names: variables that `set_states` sets.
 
     Raises:
         NotImplementedError: for several contexts and gradient compression.
@@ -104,9 +103,9 @@ class Module(BaseModule):
 
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the outputs, with the batch size in the place of their batch axes.
+        """Names and shapes of the outputs, with the batch size as the first size.
 
-        MXNet 1.9.1 does so for an output with other rows: of (24, 12), the steps of 4 sequences, (4, 12) (recorded).
+        As in MXNet 1.9.1 an output (24, 12) of all steps of 4 sequences has the shape (4, 12) here (recorded).
         """
         known = {description.name: description.shape for description in (*self.data_shapes, *self.label_shapes)}
         first = self.data_shapes[0]
@@ -124,7 +123,7 @@ class Module(BaseModule):
 
     @property
     def _exec_group(self) -> _Group:
-        """Where programs written for MXNet reach the gradients, to clip them."""
+        """Programs for MXNet clip the gradients in this attribute."""
         running = self._running()
         names = [name for name in self._param_names if running.grad_dict.get(name) is not None]
         values, gradients = ([[arrays[name]] for name in names] for arrays in (running.arg_dict, running.grad_dict))
@@ -140,7 +139,7 @@ class Module(BaseModule):
         shared_module: "Module | None" = None,
         grad_req: str = "write",
     ) -> None:
-        """Allocate for inputs of these shapes: descriptions, or pairs of name and shape."""
+        """Allocate the arrays for inputs with these descriptions, or pairs of name and shape."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
@@ -166,7 +165,7 @@ class Module(BaseModule):
             self.params_initialized = True
 
     def _share(self, other: "Module") -> None:
-        """Take another module's arrays for the parameters of the same names."""
+        """Share another module's arrays of the parameters with the same names."""
         mine, theirs = self._running(), other._running()
         for name in self._param_names:
             if name in theirs.arg_dict:
@@ -187,7 +186,7 @@ class Module(BaseModule):
     ) -> None:
         """Set the parameters from the dicts, or by the initializer.
 
-        Unknown names are ignored for every `allow_extra`, as in MXNet 1.9.1 (recorded).
+        As in MXNet 1.9.1 unknown names are ignored, also without `allow_extra` (recorded).
 
         Raises:
             RuntimeError: for a parameter that a dict lacks, unless `allow_missing`.
@@ -201,7 +200,7 @@ class Module(BaseModule):
         running, attributes = self._running(), self.symbol.attr_dict()
         parts = [({n: running.arg_dict[n] for n in self._param_names}, arg_params), (running.aux_dict, aux_params)]
         for targets, given in parts:
-            # By name: the order in which initializers draw their numbers (MXNet 1.9.1, `module.py`, read).
+            # Initializers draw their numbers in the order of the names (MXNet 1.9.1, `module.py`).
             for name, target in sorted(targets.items()):
                 if given is not None and name in given:
                     target[:] = given[name]
@@ -219,11 +218,11 @@ class Module(BaseModule):
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Give parameters and auxiliary states values.
+        """Set the parameters and auxiliary states.
 
         Raises:
-            ValueError: for a value of no parameter, with `allow_missing` and without `allow_extra`. Without `allow_missing`
-                MXNet 1.9.1 ignores it, as `init_params` and `fit` do (recorded).
+            ValueError: for an unknown name, with `allow_missing` and without `allow_extra`. Without `allow_missing` it is
+                ignored, as in `init_params` and `fit`, and as in MXNet 1.9.1 (recorded).
         """
         known = {*self._running().arg_dict, *self._running().aux_dict}
         unknown = [name for name in (*arg_params, *(aux_params or ())) if name not in known]
@@ -247,7 +246,7 @@ class Module(BaseModule):
         optimizer_params: Any = (("learning_rate", 0.01),),
         force_init: bool = False,
     ) -> None:
-        """Make the optimizer; its gradients are divided by the batch size.
+        """Create the optimizer, which divides gradients by the batch size.
 
         Raises:
             NotImplementedError: for a distributed kvstore.
@@ -261,7 +260,7 @@ class Module(BaseModule):
         batch = self.data_shapes[0].shape[DataDesc.get_batch_axis(self.data_shapes[0].layout)]
         names = dict(enumerate(self._param_names))
         if isinstance(optimizer, str):
-            # Adam also has a rate of 0.01 by default: the default of `optimizer_params` (MXNet 1.9.1, seen).
+            # The default rate of 0.01 in `optimizer_params` holds for every optimizer, including Adam (MXNet 1.9.1, observed).
             options = {"rescale_grad": 1.0 / batch, **dict(optimizer_params)}
             optimizer = optimizers.create(optimizer, sym=self.symbol, param_idx2name=names, **options)
         elif optimizer.rescale_grad != 1.0 / batch:
@@ -283,7 +282,7 @@ class Module(BaseModule):
         self.optimizer_initialized = True
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
-        """Compute the outputs for a batch, of any size that leaves the parameters' shapes.
+        """Compute the outputs for a batch of any size that does not change the parameters' shapes.
 
         Raises:
             MXNetError: for shapes that would change a parameter's.
@@ -297,7 +296,7 @@ class Module(BaseModule):
         if any(running.arg_dict[name].shape != value.shape for name, value in given.items()):
             shapes = {name: value.shape for name, value in given.items()}
             self._executor = running = running.reshape(allow_up_sizing=True, **shapes)
-            # The module then reports these shapes, as in MXNet 1.9.1 (recorded).
+            # As in MXNet 1.9.1 `data_shapes` and `label_shapes` change, too (recorded).
             for descriptions in (self.data_shapes, self.label_shapes):
                 descriptions[:] = [_of_shape(each, given) for each in descriptions]
         cast = {name: value.astype(running.arg_dict[name].dtype, copy=False) for name, value in given.items()}
@@ -334,27 +333,28 @@ class Module(BaseModule):
         return states if merge_multi_context else [[state] for state in states]
 
     def set_states(self, states: list | None = None, value: float | None = None) -> None:
-        """Give the states values: an array for each, or a list with one, or one number for all."""
+        """Set the states: an array (or a list with an array) for each, or one number for all."""
         assert (states is None) != (value is None), "set_states: either states or value, got both or neither"
         given = [value] * len(self._state_names) if states is None else states
         for name, values in zip(self._state_names, given, strict=True):
             self._running().arg_dict[name][:] = values[0] if isinstance(values, (list, tuple)) else values
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
-        """Update a metric with the last outputs and these labels; `pre_sliced` ones are a list of a list for each context."""
+        """Update a metric with the last outputs and these labels. With `pre_sliced` there is a list of labels for each
+        context."""
         labels = labels[0] if pre_sliced else labels
         named = dict(zip((d.name for d in self.label_shapes), labels or (), strict=False))
         eval_metric.update_dict(named, dict(zip(self.output_names, self.get_outputs(), strict=True)))
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Have a Monitor watch the executor."""
+        """Install a Monitor in the executor."""
         mon.install(self._running())
 
     def _sync_params_from_devices(self) -> None:
-        """Nothing to do, since parameters have one place; programs for MXNet call it after an update."""
+        """Does nothing, because parameters are not copied; programs for MXNet call this after an update."""
 
     def reshape(self, data_shapes: list, label_shapes: list | None = None) -> None:
-        """Be ready for inputs of other shapes.
+        """Prepare for inputs of other shapes.
 
         Raises:
             MXNetError: for shapes that would change a parameter's.
@@ -372,14 +372,14 @@ class Module(BaseModule):
             file.write(self._updater.get_states())
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read the optimizer's states of a file."""
+        """Read the optimizer's states from a file."""
         assert self._updater is not None, "call init_optimizer first"
         self._updater.set_states(read_states(fname), fname)
 
     def save_checkpoint(
         self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
     ) -> None:
-        """Write the symbol, the parameters and, if asked for, the optimizer's states."""
+        """Write the symbol and the parameters, and optionally the optimizer's states."""
         save_checkpoint(prefix, epoch, self.symbol, *self.get_params(), remove_amp_cast)
         if save_optimizer_states:
             path = f"{prefix}-{epoch:04d}.states"
@@ -388,7 +388,7 @@ class Module(BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> "Module":
-        """A module of a checkpoint, to be bound."""
+        """An unbound module with the parameters of a checkpoint."""
         symbol, arguments, states = load_checkpoint(prefix, epoch)
         module = Module(symbol, **kwargs)
         module._loaded, module.params_initialized = (arguments, states), True

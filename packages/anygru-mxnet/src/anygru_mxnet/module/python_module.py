@@ -1,4 +1,4 @@
-"""`mx.mod.PythonModule`, `PythonLossModule`: links of a chain of modules that are written in Python, without a symbol."""
+"""`mx.mod.PythonModule`, `PythonLossModule`: modules in Python, without a symbol, for chains of modules."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -12,11 +12,10 @@ from .base_module import BaseModule
 
 
 class PythonModule(BaseModule):
-    """A module without parameters; a subclass computes.
+    """A module without parameters. A subclass defines the computation.
 
     Args:
-        data_names, label_names: the inputs that it takes.
-        output_names: names of its outputs.
+        data_names, label_names: names of the inputs. output_names: names of the outputs.
     """
 
     def __init__(
@@ -37,9 +36,9 @@ class PythonModule(BaseModule):
         shared_module: Any = None,
         grad_req: str = "write",
     ) -> None:
-        """Take note of the inputs' shapes.
+        """Store the inputs' shapes.
 
-        As in MXNet 1.9.1 the module stays unbound (recorded), so that each `bind` counts.
+        As in MXNet 1.9.1 `binded` stays False (recorded), so that each call has an effect.
         """
         assert grad_req == "write", "Python module only support write gradient"
         assert [d[0] for d in data_shapes] == self.data_names, f"data must be {self.data_names}"
@@ -54,17 +53,17 @@ class PythonModule(BaseModule):
         raise NotImplementedError("a subclass of PythonModule must define _compute_output_shapes")
 
     def get_params(self) -> tuple[dict, dict]:
-        """None."""
+        """Two empty dicts."""
         return {}, {}
 
     def init_params(self, *_: Any, **__: Any) -> None:
-        """There are none."""
+        """Do nothing, because the module has no parameters."""
 
     def init_optimizer(self, *_: Any, **__: Any) -> None:
-        """There is nothing to update."""
+        """Do nothing, because the module has no parameters."""
 
     def update(self) -> None:
-        """There is nothing to update."""
+        """Do nothing, because the module has no parameters."""
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Update a metric with the outputs and these labels, if the module takes labels.
@@ -80,7 +79,7 @@ class PythonModule(BaseModule):
 
 
 class PythonLossModule(PythonModule):
-    """The end of a chain: its outputs are the scores that it gets, `grad_func(scores, labels)` their gradient."""
+    """A loss at the end of a chain. Its outputs are its inputs, the scores; `grad_func(scores, labels)` is their gradient."""
 
     def __init__(
         self,
@@ -103,7 +102,7 @@ class PythonLossModule(PythonModule):
         return [(self.output_names[0], self.data_shapes[0][1])]
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
-        """Keep the scores, and in training the labels."""
+        """Store the scores, and in training the labels."""
         self._scores = data_batch.data[0]
         if self.for_training if is_train is None else is_train:
             assert data_batch.label, "PythonLossModule: a batch without labels"

@@ -1,4 +1,4 @@
-"""`mx.mod.SequentialModule`: modules one behind the other, each with its own parameters and optimizer."""
+"""`mx.mod.SequentialModule`: a chain of modules, each with parameters and an optimizer."""
 
 import copy
 import logging
@@ -12,7 +12,7 @@ from .base_module import BaseModule
 
 
 class SequentialModule(BaseModule):
-    """A chain of modules; `add` puts one at its end."""
+    """A chain of modules. `add` appends a module."""
 
     META_TAKE_LABELS = "take_labels"
     META_AUTO_WIRING = "auto_wiring"
@@ -24,12 +24,12 @@ class SequentialModule(BaseModule):
         self.label_shapes: Any = None
 
     def add(self, module: BaseModule, **kwargs: bool) -> "SequentialModule":
-        """Put a module at the end.
+        """Append a module.
 
         Args:
             module: the module.
             take_labels: whether it gets the labels.
-            auto_wiring: whether the previous outputs become its data under any names.
+            auto_wiring: whether the previous outputs become its data in order, with any names.
         """
         for key in kwargs:
             assert key in (self.META_TAKE_LABELS, self.META_AUTO_WIRING), f'Unknown meta "{key}", a typo?'
@@ -40,23 +40,23 @@ class SequentialModule(BaseModule):
 
     @property
     def data_names(self) -> list[str]:
-        """Those of the first module."""
+        """The first module's data names."""
         return self._modules[0].data_names if self._modules else []
 
     @property
     def output_names(self) -> list[str]:
-        """Those of the last module."""
+        """The last module's output names."""
         return self._modules[-1].output_names if self._modules else []
 
     @property
     def data_shapes(self) -> list:
-        """Those of the first module."""
+        """The shapes of the first module's data."""
         assert self.binded
         return self._modules[0].data_shapes
 
     @property
     def output_shapes(self) -> list:
-        """Those of the last module."""
+        """The shapes of the last module's outputs."""
         assert self.binded
         return self._modules[-1].output_shapes
 
@@ -70,7 +70,7 @@ class SequentialModule(BaseModule):
         shared_module: Any = None,
         grad_req: str = "write",
     ) -> None:
-        """Allocate for inputs of these shapes, each module for the outputs of the one before it."""
+        """Allocate the arrays for inputs of these shapes. The outputs of each module are the inputs of the next."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
@@ -97,10 +97,10 @@ class SequentialModule(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Give the parameters of all modules their values, as `Module.init_params`.
+        """Initialize the parameters of all modules, as `Module.init_params`.
 
         Raises:
-            AssertionError: for two of one name.
+            AssertionError: for two parameters with the same name.
         """
         if self.params_initialized and not force_init:
             return
@@ -117,7 +117,7 @@ class SequentialModule(BaseModule):
         self.params_initialized = True
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Those of all modules."""
+        """The parameters and auxiliary states of all modules."""
         self._check_ready()
         arguments: dict[str, NDArray] = {}
         states: dict[str, NDArray] = {}
@@ -128,7 +128,7 @@ class SequentialModule(BaseModule):
         return arguments, states
 
     def init_optimizer(self, *args: Any, force_init: bool = False, **kwargs: Any) -> None:
-        """Make an optimizer for each module."""
+        """Create an optimizer for each module."""
         self._check_ready()
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
@@ -138,7 +138,7 @@ class SequentialModule(BaseModule):
         self.optimizer_initialized = True
 
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
-        """Compute through all modules; each gets the labels of the batch."""
+        """Run all modules. Each gets the labels of the batch."""
         self._check_ready()
         batch = copy.copy(data_batch)
         for place, module in enumerate(self._modules):
@@ -180,7 +180,7 @@ class SequentialModule(BaseModule):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Any) -> None:
-        """Have a Monitor watch all modules."""
+        """Install a Monitor in all modules."""
         assert self.binded, "call bind first"
         for module in self._modules:
             module.install_monitor(mon)

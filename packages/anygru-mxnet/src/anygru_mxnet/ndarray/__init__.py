@@ -30,7 +30,7 @@ def power(base: Any, exp: Any) -> Any:
 
 
 def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
-    """Arrays joined along an existing axis."""
+    """Join arrays along an axis."""
     assert len(arrays) > 0, "concatenate: expected at least one array"
     rests = {(a.shape[:axis], a.shape[axis + 1 :]) for a in arrays if a.shape[axis] >= 0}
     assert len(rests) == 1, f"concatenate: shapes must agree but for axis {axis}, got {[a.shape for a in arrays]}"
@@ -44,7 +44,7 @@ def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) 
 def split_v2(
     ary: NDArray, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False
 ) -> list[NDArray]:
-    """An array cut into equal parts, or at positions."""
+    """Split an array into equal parts, or at positions."""
     return ary.split_v2(indices_or_sections, axis, squeeze_axis)
 
 
@@ -56,7 +56,7 @@ def reset_arrays(*arrays: NDArray, num_arrays: int) -> None:
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """One-hot rows written into `out`."""
+    """Write one-hot rows into `out`."""
     return FUNCTIONS["one_hot"](indices, out.shape[1], out=out)
 
 
@@ -69,9 +69,9 @@ to_dlpack_for_write = to_dlpack_for_read
 
 
 def from_dlpack(dlpack: object) -> NDArray:
-    """An array over the memory of a DLPack capsule."""
+    """An array on the memory of a DLPack capsule."""
     return NDArray(torch.utils.dlpack.from_dlpack(dlpack))
 
 
-# Operators are added to this module from a table; with this name a type checker does not look for each of them here.
+# Operators are added to this module from a table; `__getattr__` keeps type checkers from reporting them as missing.
 __getattr__ = refuser("mxnet.ndarray")

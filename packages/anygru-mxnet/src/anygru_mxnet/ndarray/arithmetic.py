@@ -20,9 +20,9 @@ class Arithmetic(Array):
     """The operators of Python's language on arrays."""
 
     __slots__ = ()
-    # NumPy leaves `numpy_array * nd_array` to the operators below.
+    # With it NumPy evaluates `numpy_array * nd_array` by the operators below.
     __array_priority__ = 1000.0
-    # Python takes it from a class that defines `__eq__`.
+    # Python removes `__hash__` from a class that defines `__eq__`.
     __hash__ = Array.__hash__
 
     def __add__(self, other: Any) -> "NDArray":
@@ -107,8 +107,8 @@ def arithmetic(name: str, left: Any, right: Any) -> "NDArray":
     """A binary operator on arrays, which broadcast, and numbers, which take the array's dtype.
 
     Raises:
-        TypeError: for anything else on the right.
-        AssertionError: for anything else on the left.
+        TypeError: for another class on the right.
+        AssertionError: for another class on the left.
         MXNetError: for arrays of different dtypes or shapes that do not broadcast.
     """
     a: Any
@@ -140,7 +140,7 @@ def arithmetic(name: str, left: Any, right: Any) -> "NDArray":
 
 
 def _carry(result: Array, function: Callable, left: Any, right: Any, values: tuple[Any, Any]) -> None:
-    """Let gradients flow through the whole numbers that an operator was applied to."""
+    """Let gradients flow through arrays of integers."""
     if isinstance(left, Array) and isinstance(right, Array):
         carry(result, function, [left, right], None)
     elif isinstance(left, Array):

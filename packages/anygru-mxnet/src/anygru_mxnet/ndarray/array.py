@@ -1,4 +1,4 @@
-"""The wrapper around a tensor, and functions that run operators on it, for `mx.nd` and `mx.np`."""
+"""The class that wraps a tensor, and functions that run operators on it, for `mx.nd` and `mx.np`."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -30,7 +30,7 @@ class Array:
 
     Args:
         tensor: the values.
-        ctx: the context; the current one by default.
+        ctx: the context; by default the current context.
     """
 
     __slots__ = ("__weakref__", "_carrier", "_ctx", "_fresh", "_grad", "_t")
@@ -47,12 +47,13 @@ _kinds: dict[bool, type[Array]] = {}
 
 
 def wrapped_by(numpy_semantics: bool, kind: type[Array]) -> None:
-    """Set the class of arrays that `wrap` makes: for `mx.nd`, or for `mx.np` while `npx.set_np` is in force."""
+    """Set the class of arrays that `wrap` creates for `mx.nd`, or for `mx.np` under `npx.set_np`."""
     _kinds[numpy_semantics] = kind
 
 
 def wrap(tensor: Tensor, ctx: Context, numpy_semantics: bool | None = None) -> "NDArray":
-    """An array around a tensor, without the checks of the constructor; of `mx.np` by the argument or `npx.set_np`."""
+    """An array that wraps a tensor, without the checks of the constructor. It is an array of `mx.np` if the argument or
+    `npx.set_np` requires it."""
     array: Any = object.__new__(_kinds[state.numpy if numpy_semantics is None else numpy_semantics])
     array._t = tensor
     array._ctx = ctx
@@ -71,14 +72,14 @@ def move(tensor: Tensor, ctx: Context) -> Tensor:
 
 
 def run(function: Callable[..., Any], *tensors: Any) -> Any:
-    """Compute on tensors, in the graph only while `autograd.record` is in force."""
+    """Compute on tensors, with a graph only under `autograd.record`."""
     if state.recording:
         return function(*tensors)
     return without_torch_grad(function, *tensors)
 
 
 def write(target: Array, values: Tensor) -> None:
-    """Replace the elements of an array; while recording, its new values are part of the graph.
+    """Replace the elements of an array. Under `autograd.record` the new values are part of the graph.
 
     Raises:
         MXNetError: for values of another shape, or a target in the graph being recorded.
@@ -96,7 +97,8 @@ def write(target: Array, values: Tensor) -> None:
 
 
 def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
-    """Make an array a variable with its gradients in `gradient`: replaced ("write"), summed ("add") or not at all."""
+    """Make an array a variable with the gradient array `gradient`, which `backward` overwrites ("write"), adds to ("add") or
+    ignores ("null")."""
     leaf = array._t.detach()
     array._t = leaf
     array._grad = gradient
@@ -110,7 +112,7 @@ def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
     array_dtype = array._t.dtype
 
     def collect(variable: Tensor) -> None:
-        # torch adds to `.grad` from pass to pass; this pass's gradient alone is added or written here.
+        # torch sums `.grad` over passes. Here only the gradient of this pass is added or written.
         fresh = variable.grad
         variable.grad = None
         assert fresh is not None
@@ -197,7 +199,7 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
 
 
 def _out_by_place(operator: Operator, arguments: tuple, out: Any) -> Any:
-    """MXNet 1.9.1's functions also take `out` and `name` by place after the attributes (inspect.signature of mx.nd.flatten)."""
+    """In MXNet 1.9.1 `out` and `name` are positional arguments after the attributes (inspect.signature of mx.nd.flatten)."""
     given, *more = arguments[operator.places :]
     if len(more) > 1 or (out is not None and given is not None):
         raise TypeError(f"{operator.name} takes {operator.places + 2} arguments, got {len(arguments)}")
@@ -207,7 +209,7 @@ def _out_by_place(operator: Operator, arguments: tuple, out: Any) -> Any:
 
 
 def _fit(operator: Operator, values: list, named: Mapping[str, Any]) -> None:
-    """Refuse arrays that do not fit the attributes, in MXNet's order of inputs."""
+    """Raise an error for arrays that do not fit the attributes, in MXNet's order of inputs."""
     count = len(operator.inputs)
     given = [*values[:count], *(named.get(name) for name in operator.inputs[len(values) :])]
     places = dict(zip(operator.defaults, values[count:], strict=False))
@@ -215,12 +217,12 @@ def _fit(operator: Operator, values: list, named: Mapping[str, Any]) -> None:
 
 
 def _carry_through(given: Any, operator: Operator, arguments: tuple, attributes: Mapping[str, Any]) -> None:
-    """Let gradients flow through whole numbers in the arguments or results of an operator."""
+    """Let gradients flow through integers in the arguments or results of an operator."""
     places = [place for place, argument in enumerate(arguments) if isinstance(argument, Array)]
     names = [name for name, value in attributes.items() if isinstance(value, Array)]
     arrays = [*(arguments[place] for place in places), *(attributes[name] for name in names)]
     fixed = {name: value for name, value in attributes.items() if name in operator.attributes}
-    if "scalar" in fixed:  # MXNet cuts it to the array's dtype
+    if "scalar" in fixed:  # MXNet truncates it to the array's dtype
         fixed["scalar"] = as_number(fixed["scalar"], arrays[0]._t)
 
     def compute(*tensors: Tensor) -> Any:

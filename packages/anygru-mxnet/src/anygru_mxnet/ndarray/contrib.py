@@ -1,4 +1,4 @@
-"""`mx.nd.contrib`: what GRU users take from it."""
+"""`mx.nd.contrib`: loops, and other functions for recurrent networks."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ multi_lamb_update, multi_mp_lamb_update = CONTRIB["multi_lamb_update"], CONTRIB[
 
 
 def _zipfian(uniform: Callable[..., Any], true_classes: Any, num_sampled: int, range_max: int) -> tuple[Any, Any, Any]:
-    """`rand_zipfian` of arrays or symbols; the first argument draws uniform numbers."""
+    """`rand_zipfian` for arrays or symbols. The first argument is a function that draws uniform numbers."""
     span = math.log(range_max + 1)
     sampled = (uniform(0, span, shape=(num_sampled,), dtype="float64").exp() - 1).astype("int64") % range_max
 
@@ -36,16 +36,14 @@ def _zipfian(uniform: Callable[..., Any], true_classes: Any, num_sampled: int, r
 def rand_zipfian(
     true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Classes drawn by an approximately log-uniform law, as a sampled softmax needs them.
+    """Draw classes from an approximately log-uniform distribution, for a sampled softmax.
 
     Args:
-        true_classes: the classes that are right.
-        num_sampled: how many to draw.
-        range_max: classes are below this number, frequent ones first.
-        ctx: where to draw; the current context by default.
+        true_classes: the correct classes. num_sampled: the number of draws. range_max: the number of classes, the most frequent
+            first. ctx: the context; by default the current one.
 
     Returns:
-        The drawn classes (int64), and how often the right ones and the drawn ones are expected (float64).
+        The drawn classes (int64), and the expected counts of the correct and of the drawn classes (float64).
     """
     ctx = ctx or current_context()
     draw = partial(FUNCTIONS["_random_uniform"], ctx=ctx)
@@ -53,7 +51,7 @@ def rand_zipfian(
 
 
 def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
-    """Call `body(slice, states)` on each slice of the first axis; the outputs stacked, and the last states."""
+    """Call `body(slice, states)` on each slice of the first axis. Returns the stacked outputs and the last states."""
     many = isinstance(data, (list, tuple))
     columns = list(data) if many else [data]
     outputs, states = [], init_states
@@ -72,8 +70,7 @@ def while_loop(
     """Call `func(*variables)` while `cond(*variables)` is not zero, at most `max_iterations` times.
 
     Returns:
-        The outputs of the steps stacked, with rows of zeros for the steps that were not taken (MXNet leaves those
-        undefined), and the last variables.
+        The stacked outputs of the steps, with rows of zeros for missing steps (undefined in MXNet), and the last variables.
 
     Raises:
         ValueError: without `max_iterations`, and without variables.
@@ -99,7 +96,7 @@ def while_loop(
 
 
 def cond(pred: NDArray, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
-    """The result of one of two functions, chosen by a number that is zero or not."""
+    """The result of `then_func` if the number `pred` is not zero, otherwise of `else_func`."""
     return then_func() if bool(pred.asscalar()) else else_func()
 
 

@@ -1,4 +1,4 @@
-"""Operators written in Python and known by a name, which `mx.operator` registers and `Custom` applies."""
+"""Operators written in Python. `mx.operator` registers them under a name, and `Custom` applies them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,13 +24,13 @@ Property = TypeVar("Property", bound=type)
 _registry: dict[str, type["CustomOpProp"]] = {}
 
 
-# The operators of the executor that is running: MXNet makes one for each node when it binds, and one for each call elsewhere.
+# The operators of the running executor. MXNet creates an operator for each node at `bind`, and otherwise for each call.
 _kept: ContextVar[dict | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
 def keep_operators(kept: dict) -> Iterator[None]:
-    """Take operators from `kept`, and put new ones there, until exit."""
+    """Use the operators in `kept`, and add new operators to it, until exit."""
     token = _kept.set(kept)
     try:
         yield
@@ -56,21 +56,22 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """The names, shapes and dtypes of an operator. A subclass is registered; its arguments arrive as texts.
+    """The names, shapes and dtypes of an operator. A subclass is registered. It gets its arguments as strings.
 
     Args:
-        need_top_grad: whether the gradients of the results matter; a loss needs none.
+        need_top_grad: whether the operator reads the gradients of its results; a loss does not.
     """
 
     def __init__(self, need_top_grad: bool = True) -> None:
         self.need_top_grad_ = need_top_grad
 
     def infer_shape(self, in_shape: Shapes) -> tuple[Shapes, ...]:
-        """The shapes of inputs, results and states, given the inputs' shapes: the first input's for each result."""
+        """The shapes of inputs, results and states from the inputs' shapes. By default a result has the shape of the first
+        input."""
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
     def infer_type(self, in_type: list) -> tuple[list, ...]:
-        """The dtypes, likewise."""
+        """The dtypes of inputs, results and states. By default all have the dtype of the first input."""
         return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
 
     def list_arguments(self) -> list[str]:
@@ -82,11 +83,11 @@ class CustomOpProp:
         return ["output"]
 
     def list_auxiliary_states(self) -> list[str]:
-        """Names of the states, which come behind the inputs."""
+        """Names of the states, which follow the inputs."""
         return []
 
     def declare_backward_dependency(self, out_grad: list, in_data: list, out_data: list) -> list:
-        """The arrays that the backward pass reads; here it has all."""
+        """The arrays that the backward pass reads. It has no effect: the backward pass gets all arrays."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def create_operator(self, ctx: Context, in_shapes: Shapes, in_dtypes: list) -> CustomOp:
@@ -95,7 +96,7 @@ class CustomOpProp:
 
 
 def register(reg_name: str) -> Callable[[Property], Property]:
-    """Make a `CustomOpProp` known by a name."""
+    """Register a `CustomOpProp` under a name."""
 
     def do_register(prop_cls: Property) -> Property:
         _registry[reg_name] = prop_cls
@@ -105,7 +106,7 @@ def register(reg_name: str) -> Callable[[Property], Property]:
 
 
 class _Call(Function):
-    """One call of an operator, in the graph of gradients."""
+    """A node of torch's graph for a call of an operator."""
 
     def __init__(self, operator: CustomOp, results: list[NDArray], aux: list[NDArray]) -> None:
         super().__init__()
@@ -155,7 +156,7 @@ def operator_of(attributes: Mapping[str, str]) -> Operator:
     arguments, states = list(prop.list_arguments()), list(prop.list_auxiliary_states())
 
     def compute(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-        if tensors[0].device.type == "meta":  # only shapes are asked for
+        if tensors[0].device.type == "meta":  # only shapes are inferred
             shapes = prop.infer_shape([list(tensor.shape) for tensor in tensors[: len(arguments)]])[1]
             found = [tensors[0].new_empty(tuple(shape)) for shape in shapes]
         else:
@@ -183,7 +184,7 @@ def operator_of(attributes: Mapping[str, str]) -> Operator:
 
 
 def _call(prop: CustomOpProp, arrays: list[NDArray], kept: dict | None = None) -> list[NDArray]:
-    """The results for inputs and states; `kept` has the operators of earlier calls."""
+    """The results for inputs and states. `kept` contains the operators of earlier calls."""
     count = len(prop.list_arguments())
     data, ctx = arrays[:count], arrays[0].context
     in_shapes, out_shapes, *_ = prop.infer_shape([list(array.shape) for array in data])
@@ -200,7 +201,7 @@ def _call(prop: CustomOpProp, arrays: list[NDArray], kept: dict | None = None) -
 
 
 def Custom(*inputs: NDArray, op_type: str, name: str | None = None, **given: Any) -> Any:
-    """Call an operator that was registered by name; inputs by place or by name, other arguments go to its `CustomOpProp`.
+    """Call a registered operator. Inputs are positional or keywords; its `CustomOpProp` gets all other arguments.
 
     Raises:
         MXNetError: for a name that is not registered, and another number of inputs.

@@ -1,4 +1,4 @@
-"""`mx.autograd.Function`: operations with gradients of their own."""
+"""`mx.autograd.Function`: operations with a user-defined gradient."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class _Bridge(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         arrays = [wrap(g.contiguous(), context) for g, context in zip(gradients, ctx.contexts, strict=True)]
-        # MXNet calls it in another thread, with the pass's flag of training only.
+        # MXNet calls `backward` in another thread, which has only the flag of training of the pass.
         with worker_thread(training=ctx.backward_pass.training):
             results = ctx.function.backward(*arrays)
         results = (results,) if isinstance(results, NDArray) else tuple(results)
@@ -38,9 +38,9 @@ class _Bridge(torch.autograd.Function):
 
 
 class Function:
-    """An operation with a gradient of its own: a subclass defines `forward` and `backward` on arrays.
+    """An operation with a user-defined gradient. A subclass defines `forward` and `backward` on arrays.
 
-    An object is called once. `save_for_backward` keeps arrays in `saved_tensors`.
+    An object can be called once. `save_for_backward` keeps arrays in `saved_tensors`.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Function:
         self.saved_tensors: tuple = ()
 
     def save_for_backward(self, *args: Any) -> None:
-        """Keep arrays for `backward`, which finds them in `saved_tensors`."""
+        """Store arrays in `saved_tensors`, for `backward`."""
         self.saved_tensors = args
 
     def __call__(self, *inputs: NDArray) -> Any:
@@ -69,5 +69,5 @@ class Function:
         raise NotImplementedError
 
     def backward(self, *output_grads: NDArray) -> Any:
-        """The gradients of the inputs, given the outputs'; a subclass defines it."""
+        """The gradients of the inputs from the gradients of the outputs. A subclass defines it."""
         raise NotImplementedError

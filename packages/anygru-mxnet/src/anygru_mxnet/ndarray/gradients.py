@@ -25,7 +25,7 @@ _NOT_IN_GRAPH = (
 
 
 def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], list[Tensor]]:
-    """The arrays to differentiate, their tensors, and the gradients to begin with: ones where none is given."""
+    """The arrays to differentiate, their tensors, and their upstream gradients, by default ones."""
     if isinstance(heads, Array):
         heads = [heads]
         head_grads = [head_grads] if isinstance(head_grads, Array) else head_grads
@@ -36,7 +36,7 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], 
     )
     if not heads:
         raise MXNetError("heads must hold at least one array")
-    # A head that is listed twice counts once, with its last gradient (1.9.1, recorded).
+    # If an array occurs twice, its last gradient counts (1.9.1, recorded).
     once = {id(head): (head, given) for head, given in zip(heads, head_grads, strict=True)}
     heads, head_grads = zip(*once.values(), strict=True)
     heads_in_torch, seeds = [], []
@@ -48,7 +48,7 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], 
         if seed.shape != head._t.shape:
             raise MXNetError(f"a head gradient must have its head's shape {head.shape}, got {tuple(seed.shape)}")
         heads_in_torch.append(tensor)
-        # The gradient of a head of whole numbers goes through its float64 carrier.
+        # The gradient of an array of integers flows through its float64 carrier.
         seeds.append(seed.to(tensor.dtype))
     return list(heads), heads_in_torch, seeds
 
@@ -60,10 +60,10 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
         heads: array or list of arrays.
         head_grads: gradients with respect to the heads; ones by default.
         retain_graph: keep the graph for another call.
-        train_mode: False for the gradients that layers have in prediction, such as BatchNorm's with running averages.
+        train_mode: False computes gradients as in prediction, for example BatchNorm's with running averages.
 
     Raises:
-        MXNetError: for heads that are in no graph, or were differentiated already.
+        MXNetError: for heads without a graph, and after an earlier `backward` through the same graph.
     """
     arrays, tensors, seeds = _heads(heads, head_grads)
     try:
@@ -88,7 +88,7 @@ def grad(
     """The gradients of the heads with respect to variables, as new arrays; with `create_graph` they can be differentiated.
 
     Raises:
-        MXNetError: for heads in no graph, and variables without `attach_grad` or that no head depends on.
+        MXNetError: for heads without a graph, for variables without `attach_grad`, and for variables that no head depends on.
     """
     arrays, tensors, seeds = _heads(heads, head_grads)
     wanted = [variables] if isinstance(variables, Array) else list(variables)
@@ -121,5 +121,5 @@ def grad(
 
 
 def _filled(values: Tensor) -> Tensor:
-    """The values in memory: torch's autograd makes zeros that have none."""
+    """Allocate the values: torch's autograd can return zeros without memory."""
     return torch.zeros_like(values) if values._is_zerotensor() else values

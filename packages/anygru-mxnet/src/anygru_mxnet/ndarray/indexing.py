@@ -23,7 +23,7 @@ def _unwrapped(index: Any) -> Any:
 
 
 def _expand(key: Any, shape: tuple[int, ...]) -> list:
-    """The key as one index an axis (and None for new axes), `...` and missing axes filled with whole slices.
+    """The key with an index for each axis (and None for new axes). Whole slices replace `...` and missing axes.
 
     Raises:
         IndexError: for more indices than axes, or two ellipses.
@@ -45,7 +45,7 @@ def _expand(key: Any, shape: tuple[int, ...]) -> list:
 
 
 def _places(index: Any, device: torch.device) -> Any:
-    """An array or list that is an index as a tensor; any other index as it is."""
+    """Convert an index that is an array or a list to a tensor."""
     if index is None or isinstance(index, (bool, slice, *integer_types)):
         return index
     if not isinstance(index, Tensor):
@@ -54,18 +54,18 @@ def _places(index: Any, device: torch.device) -> Any:
 
 
 def _checked(index: Any, size: int, axis: int, with_arrays: bool) -> Any:
-    """One index as torch takes it.
+    """Convert an index of one axis for torch.
 
     Raises:
         IndexError: for places outside the axis.
-        MXNetError: for a slice that chooses nothing beside arrays: MXNet 1.9.1 makes them arrays, and none without elements.
+        MXNetError: for an empty slice together with arrays: MXNet 1.9.1 converts slices to arrays, which cannot be empty.
         ValueError: for a slice of step 0.
     """
     if isinstance(index, slice):
         if index.step == 0:
             raise ValueError("slice step cannot be zero")
         if with_arrays and not range(*index.indices(size)):
-            raise MXNetError(f"slice {index.start}:{index.stop} beside arrays chooses nothing of axis {axis}")
+            raise MXNetError(f"slice {index.start}:{index.stop} with array indices selects nothing of axis {axis}")
     elif isinstance(index, Tensor):
         if index.numel() and not bool(((index >= -size) & (index < size)).all()):
             raise IndexError(f"an index is out of bounds for axis {axis} with size {size}")
@@ -99,7 +99,7 @@ def _resolve(tensor: Tensor, key: Any) -> list:
         shapes = ", ".join(str(tuple(part.shape)) for part in arrays)
         raise ValueError(f"the arrays of an index must be broadcastable to one shape, got {shapes}") from None
     parts = [_checked(*triple, True) for triple in triples]
-    # Beside arrays a number is an array too: torch would apply it first, and so place the arrays' axes elsewhere.
+    # Together with arrays a number becomes an array: torch would apply it first, and change the position of the arrays' axes.
     return [torch.tensor([part], device=tensor.device) if isinstance(part, int) else part for part in parts]
 
 
@@ -109,7 +109,7 @@ def _turn(tensor: Tensor, parts: list) -> Tensor:
     for place, part in enumerate(parts):
         if isinstance(part, slice) and part.step is not None and part.step < 0:
             chosen = range(*part.indices(tensor.shape[axis]))
-            if len(chosen) == 1:  # one row has no direction: a view, as of any slice
+            if len(chosen) == 1:  # for one row the direction does not matter; the result is a view
                 parts[place] = slice(chosen[0], chosen[0] + 1)
                 axis += 1
                 continue
@@ -146,7 +146,7 @@ def get(tensor: Tensor, key: Any) -> Tensor:
 
 
 def part(tensor: Tensor, key: Any) -> Tensor:
-    """The chosen elements, without the axes that are indexed by numbers.
+    """The selected elements, without the axes that are indexed by numbers.
 
     Raises:
         IndexError, ValueError: as `get`.
@@ -212,7 +212,7 @@ def _fit(values: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _refuse_backward_ends(tensor: Tensor, parts: list) -> None:
-    """Refuse to assign to a slice that ends before it begins, with MXNet 1.9.1's class of error (recorded)."""
+    """Raise MXNet 1.9.1's class of error (recorded) for an assignment to a slice that ends before it begins."""
     axis = 0
     for part in parts:
         if isinstance(part, slice):
@@ -240,7 +240,7 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
         places = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
         places = _turn(places, parts)[tuple(parts)]
-        # torch cannot assign to a flipped view, and so the places are flipped instead.
+        # torch cannot assign to a flipped view, so the positions are reversed.
         tensor.put_(places, _fit(values, tuple(places.shape)).contiguous())
     elif number:
         tensor[tuple(parts)] = values

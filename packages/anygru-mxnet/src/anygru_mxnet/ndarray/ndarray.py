@@ -1,7 +1,7 @@
 """`mx.nd.NDArray`: a torch tensor under MXNet's rules.
 
-The array wraps a tensor and never is one: MXNet's sizes, dtypes, result shapes, memory sharing and gradients differ from
-torch's in too many places for a subclass. Copies are made where MXNet copies; where it shares memory (reshapes by method,
+The array wraps a tensor and is not a subclass: MXNet's sizes, dtypes, result shapes, memory sharing and gradients differ from
+    torch's too often. Copies are made where MXNet copies; where it shares memory (reshapes by method,
 rows, contiguous slices, `detach`), the result is a view.
 """
 
@@ -29,7 +29,7 @@ from .whole import carry, in_graph
 
 __all__ = ["NDArray"]
 
-# Names of MXNet's own file that programs import from it.
+# Names that programs import from this module, as in MXNet.
 _STORAGE_TYPE_STR_TO_ID = STORAGE_NUMBERS
 py_slice = slice
 
@@ -39,7 +39,7 @@ class NDArray(Arithmetic):
 
     Args:
         tensor: the values.
-        ctx: its nominal context; the current one by default.
+        ctx: its nominal context; by default the current context.
     """
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class NDArray(Arithmetic):
 
     @property
     def context(self) -> Context:
-        """The context it is on."""
+        """The context of the array."""
         return self._ctx
 
     ctx = context
@@ -79,12 +79,12 @@ class NDArray(Arithmetic):
     @property
     def T(self) -> "NDArray":
         """The axes in reverse order, copied."""
-        # The array itself with fewer than two axes, no copy (MXNet 1.9.1, seen).
+        # With fewer than two axes it is the array itself, not a copy (MXNet 1.9.1, observed).
         return self if self._t.dim() < 2 else call(OPERATORS["transpose"], (self,), {})
 
     @property
     def grad(self) -> "NDArray | None":
-        """The gradient that the last `backward` left, or None without `attach_grad`."""
+        """The gradient of the last `backward`, or None without `attach_grad`."""
         return self._grad
 
     @property
@@ -107,7 +107,7 @@ class NDArray(Arithmetic):
         raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
 
     def __hash__(self) -> int:
-        # As CPython hashes objects without an own `__eq__`, which these have.
+        # CPython's hash of objects without `__eq__`, because arrays define `__eq__`.
         return id(self) // 16
 
     def __repr__(self) -> str:
@@ -134,14 +134,14 @@ class NDArray(Arithmetic):
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 
     def asscalar(self) -> Any:
-        """The one element as a NumPy scalar; of an array of several axes, as a NumPy array of as many.
+        """The single element as a NumPy scalar. For an array of several axes, a NumPy array with these axes.
 
         Raises:
             ValueError: for an array of several elements.
         """
         if self._t.numel() != 1:
             raise ValueError("The current array is not a scalar")
-        # Of shape (1, 1) it is an array of that shape (MXNet 1.9.1, seen).
+        # For shape (1, 1) it is an array of that shape (MXNet 1.9.1, observed).
         return scalar(self.dtype(self._t.item())) if self._t.dim() == 1 else self.asnumpy()[()]
 
     def astype(self, dtype: DtypeLike, copy: bool = True) -> "NDArray":
@@ -202,7 +202,7 @@ class NDArray(Arithmetic):
         return self
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Make the array a variable that `backward` leaves a gradient for; it leaves any graph it was in."""
+        """Make the array a variable, for which `backward` stores a gradient. It is detached from its graph."""
         if grad_req not in ("write", "add", "null"):
             raise KeyError(grad_req)
         if stype not in (None, "default"):
@@ -214,7 +214,7 @@ class NDArray(Arithmetic):
         return wrap(self._t.detach(), self._ctx)
 
     def backward(self, out_grad: "NDArray | None" = None, retain_graph: bool = False, train_mode: bool = True) -> None:
-        """Gradients of every variable that this array was computed from; `out_grad` is ones by default."""
+        """Compute the gradients of all variables that this array depends on. `out_grad` is ones by default."""
         backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
 
     def to_dlpack_for_read(self) -> object:
@@ -273,18 +273,18 @@ class NDArray(Arithmetic):
         return call(OPERATORS["broadcast_to"], (self,), {"shape": tuple(shape)})
 
     def broadcast_like(self, other: "NDArray") -> "NDArray":
-        """The array repeated to the other's shape."""
+        """The array broadcast to the shape of another array."""
         return self.broadcast_to(other.shape)
 
     def expand_dims(self, axis: int, inplace: bool = False) -> "NDArray":
-        """One more axis of size 1; over the same memory with `inplace`."""
+        """The array with a new axis of size 1, on the same memory with `inplace`."""
         if inplace:
             assert -self.ndim - 1 <= axis <= self.ndim, f"axis {axis} is out of range for {self.ndim} dimensions"
             return self._seen(lambda t: t.unsqueeze(axis))
         return call(OPERATORS["expand_dims"], (self,), {"axis": axis})
 
     def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "NDArray":
-        """Without the axes of size 1; over the same memory with `inplace`."""
+        """The array without axes of size 1, on the same memory with `inplace`."""
         if inplace:
             axes = range(self.ndim) if axis is None else [a % self.ndim for a in as_tuple(axis)]
             dropped = [a for a in axes if axis is not None or self.shape[a] == 1]
@@ -294,13 +294,13 @@ class NDArray(Arithmetic):
         return call(OPERATORS["squeeze"], (self,), {"axis": axis})
 
     def flatten(self, inplace: bool = False) -> "NDArray":
-        """Two dimensions: the first, and all others in one; over the same memory with `inplace`."""
+        """The array with two dimensions, the first and the product of all others, on the same memory with `inplace`."""
         if inplace:
             return self.reshape(0, -1)
         return call(OPERATORS["Flatten"], (self,), {})
 
     def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "list[NDArray]":
-        """The array cut into equal parts, or at positions.
+        """Split the array into equal parts, or at positions.
 
         Raises:
             IndexError: for an axis that the array does not have.
@@ -334,12 +334,12 @@ class NDArray(Arithmetic):
             raise MXNetError(IN_PLACE)
 
     def slice_assign(self, rhs: Any, begin: tuple, end: tuple, step: tuple) -> "NDArray":
-        """Write an array into a slice."""
+        """Write an array into a slice of this array."""
         self[tuple(slice(*three) for three in zip(begin, end, step, strict=True))] = rhs
         return self
 
     def slice_assign_scalar(self, value: float, begin: tuple, end: tuple, step: tuple) -> "NDArray":
-        """Write a number into a slice."""
+        """Write a number into a slice of this array."""
         return self.slice_assign(value, begin, end, step)
 
 

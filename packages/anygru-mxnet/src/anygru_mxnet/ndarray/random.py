@@ -1,4 +1,4 @@
-"""`mx.nd.random`: draws on numbers, or one distribution an element of arrays."""
+"""`mx.nd.random`: random draws. Parameters are numbers, or arrays with the parameters of a distribution in each element."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from .array import call
 from .ndarray import NDArray
 from .register import FUNCTIONS
 
-# What `mx.random` has as well; the draws in the shape of an array are here only.
+# Names that `mx.random` re-exports. Functions such as `uniform_like` exist only here.
 __all__ = [
     "exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson",
     "randint", "randn", "shuffle", "uniform",
@@ -26,7 +26,7 @@ def _draw(
     out: NDArray | None = None,
     **others: Any,
 ) -> NDArray:
-    """One of the operators `_random_*` (numbers) or `_sample_*` (arrays).
+    """Call an operator `_random_*` (for numbers) or `_sample_*` (for arrays).
 
     Raises:
         ValueError: for parameters that are neither.
@@ -51,7 +51,7 @@ def _draw(
     if out is not None:
         wanted = (shape,) if isinstance(shape, int) else tuple(shape or ())
         if wanted not in ((), out.shape):
-            raise MXNetError(f"random.{name}: shape {wanted} is not that of out, {out.shape}")
+            raise MXNetError(f"random.{name}: shape {wanted} differs from the shape of out, {out.shape}")
         shape, ctx, dtype = out.shape, out.context, out.dtype if dtype is None else dtype
     attributes = {**parameters, "shape": shape, "dtype": dtype, "ctx": ctx, **others}
     return call(OPERATORS[f"_random_{name}"], (), attributes, out)
@@ -71,7 +71,7 @@ DRAWS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def parameters_of(name: str, args: tuple, kwargs: dict[str, Any], others: tuple[str, ...]) -> tuple[dict, dict]:
-    """The parameters of a distribution as its operator takes them, and the other arguments, from a call's arguments.
+    """Split the arguments of a call into the parameters of the distribution and other arguments.
 
     Raises:
         TypeError: for too many arguments, and without a parameter that has no default.
@@ -105,7 +105,7 @@ uniform, normal, poisson, exponential, gamma, negative_binomial, generalized_neg
 
 
 def randn(*shape: int, **kwargs: Any) -> NDArray:
-    """Normal, the sizes as arguments."""
+    """Normal draws. The sizes are the arguments."""
     return normal(shape=shape, **kwargs)
 
 
@@ -117,19 +117,20 @@ def multinomial(
     dtype: DtypeLike = "int32",
     **kwargs: Any,
 ) -> Any:
-    """Positions [..., *shape] drawn with the probabilities of each row [..., k]; with `get_prob` their log likelihoods too."""
+    """Draw positions [..., *shape] with the probabilities in each row [..., k]. With `get_prob` also return their log
+    likelihoods."""
     kwargs.pop("name", None)
     attributes = {"shape": shape, "get_prob": get_prob, "dtype": dtype, **kwargs}
     return call(OPERATORS["_sample_multinomial"], (data,), attributes, out)
 
 
 def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
-    """The rows in another order."""
+    """The rows in random order."""
     return call(OPERATORS["_shuffle"], (data,), {}, kwargs.get("out"))
 
 
 def likes(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """`uniform_like` and its kin, from the functions of the operators: draws in the shape of an array."""
+    """`uniform_like` and similar functions: draws in the shape of an array."""
     return {f"{name}_like": functions[f"_random_{name}_like"] for name in DRAWS if name != "randint"}
 
 

@@ -1,4 +1,4 @@
-"""Functions and methods of `mx.nd`, made from the list of operators."""
+"""The functions and methods of `mx.nd`, created from the list of operators."""
 
 import keyword
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from .ndarray import NDArray
 
 
 def function_of(operator: Operator, name: str) -> Callable[..., Any]:
-    """The operator as a function of arrays: inputs first, then attributes; `out` receives the result."""
+    """The operator as a function of arrays, then attributes. `out` receives the result."""
 
     def function(*args: Any, out: Any = None, name: str | None = None, **attributes: Mapping[str, Any]) -> Any:
         return call(operator, args, attributes, out)
@@ -23,7 +23,7 @@ def function_of(operator: Operator, name: str) -> Callable[..., Any]:
 FUNCTIONS = {name: function_of(operator, name) for name, operator in OPERATORS.items() if not keyword.iskeyword(name)}
 PUBLIC = {name: function for name, function in FUNCTIONS.items() if not name.startswith("_")}
 
-# The operators that are methods in MXNet and not defined by the class itself.
+# The operators that are also methods, as in MXNet, and are not defined in the class.
 METHODS = [
     "reshape_like", "zeros_like", "ones_like", "broadcast_axes", "repeat", "pad", "swapaxes", "split", "slice",
     "slice_axis", "slice_like", "take", "one_hot", "pick", "sort", "topk", "argsort", "argmax", "argmax_channel",
@@ -36,7 +36,7 @@ METHODS = [
 
 
 def method_of(name: str) -> Callable[..., Any]:
-    """An operator as a method: the array is its first input."""
+    """An operator as a method. The array is its first input."""
     operator = OPERATORS[name]
 
     def method(

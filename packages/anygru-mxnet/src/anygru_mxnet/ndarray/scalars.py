@@ -1,8 +1,7 @@
 """The scalars of `asscalar` and `asnumpy`: NumPy's, with the behaviour of NumPy 1.
 
-Before NumPy 2 a scalar and a Python number met as two scalars, `float32(3) + 0.5` being a float64, so that a loss summed up in
-a Python float is one. NumPy 2 lets the Python number take the scalar's dtype.
-A sum has shape (1,) in MXNet, and scripts write `float(loss.sum().asnumpy())`: NumPy 2.4 refuses that.
+Before NumPy 2 `float32(3) + 0.5` was a float64, so that a sum of losses in a Python float was a float64. In NumPy 2 it is a
+float32. In MXNet a sum has shape (1,), and programs call `float(loss.sum().asnumpy())`, which is an error in NumPy 2.4.
 """
 
 import operator
@@ -17,7 +16,7 @@ _PARTNERS: dict[type, type] = {float: np.float64, int: np.int64, bool: np.bool_}
 
 
 def _method(kind: type, name: str, compute: Callable[[Any, Any], Any] | None, swapped: bool) -> Callable:
-    """A method of two operands that computes with a Python number as with the NumPy scalar of its own type."""
+    """A binary method that converts a Python number to a NumPy scalar first."""
     plain = getattr(kind, name)
 
     def method(self: Any, other: Any) -> Any:
@@ -32,12 +31,12 @@ def _method(kind: type, name: str, compute: Callable[[Any, Any], Any] | None, sw
 
 
 def _of_its_time(kind: type) -> type:
-    """The subclass of a NumPy scalar type that promotes, and shows itself, as before NumPy 2."""
+    """A subclass of a NumPy scalar type with the promotion and the `repr` of NumPy 1."""
     members: dict[str, Any] = {
         "__module__": "numpy",
         "__slots__": (),
         "__hash__": kind.__hash__,
-        # NumPy 2 shows `np.float32(1.0)` where MXNet's time printed `1.0`.
+        # NumPy 2 prints `np.float32(1.0)`, NumPy 1 printed `1.0`.
         "__repr__": kind.__str__,
     }
     for name in _ARITHMETIC:
@@ -57,13 +56,13 @@ _TYPES: dict[type, type] = {kind: _of_its_time(kind) for kind in _KINDS}
 
 
 def scalar(value: Any) -> Any:
-    """A NumPy scalar that promotes as in MXNet's time; anything else as it is."""
+    """Convert a NumPy scalar to the subclass with the promotion of NumPy 1. Other values are returned unchanged."""
     kind = _TYPES.get(type(value))
     return value if kind is None else kind(value)
 
 
 class _Singles(np.ndarray):
-    """An array with a last axis of size 1: it, or each of its rows, converts to a Python number."""
+    """An array with a last axis of size 1. `float()` accepts it, or each of its rows."""
 
     def _only_number(self) -> Any:
         if self.size != 1:
@@ -96,5 +95,5 @@ _Singles.__name__ = "ndarray"
 
 
 def singles(array: np.ndarray) -> np.ndarray:
-    """The array, as one that converts to a Python number if there is one number in it or in each of its rows."""
+    """The array. If its last axis has size 1, `float()` accepts it, or each of its rows."""
     return array.view(_Singles) if array.shape[-1:] == (1,) else array

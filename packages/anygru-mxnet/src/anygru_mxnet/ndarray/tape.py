@@ -1,7 +1,7 @@
-"""The arrays in the graph that `autograd.record` builds, so that they can leave it together.
+"""The arrays in the graph of `autograd.record`, which are detached together.
 
-After a backward pass MXNet forgets the whole graph of its heads: all values computed in it are constant from then on, such as
-the state that a network carries into its next piece of a sequence. torch keeps every tensor's place in the graph instead.
+After a backward pass MXNet releases the whole graph of its heads. All values in it are constant from then on, for example the
+state that a network passes to the next part of a sequence. In torch the tensors stay in the graph.
 """
 
 import threading
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 class _Recorded(Protocol):
-    """An array as the tape sees it: its values and, for whole numbers, the carrier of their gradients."""
+    """A recorded array: its values and, for integers, the carrier of its gradients."""
 
     _t: Tensor
     _carrier: Tensor | None
@@ -33,12 +33,12 @@ def remember(array: Any) -> None:
     _tape.arrays.append(weakref.ref(array))
     if len(_tape.arrays) > _tape.room:
         _tape.arrays = [known for known in _tape.arrays if known() is not None]
-        # Doubled, so that removing dead arrays costs little per array.
+        # The limit doubles, so that the removal of dead arrays takes constant time per array.
         _tape.room = 2 * len(_tape.arrays) + 1024
 
 
 def _nodes(heads: Iterable[Any]) -> set[Any]:
-    """These nodes of torch's graph and all nodes that they depend on."""
+    """The given nodes of torch's graph and all nodes that they depend on."""
     waiting = [node for node in heads if node is not None]
     found: set[Any] = set(waiting)
     while waiting:
@@ -50,7 +50,7 @@ def _nodes(heads: Iterable[Any]) -> set[Any]:
 
 
 def _node(array: _Recorded) -> Any:
-    """The node of torch's graph that an array was computed by, or None."""
+    """The node of torch's graph that computed an array, or None."""
     return (array._t if array._carrier is None else array._carrier).grad_fn
 
 
@@ -60,7 +60,7 @@ def _detach(array: _Recorded) -> None:
 
 
 def forget(heads: Iterable[_Recorded]) -> None:
-    """Detach the heads, and all arrays that they were computed from, from the graph."""
+    """Detach the heads, and all arrays that they depend on, from the graph."""
     heads = list(heads)
     alive = [array for known in _tape.arrays if (array := known()) is not None and _node(array) is not None]
     nodes = _nodes(_node(head) for head in heads)

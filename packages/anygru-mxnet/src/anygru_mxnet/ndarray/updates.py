@@ -1,4 +1,4 @@
-"""Extensions of the operators of update rules: numbers in the place of arrays, and lists of weights."""
+"""Extensions of the operators for update rules: numbers as `rescale_grad`, and lists of weights."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +15,7 @@ def scaled(operator: Callable[..., Any], place: int, number: Callable[[float], A
 
     Args:
         operator: the operator.
-        place: where `rescale_grad` stands.
-        number: makes an array (or symbol) of a number.
+        place: the position of `rescale_grad`. number: converts a number to an array (or symbol).
     """
 
     def function(*arguments: Any, **given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Making arrays, and keeping them in MXNet's own files."""
+"""Functions that create arrays, and read and write MXNet's files."""
 
 import pathlib
 from typing import Any
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """A shape with elements in it: MXNet reads a 0 as "not known yet" and computes nothing with it."""
+    """Check that a shape has no size of 0, which means an unknown size in MXNet."""
     sizes = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     if not sizes or 0 in sizes:
         raise MXNetError(f"an array must have a size of at least 1 in every axis, got the shape {sizes}")
@@ -82,7 +82,7 @@ def ones(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, **kwarg
 
 
 def empty(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None) -> NDArray:
-    """An array of zeros, for uninitialised values; sizes may be 0."""
+    """An array of zeros, in MXNet of uninitialised values. Sizes may be 0."""
     _only_dense(stype)
     attributes = {"shape": shape, "ctx": as_context(ctx), "dtype": dtype}
     return call(OPERATORS["_zeros"], (), attributes)
@@ -141,7 +141,7 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: ContextLike = None, dtype: DtypeLik
 
 
 def waitall() -> None:
-    """Wait until everything is computed."""
+    """Wait for all computations."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
@@ -160,7 +160,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[NDAr
         numpy_semantics=array_cls not in (None, NDArray),
     )
     if zero_copy:
-        ndarray.flags.writeable = False  # from now on the values change through the NDArray alone
+        ndarray.flags.writeable = False  # only the NDArray may change the values from now on
     return array
 
 
@@ -180,7 +180,7 @@ def _places(name: str, axes: list[int], ndim: int) -> list[int]:
 
 
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
-    """Axes moved to other places."""
+    """Move axes to other positions."""
     sources = [source] if isinstance(source, int) else list(source)
     targets = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(targets):

@@ -1,7 +1,7 @@
-"""Gradients through arrays of whole numbers, which MXNet has and torch has not.
+"""Gradients through arrays of integers, which torch does not have.
 
-Beside such an array there is a tensor of float64 in torch's graph, its carrier, through which the gradients flow. MXNet 1.9.1
-computes them in the arrays' own dtype: each derivative is cut to a whole number before it is multiplied (recorded).
+Each such array has a carrier: a float64 tensor in torch's graph, through which the gradients flow. MXNet 1.9.1 computes the
+    gradients in the arrays' dtype: each derivative is truncated to an integer before it is multiplied (recorded).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 
 
 def in_graph(array: "Array") -> Tensor:
-    """The tensor that stands for an array in torch's graph: its own, or the carrier of its gradients."""
+    """The tensor of an array in torch's graph: its values, or the carrier of its gradients."""
     return array._t if array._carrier is None else array._carrier
 
 
 def carry(array: "Array", compute: Callable[..., Any], inputs: Sequence[Any], operator: Operator | None) -> None:
-    """Let gradients reach the inputs that an array was computed from, where torch's graph does not lead there.
+    """Let gradients flow to the inputs of an operation that torch's graph does not contain.
 
     Args:
         array: the result.
-        compute: a function of tensors that gave it.
-        inputs: the arrays that it was computed from.
-        operator: what `compute` runs; None for an operation on each element.
+        compute: the function of tensors that computed it. inputs: the arguments of the function. operator: the operator that
+            `compute` runs; None for an elementwise operation.
     """
     result = array._t
     whole = not result.is_floating_point()
@@ -48,7 +47,7 @@ def carry(array: "Array", compute: Callable[..., Any], inputs: Sequence[Any], op
     remember(array)
 
 
-# Derivatives that MXNet 1.9.1 computes from the result, which has been cut to a whole number before (recorded).
+# Derivatives that MXNet 1.9.1 computes from the truncated result (recorded).
 _FROM_RESULT: dict[str, Callable[[Tensor], Tensor]] = {
     "sqrt": lambda y: 0.5 / y,
     "tan": lambda y: 1 + y * y,
@@ -57,7 +56,7 @@ _FROM_RESULT: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class _Step:
-    """An operation, the values that it read, and its result."""
+    """A node of torch's graph for an operation, its inputs and its result."""
 
     def __init__(
         self, compute: Callable[..., Any], values: list[Tensor], result: Tensor, operator: Operator | None
@@ -69,11 +68,11 @@ class _Step:
         self.from_result = None if operator is None else _FROM_RESULT.get(operator.name)
         self.cast = operator is not None and operator.name == "Cast"
         self.pointwise = operator is None or operator.pointwise
-        # MXNet 1.9.1 has no derivative of a remainder of whole numbers (recorded).
+        # MXNet 1.9.1 has no derivative of a remainder of integers (recorded).
         self.constant = compute is BINARY["mod"] or (operator is not None and "mod" in operator.name)
 
     def gradients(self, seed: Tensor) -> list[Tensor | None]:
-        """The gradients of the values, given the result's."""
+        """The gradients of the inputs from the gradient of the result."""
         if self.constant:
             return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
         if self.cast:
@@ -100,12 +99,12 @@ class _Step:
 
 
 def _cut(real: Tensor, dtype: torch.dtype) -> Tensor:
-    """Numbers as a dtype holds them."""
+    """Numbers rounded to a dtype."""
     return real.double() if dtype.is_floating_point else whole_of(real, dtype).double()
 
 
 class _Carried(torch.autograd.Function):
-    """A result that is known, in the graph of its inputs' carriers."""
+    """A known result, added to the graph of its inputs' carriers."""
 
     @staticmethod
     def forward(ctx: Any, step: _Step, result: Tensor, *carriers: Tensor) -> Tensor:

@@ -13,12 +13,12 @@ from ..ndarray.array import Array, run, wrap
 
 
 def wrapped(tensor: Tensor, ctx: Context) -> Any:
-    """An array of `mx.np`, whichever arrays are made elsewhere."""
+    """A tensor as an array of `mx.np`, independent of `npx.set_np`."""
     return wrap(tensor, ctx, True)
 
 
 def plain(value: Any) -> Any:
-    """A value with tensors in the place of arrays, in lists and tuples too."""
+    """A value with arrays converted to tensors, also in lists and tuples."""
     if isinstance(value, Array):
         return value._t
     if isinstance(value, onp.ndarray):
@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def context_of(values: Any) -> Context | None:
-    """The context of the first array among values, in lists and tuples too."""
+    """The context of the first array among values, also in lists and tuples."""
     for value in values:
         found = context_of(value) if isinstance(value, (list, tuple)) else getattr(value, "_ctx", None)
         if found is not None:
@@ -40,10 +40,10 @@ def context_of(values: Any) -> Context | None:
 
 
 def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A torch function of arrays and numbers, computed in the graph while recording.
+    """Call a torch function with arrays and numbers, with a graph under `autograd.record`.
 
     Raises:
-        MXNetError: for arguments that torch refuses.
+        MXNetError: for arguments that raise an error in torch.
     """
     ctx = context_of((*args, *kwargs.values())) or as_context(None)
     out = kwargs.pop("out", None)

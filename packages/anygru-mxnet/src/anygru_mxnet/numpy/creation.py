@@ -1,4 +1,4 @@
-"""The functions of `mx.np` that create arrays or return sizes."""
+"""Functions of `mx.np` that create arrays or return sizes."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ empty = zeros
 def full(
     shape: Sizes, fill_value: Any, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None, out: Any = None
 ) -> Any:
-    """One value everywhere."""
+    """An array with one value in all elements."""
     only("order", order, "C")
     if dtype is None and isinstance(fill_value, bool):
         dtype = "bool"
@@ -78,7 +78,7 @@ def linspace(
     start: float, stop: float, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DtypeLike = None,
     axis: int = 0, ctx: ContextLike = None,
 ) -> Any:  # fmt: skip
-    """`num` evenly spaced numbers from `start` to `stop`; with `retstep`, and the step between them."""
+    """`num` evenly spaced numbers from `start` to `stop`. With `retstep` also the step between them."""
     only("axis", axis, 0)
     values, step = onp.linspace(start, stop, num, endpoint, retstep=True)
     made_of = array(values, dtype or "float32", ctx)

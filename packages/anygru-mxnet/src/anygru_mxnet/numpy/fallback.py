@@ -1,4 +1,4 @@
-"""The functions of `mx.np` that NumPy computes, in MXNet 1.9 too: they have no gradients, and numbers come back as NumPy's."""
+"""Functions of `mx.np` that NumPy computes, as in MXNet 1.9. They have no gradients, and return numbers as NumPy scalars."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,14 +25,14 @@ _NAMES = [
     "setdiff1d", "setxor1d", "shares_memory", "signbit", "spacing", "take_along_axis", "tril_indices_from",
     "trim_zeros", "triu_indices_from", "union1d", "unpackbits", "unravel_index", "unwrap", "vander",
 ]  # fmt: skip
-# What serves where NumPy 2 has dropped the name.
+# Replacements for names that NumPy 2 does not have.
 _RENAMED = {
     "alltrue": onp.all,
     "in1d": lambda ar1, ar2, **options: onp.isin(onp.ravel(ar1), ar2, **options),
     "msort": lambda a: onp.sort(a, axis=0),
     "trapz": vars(onp).get("trapezoid") or vars(onp)["trapz"],
 }
-# Functions with float32 or int32 results in MXNet.
+# Functions with results in float32 or int32, as in MXNet.
 _CAST: dict[str, tuple[Callable[..., Any], str]] = {
     **{name: (getattr(onp, name), "float32") for name in ("blackman", "hamming", "hanning", "logspace")},
     **{name: (getattr(onp, name), "float32") for name in ("percentile", "quantile")},
@@ -58,7 +58,7 @@ def _from_numpy(value: Any, ctx: Context, dtype: str | None) -> Any:
     if not isinstance(value, onp.ndarray) and not (dtype and isinstance(value, onp.generic)):
         return value
     if dtype == "float32" and onp.iscomplexobj(value) and not value.imag.any():
-        value = value.real  # eigenvalues, which NumPy 2.5 gives as complex numbers even where they are real
+        value = value.real  # NumPy 2.5 returns real eigenvalues as complex numbers
     tensor: Tensor = torch.from_numpy(onp.array(value, dtype=dtype))
     return wrapped(tensor.to(ctx.device), ctx)
 
@@ -97,7 +97,7 @@ __all__ = list(FUNCTIONS)
 
 
 def __getattr__(name: str) -> Any:
-    # The table's names are not globals of this file, whose code means Python's own.
+    # The names in the table are not globals, because the code of this module uses Python's functions with these names.
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     raise AttributeError(f"mx.np has no function {name!r}", name=name)

@@ -1,4 +1,4 @@
-"""The functions of `mx.np`, rows of tables over torch's."""
+"""The functions of `mx.np`, as rows of tables of torch functions."""
 
 import functools
 import inspect
@@ -21,12 +21,12 @@ from .shaping import SHAPING, only
 Function = Callable[..., Any]
 
 
-# Arguments that may be None whatever the function: then it is as if they were left out.
+# Arguments that have no effect if they are None, for any function.
 _MAY_BE_NONE = frozenset({"out", "initial", "where", "ctx"})
 
 
 def _named(name: str, compute: Function, place: int | None = None) -> Function:
-    """A row of a table as a function of arrays, with `out` as the argument at `place`, or where the row has it."""
+    """The function of arrays for a row of a table. `out` is its argument at `place`, or at its position in the row's function."""
     beside = place is not None
     if place is None:
         place = _place_of_out(compute)
@@ -51,7 +51,7 @@ def _named(name: str, compute: Function, place: int | None = None) -> Function:
 def _place_of_out(compute: Function) -> int:
     try:
         names = list(inspect.signature(compute).parameters)
-    except ValueError:  # torch's own functions have no signature
+    except ValueError:  # torch's functions have no signature
         names = []
     return names.index("out") if "out" in names else sys.maxsize
 
@@ -60,7 +60,7 @@ def _bound(name: str, compute: Function, args: tuple, kwargs: dict[str, Any]) ->
     """Raise Python's TypeError for arguments that a function does not have."""
     try:
         form = inspect.signature(compute)
-    except ValueError:  # torch's own functions have none
+    except ValueError:  # torch's functions have no signature
         return
     try:
         form.bind(*args, **kwargs)
@@ -69,12 +69,12 @@ def _bound(name: str, compute: Function, args: tuple, kwargs: dict[str, Any]) ->
 
 
 def _whole(x: Any) -> bool:
-    """Whether x is a tensor of whole numbers, booleans apart."""
+    """Whether x is a tensor of integers (not booleans)."""
     return isinstance(x, Tensor) and not x.is_floating_point() and x.dtype != torch.bool
 
 
 def _real(compute: Callable[..., Tensor]) -> Function:
-    """A function of real numbers; an array of whole ones gives its results cut to its dtype (1.9.1, recorded)."""
+    """A function of real numbers. For an array of integers the results are truncated to its dtype (1.9.1, recorded)."""
 
     def function(x: Any, *others: Any) -> Tensor:
         if not isinstance(x, Tensor):
@@ -100,7 +100,7 @@ _ELEMENTS: dict[str, Function] = {
 
 
 def _pair(compute: Callable[[Tensor, Tensor], Tensor]) -> Function:
-    """A torch function of two tensors; either may be a number, which takes the dtype of the tensor."""
+    """A torch function of two tensors, or of a tensor and a number, which gets the dtype of the tensor."""
 
     def function(x1: Any, x2: Any) -> Tensor:
         if not isinstance(x1, Tensor):
@@ -113,7 +113,7 @@ def _pair(compute: Callable[[Tensor, Tensor], Tensor]) -> Function:
 
 
 def _array_first(compute: Callable[[Any, Any], Tensor]) -> Function:
-    """A commutative function: where an array equals a number, the array gets the gradient."""
+    """A commutative function. If an element equals the number, the array gets the gradient."""
     return lambda x1, x2: compute(x1, x2) if isinstance(x1, Tensor) else compute(x2, x1)
 
 
@@ -139,7 +139,7 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
         a: Any, axis: Sizes = None, dtype: DtypeLike = None, out: Any = None, keepdims: bool = False, **options: Any
     ) -> Tensor:
         a = torch.as_tensor(a)
-        # A sum of int32 stays int32, where torch's is int64 (MXNet 1.9.1, seen).
+        # A sum of int32 is int32 (MXNet 1.9.1, observed), and int64 in torch.
         kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) and not real else None
         if dtype is not None or (real and not a.is_floating_point()):
             a = a.to(torch_dtype(dtype))
@@ -151,13 +151,13 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
 
 
 def _extreme(compute: Callable[..., Tensor]) -> Function:
-    """A reduction that takes no dtype."""
+    """A reduction without `dtype`."""
     reduce = _reduction(compute)
     return lambda a, axis=None, out=None, keepdims=False: reduce(a, axis, keepdims=keepdims)
 
 
 def _spread(root: bool) -> Function:
-    """`std` and `var`: of whole numbers around a mean that is cut, then cut itself (1.9.1, recorded)."""
+    """`std` and `var`. For integers the mean and the result are truncated (1.9.1, recorded)."""
 
     def function(
         a: Any, axis: Sizes = None, dtype: DtypeLike = None, out: Any = None, ddof: int = 0, keepdims: bool = False
@@ -211,7 +211,7 @@ def _dot(a: Tensor, b: Tensor, out: Any = None) -> Tensor:
 
 
 def _clip(a: Tensor, a_min: Any, a_max: Any, out: Any = None) -> Tensor:
-    if a_min is not None and a_max is not None and a_min > a_max:  # the upper bound is asked first (1.9.1, recorded)
+    if a_min is not None and a_max is not None and a_min > a_max:  # the upper bound takes precedence (1.9.1, recorded)
         return torch.where(a > a_max, a_max, a_min).to(a.dtype)
     return torch.clamp(a, a_min, a_max)
 
@@ -235,7 +235,7 @@ def _tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
 
 
 def _like(make: Function) -> Function:
-    """Arrays of the sizes of another; `subok` and `shape` are for NumPy's own."""
+    """`zeros_like` and similar functions. `subok` and `shape` must have their defaults."""
 
     def function(
         a: Tensor,
@@ -261,7 +261,7 @@ def _where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
 
 def _average(a: Tensor, axis: Sizes = None, weights: Any = None, returned: bool = False) -> Any:
     whole = torch.ones_like(a) if weights is None else weights
-    if whole.dim() < a.dim():  # one axis of weights
+    if whole.dim() < a.dim():  # the weights have one axis
         whole = whole.reshape([-1 if place == axis else 1 for place in range(a.dim())]).expand_as(a)
     axes = _axes(axis, a.dim())
     total = whole.sum(axes)
@@ -340,7 +340,7 @@ FUNCTIONS.update({name: FUNCTIONS[of] for name, of in ALIASES.items()})
 
 
 def __getattr__(name: str) -> Any:
-    # The table's names are not globals of this file, whose code means Python's own `any`, `max` and `sum`.
+    # The names in the table are not globals, because the code of this module uses Python's `any`, `max` and `sum`.
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     raise AttributeError(f"mx.np has no function {name!r}", name=name)

@@ -17,7 +17,7 @@ globals().update(LINALG)
 def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices."""
 
-    # Infinities given as words are norms of all elements, as numbers of the rows (1.9.1, recorded).
+    # "inf" is a norm of all elements, the number inf a norm of the rows (1.9.1, recorded).
     words = ord in ("inf", "-inf")
     function: Any = torch.linalg.vector_norm if words and axis is None else torch.linalg.norm
     order = float(ord) if words else ord
@@ -47,15 +47,15 @@ cholesky, det, inv, slogdet, solve = map(_of, ("cholesky", "det", "inv", "slogde
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """The eigenvalues of symmetric matrices; the lower ("L") or the upper ("U") half is read."""
+    """The eigenvalues of symmetric matrices. Only the lower ("L") or the upper ("U") triangle is read."""
     return apply(lambda t: torch.linalg.eigvalsh(t, UPLO.upper()), a)
 
 
 def pinv(a: Any, rcond: float = 1e-15, hermitian: bool = False) -> Any:
-    """Pseudo-inverses; singular values below `rcond` times the largest one count as zero."""
+    """Pseudo-inverses; singular values below `rcond` times the largest singular value count as zero."""
     return apply(lambda t, bound: torch.linalg.pinv(t, rtol=bound, hermitian=hermitian), a, rcond)
 
 
 def svd(a: Any) -> Any:
-    """The singular value decomposition (u, s, v^T), without superfluous columns."""
+    """The singular value decomposition (u, s, v^T), in the reduced form."""
     return apply(lambda t: tuple(torch.linalg.svd(t, full_matrices=False)), a)

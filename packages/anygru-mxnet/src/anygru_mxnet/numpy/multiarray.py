@@ -20,7 +20,7 @@ __all__ = ["ndarray"]
 
 
 def _key(key: Any, ndim: int) -> Any:
-    """An index for `indexing`: positions as whole numbers, and masks as the places where they are true.
+    """Convert an index for `indexing`: positions to integers, and masks to the positions of True.
 
     Raises:
         IndexError: for an index of an array without axes.
@@ -50,7 +50,7 @@ class ndarray(NDArray):
     """An array of `mx.np`."""
 
     __slots__ = ()
-    __module__ = __package__  # where MXNet 1.9.1 says that it is, and what its type prints
+    __module__ = __package__  # the path of the class in MXNet 1.9.1, which its type prints
 
     def __getitem__(self, key: Any) -> Any:
         return wrapped(run(indexing.part, self._t, _key(key, self.ndim)), self._ctx)
@@ -119,7 +119,7 @@ class ndarray(NDArray):
         return self.transpose()
 
     def item(self, *args: int) -> Any:
-        """The one element, or the one at a place, as a Python number."""
+        """The single element, or the element at a position, as a Python number."""
         if not args and self._t.numel() != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return self.asnumpy().item(*args)
@@ -143,11 +143,11 @@ class ndarray(NDArray):
         return self if not copy and kind == self._t.dtype else apply(lambda t: t.to(kind, copy=True), self)
 
     def reshape_view(self, *shape: Any, **kwargs: Any) -> Any:
-        """Another shape over the same memory, by the codes of `mx.nd.reshape`."""
+        """Another shape on the same memory, by the codes of `mx.nd.reshape`."""
         return NDArray.reshape(self, *shape, **kwargs)
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
-        """Another shape over the same memory; -1 is inferred."""
+        """Another shape on the same memory; -1 is inferred."""
         only("order", order, "C")
         if not shape:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
@@ -174,7 +174,7 @@ class ndarray(NDArray):
         return functions.clip(self, min, max, out=out)
 
     def as_nd_ndarray(self) -> NDArray:
-        """The array as one of `mx.nd`, over the same memory."""
+        """The array as one of `mx.nd`, on the same memory."""
         return wrap(self._t, self._ctx, False)
 
     def as_np_ndarray(self) -> "ndarray":
@@ -203,7 +203,7 @@ for _name in (
 
 def _operator(name: str, function: Callable[[Any, Any], Any]) -> None:
     def fitting(self: ndarray, other: Any) -> Any:
-        # A number takes the dtype of an array of whole numbers (recorded from MXNet 1.9.1), but in a division.
+        # A number gets the dtype of an array of integers (recorded from MXNet 1.9.1), except in a division.
         whole = isinstance(other, float) and name in ("add", "sub", "mul") and not self._t.is_floating_point()
         return int(other) if whole else other
 

@@ -1,4 +1,4 @@
-"""`mx.np.random`: on a CPU the numbers of MXNet 1.9.1, but for `gamma` and `choice(replace=False)`."""
+"""`mx.np.random`: random draws. On a CPU they equal MXNet 1.9.1's, except in `gamma` and `choice(replace=False)`."""
 
 import math
 from collections.abc import Callable
@@ -28,14 +28,14 @@ def _sizes(size: Sizes) -> tuple[int, ...]:
 
 
 def _scaled(draw: Any, low: Any, scale: Any, size: Sizes, dtype: DtypeLike, ctx: ContextLike, out: Any) -> Any:
-    """`low + scale * draw`, where numbers and arrays broadcast with the size."""
+    """`low + scale * draw`. Numbers and arrays broadcast with the size."""
     shape = torch.broadcast_shapes(*(getattr(part, "shape", ()) for part in (low, scale)), _sizes(size))
     drawn = made(lambda **kind: draw(shape, **kind), ctx, None) * scale + low
     return _into(out, drawn if dtype is None else drawn.astype(dtype))
 
 
 def _by(numbers: Callable[[int], onp.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    """Draws of MXNet's generator of one state, which gives float32, or of torch's."""
+    """Draws in float32 from MXNet's generator with one state, or from torch's generator."""
 
     def draw(shape: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
         blank = torch.empty(shape, dtype=dtype, device=device)
@@ -59,7 +59,7 @@ def normal(
     ctx: ContextLike = None,
     out: Any = None,
 ) -> Any:
-    """Normal with a mean and a standard deviation."""
+    """Normal draws with a mean and a standard deviation."""
     return _scaled(_by(generator.one_normal, lambda blank: blank.normal_()), loc, scale, size, dtype, ctx, out)
 
 
@@ -71,12 +71,12 @@ def uniform(
     ctx: ContextLike = None,
     out: Any = None,
 ) -> Any:
-    """Uniform on [low, high)."""
+    """Uniform draws from [low, high)."""
     return _scaled(_by(generator.one_uniform, lambda blank: blank.uniform_()), low, high - low, size, dtype, ctx, out)
 
 
 def exponential(scale: Any = 1.0, size: Sizes = None, ctx: ContextLike = None, out: Any = None) -> Any:
-    """Exponential with a mean."""
+    """Exponential draws with a mean."""
 
     def numbers(count: int) -> onp.ndarray:
         return -onp.log(generator.one_uniform(count).astype(float))
@@ -92,19 +92,19 @@ def gamma(
     ctx: ContextLike = None,
     out: Any = None,
 ) -> Any:
-    """Gamma with a shape and a scale."""
+    """Gamma draws with a shape and a scale."""
     return _scaled(
         lambda n, **kind: torch._standard_gamma(torch.full(n, shape, **kind)), 0, scale, size, dtype, ctx, out
     )
 
 
 def rand(*size: int, **kwargs: Any) -> Any:
-    """Uniform on [0, 1), the sizes as arguments."""
+    """Uniform draws from [0, 1). The sizes are the arguments."""
     return uniform(size=size, **kwargs)
 
 
 def randn(*size: int, **kwargs: Any) -> Any:
-    """Normal, the sizes as arguments."""
+    """Normal draws. The sizes are the arguments."""
     return normal(size=size, **kwargs)
 
 
@@ -116,7 +116,7 @@ def randint(
     ctx: ContextLike = None,
     out: Any = None,
 ) -> Any:
-    """Whole numbers of [low, high), or of [0, low) without `high`; int64."""
+    """Integers from [low, high), or from [0, low) without `high`, as int64 by default."""
     bounds = (0, low) if high is None else (low, high)
     drawn = generator.integers(math.prod(_sizes(size)), *bounds)
     return _into(
@@ -143,12 +143,12 @@ def choice(
 
 
 def _outcomes(chances: Tensor, uniform: onp.ndarray) -> onp.ndarray:
-    """The outcome that each number from 0 to 1 means."""
+    """Map numbers from 0 to 1 to outcomes."""
     return onp.minimum(onp.searchsorted(chances.cumsum(0).numpy(), uniform, "right"), len(chances) - 1)
 
 
 def multinomial(n: int, pvals: Any, size: Sizes = None) -> Any:
-    """How often each of several outcomes came in n draws."""
+    """The number of times that each outcome occurs in n draws."""
     chances = torch.as_tensor(getattr(pvals, "_t", pvals), dtype=torch.float64)
     rows = [
         onp.bincount(_outcomes(chances, generator.one_uniform(n, onp.float64)), minlength=len(chances))
@@ -159,12 +159,12 @@ def multinomial(n: int, pvals: Any, size: Sizes = None) -> Any:
 
 
 def shuffle(x: Any) -> None:
-    """Put the rows in another order, in place."""
+    """Shuffle the rows in place."""
     x[...] = apply(_shuffle, x)
 
 
 def permutation(x: Any) -> Any:
-    """The rows, or the numbers below x, in another order."""
+    """The rows, or the numbers below x, in random order."""
     if isinstance(x, int):
         return made(lambda **kind: _shuffle(torch.arange(x, **kind)), None, "int64")
     return wrapped(_shuffle(x._t), x._ctx)

@@ -1,4 +1,4 @@
-"""Functions of `mx.np` that move, choose or order elements, over torch's."""
+"""Functions of `mx.np` that move, select or sort elements, by torch."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ Function = Callable[..., Any]
 
 
 def only(argument: str, value: Any, *allowed: Any) -> None:
-    """Refuse a value of an argument that MXNet takes, but supports for some values alone.
+    """Raise an error unless an argument has one of the values that MXNet supports.
 
     Raises:
         NotImplementedError: naming the argument, the allowed values and the given one.
@@ -55,14 +55,14 @@ def _take(a: Tensor, indices: Any, axis: int | None = None, mode: str = "raise",
     base, at = (a.reshape(-1), 0) if axis is None else (a, one_axis(axis, a.dim()))
     size = base.shape[at]
     if mode == "raise" and places.numel() and not bool(((places >= 0) & (places < size)).all()):
-        raise MXNetError(f"take: an index lies outside 0..{size - 1} and mode='raise'")
+        raise MXNetError(f"take: an index is outside of 0..{size - 1} and mode='raise'")
     places = places % size if mode == "wrap" else places.clamp(0, size - 1)
     picked = base.index_select(at, places.reshape(-1))
     return picked.reshape(base.shape[:at] + places.shape + base.shape[at + 1 :])
 
 
 def _ordered(choose: Function) -> Function:
-    """`sort` or `argsort`: always stable; without an axis, of the flattened array."""
+    """`sort` or `argsort`. They are stable. Without an axis they sort the flattened array."""
 
     def function(a: Tensor, axis: int | None = -1, kind: str | None = None, order: Any = None) -> Tensor:
         only("order", order, None)
@@ -72,7 +72,7 @@ def _ordered(choose: Function) -> Function:
 
 
 def _split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    # MXNet's Python asks for the size before its engine sees the array.
+    # MXNet's Python layer reads the size before its engine checks the array.
     if isinstance(indices_or_sections, int):
         if not -ary.dim() <= axis < ary.dim():
             raise FrontEndIndexError("tuple index out of range")
@@ -97,7 +97,7 @@ def _unique(
     axis: int | None = None,
 ) -> Any:
     values, inverse, counts = torch.unique(ar, return_inverse=True, return_counts=True, dim=axis)
-    # The first place of each value, as a stable order of the inverse has it.
+    # The first position of each value, from a stable sort of the inverse.
     first = torch.argsort(inverse.reshape(-1), stable=True)[counts.cumsum(0) - counts]
     if axis is None:
         inverse = inverse.flatten()  # as in MXNet 1.9.1 (recorded) and NumPy 1; NumPy 2 keeps the shape

@@ -1,4 +1,4 @@
-"""`mx.npx`: MXNet's own operators on the arrays of `mx.np`, and the switch that has Gluon make these."""
+"""`mx.npx`: MXNet's own operators on the arrays of `mx.np`, and the switch that makes Gluon use these arrays."""
 
 from anygru.extend import refuser
 
@@ -9,5 +9,5 @@ from ..util import is_np_array, is_np_shape, np_array, np_shape, reset_np, set_n
 from .files import load, save
 from .operators import *
 
-# The operators come from a table; with this name a type checker does not look for each of them here.
+# The operators come from a table; `__getattr__` keeps type checkers from reporting them as missing.
 __getattr__ = refuser("mxnet.numpy_extension")

@@ -1,4 +1,4 @@
-"""`npx.save` and `npx.load`: the files of `nd.save` and `nd.load`, of arrays of `mx.np`."""
+"""`npx.save` and `npx.load`: files of arrays of `mx.np`, in the format of `nd.save`."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ def save(file: str, arr: Any) -> None:
 
 
 def load(file: str) -> Any:
-    """A list or a dict of arrays, as they were written."""
+    """The list or the dict of arrays in a file."""
     return utils.load(file)

@@ -6,7 +6,7 @@ from typing import Any
 from ..ndarray.register import FUNCTIONS
 from ..state import state
 
-# Names of `mx.npx`, and of the operators that they are.
+# Names of `mx.npx`, and the names of their operators.
 _OPERATORS = {
     "activation": "Activation", "arange_like": "_contrib_arange_like", "batch_dot": "batch_dot", "batch_norm": "BatchNorm",
     "broadcast_like": "broadcast_like", "convolution": "Convolution", "ctc_loss": "CTCLoss", "deconvolution": "Deconvolution",

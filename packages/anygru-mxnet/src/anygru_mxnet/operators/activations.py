@@ -31,7 +31,7 @@ def _activation(data: Tensor, act_type: str) -> Tensor:
 
 
 def _slopes(gamma: Tensor, data: Tensor) -> Tensor:
-    """Slopes of a parametric ReLU, one a channel (axis 1) or one for all."""
+    """Slopes of a parametric ReLU: for each channel (axis 1), or the same for all channels."""
     return gamma if gamma.numel() == 1 else gamma.reshape((-1,) + (1,) * (data.dim() - 2))
 
 
@@ -58,7 +58,7 @@ def _leaky_relu(
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    # MXNet 1.9.1 keeps an operator's numbers in float32 for arrays of every dtype: 0.1 is 0.10000000149 (seen).
+    # MXNet 1.9.1 stores an operator's numbers in float32 for arrays of every dtype: 0.1 is 0.10000000149 (observed).
     slope = single(slope)
     if act_type == "leaky":
         return functional.leaky_relu(data, slope)
@@ -78,9 +78,10 @@ def _leaky_relu(
 
 
 def _randomized_relu(data: Tensor, lower: float, upper: float) -> tuple[Tensor, Tensor]:
-    """A ReLU with slopes below 0 that are random in training and their mean in prediction; and the slopes.
+    """A leaky ReLU with random slopes in training and their mean in prediction. Returns the result and the slopes, as MXNet
+    1.9.1.
 
-    MXNet 1.9.1 gives both results; in training its process ends on a CPU ("Segmentation fault", seen).
+    On a CPU MXNet crashes in training ("Segmentation fault", observed).
     """
     slopes = torch.full_like(data, (lower + upper) / 2).detach()
     if state.training:
@@ -89,14 +90,14 @@ def _randomized_relu(data: Tensor, lower: float, upper: float) -> tuple[Tensor, 
 
 
 def _softmax_input(data: Tensor, temperature: float | None, name: str) -> Tensor:
-    # MXNet 1.9.1 has no softmax of whole numbers: "only support floating point types" (seen).
+    # MXNet 1.9.1 has no softmax of integers: "only support floating point types" (observed).
     if not data.dtype.is_floating_point:
         raise MXNetError(f"{name}: data must be of a floating dtype, got {data.dtype}")
     return data if temperature in (None, 1.0) else data / temperature
 
 
 def _in_dtype(chances: Tensor, dtype: DtypeLike) -> Tensor:
-    """The result in another dtype; it was computed in the input's (1.9.1, recorded)."""
+    """Convert the result, which was computed in the input's dtype (1.9.1, recorded)."""
     return chances if dtype is None else chances.to(torch_dtype(dtype))
 
 
@@ -117,15 +118,15 @@ def _softmax(
     if length is not None:
         inside = torch.arange(data.shape[axis], device=data.device) < length.unsqueeze(-1)
         inside = inside.movedim(-1, axis) if axis not in (-1, data.dim() - 1) else inside
-        # A row of length 0 is NaN in torch then; MXNet 1.9.1 gives zeros (seen), and so the padding is filled a second time.
+        # A row of length 0 is NaN in torch and zero in MXNet 1.9.1 (observed), so the padding is filled a second time.
         filled = data.masked_fill(~inside, -math.inf)
         return _in_dtype(torch.softmax(filled, axis).masked_fill(~inside, 0.0), dtype)
     return _in_dtype(torch.softmax(data, axis), dtype)
 
 
 def _without_length(name: str, use_length: Any) -> None:
-    if truth(use_length):  # MXNet's functions have the flag, but no argument for the lengths (1.9.1, recorded)
-        raise MXNetError(f"{name}: use_length must be False, since there is no input for lengths; softmax has one")
+    if truth(use_length):  # MXNet's functions have the flag and no argument for the lengths (1.9.1, recorded)
+        raise MXNetError(f"{name}: use_length must be False, since there is no input for lengths; use softmax")
 
 
 @operator("log_softmax", alike=True)
@@ -148,5 +149,6 @@ def _softmin(
 
 @operator("SoftmaxActivation", alike=True)
 def _softmax_activation(data: Tensor, mode: str = "instance") -> Tensor:
-    # MXNet 1.9.1 documents "instance" as one softmax for each sample, and computes one over the last axis (recorded).
+    # In MXNet 1.9.1 "instance" is a softmax over the last axis (recorded), although it is documented as a softmax over each
+    # sample.
     return torch.softmax(data, 1 if mode == "channel" else -1)

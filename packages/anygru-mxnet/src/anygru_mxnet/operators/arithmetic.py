@@ -14,7 +14,7 @@ Binary = Callable[[Any, Any], Tensor]
 
 
 def same_dtype(*tensors: Tensor) -> None:
-    """Refuse tensors of different dtypes, as MXNet's operators do.
+    """Raise an error for tensors of different dtypes, as MXNet's operators do.
 
     Raises:
         MXNetError: naming the two dtypes.
@@ -26,7 +26,7 @@ def same_dtype(*tensors: Tensor) -> None:
 
 
 def as_number(value: Any, tensor: Tensor) -> float | int:
-    """A Python number as MXNet takes it: cut to the array's dtype, and wrapped round in one of 8 bits."""
+    """Convert a Python number to an array's dtype as in MXNet: truncate it, and wrap it in dtypes of 8 bits."""
     if tensor.dtype.is_floating_point:
         return float(value)
     whole = int(value)
@@ -36,7 +36,7 @@ def as_number(value: Any, tensor: Tensor) -> float | int:
 
 
 def whole_of(real: Tensor, dtype: torch.dtype) -> Tensor:
-    """Real numbers cut to whole ones as C casts do: what does not fit in 32 bits is 0 in 8."""
+    """Convert real numbers to integers by C's rules: a number that does not fit in 32 bits is 0 in 8 bits."""
     return real.to(torch.int32).to(dtype) if dtype in (torch.int8, torch.uint8) else real.to(dtype)
 
 
@@ -49,7 +49,7 @@ def _divide(a: Any, b: Any) -> Tensor:
 
 
 def _remainder(a: Tensor, b: Tensor) -> Tensor:
-    """The remainder, with the divisor's sign; of a division by zero it is 0, with the gradients of any other."""
+    """The remainder, with the divisor's sign. For a divisor of 0 it is 0, with the usual formulas for the gradients."""
     if not a.dtype.is_floating_point:
         zero = b == 0
         return torch.where(zero, 0, torch.remainder(a, torch.where(zero, 1, b)))
@@ -59,7 +59,7 @@ def _remainder(a: Tensor, b: Tensor) -> Tensor:
 
 
 class _Remainder(torch.autograd.Function):
-    """A remainder that is known: 1 is its derivative by the number, -floor(number / divisor) that by the divisor."""
+    """A known remainder. Its derivatives are 1 for the number and -floor(number / divisor) for the divisor."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, values: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ class _Remainder(torch.autograd.Function):
 
 
 def _through_reals(function: Callable[[Tensor, Tensor], Tensor]) -> Binary:
-    """Compute whole numbers in float32 and cut the results, as MXNet 1.9.1 does for powers and hypotenuses (recorded)."""
+    """Compute integers in float32 and truncate the results, as MXNet 1.9.1 does for powers and hypotenuses (recorded)."""
 
     def compute(a: Any, b: Any) -> Tensor:
         dtype = (a if isinstance(a, Tensor) else b).dtype
@@ -102,7 +102,7 @@ def _logical(function: Callable[[Tensor, Tensor], Tensor]) -> Binary:
 
 
 def _scalar_first(function: Callable[[Tensor, Tensor], Tensor]) -> Binary:
-    """Let a torch function of two tensors take a number on either side."""
+    """Let a torch function of two tensors accept a number on either side."""
 
     def compute(a: Any, b: Any) -> Tensor:
         if not isinstance(a, Tensor):
@@ -122,7 +122,7 @@ BINARY: dict[str, Binary] = {
     "div": _divide,
     "mod": _scalar_first(_remainder),
     "power": _through_reals(torch.pow),
-    # Where both are equal the gradient goes to the first, not to both halves as in torch.maximum; NaN beats every number.
+    # If both are equal, the first gets the whole gradient; torch.maximum would split it. NaN is larger than every number.
     "maximum": _scalar_first(lambda a, b: torch.where((a < b) | (b != b), b, a)),
     "minimum": _scalar_first(lambda a, b: torch.where((a > b) | (b != b), b, a)),
     "hypot": _through_reals(_scalar_first(torch.hypot)),

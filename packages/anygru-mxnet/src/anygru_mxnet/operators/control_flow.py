@@ -1,7 +1,7 @@
-"""Loops and branches as operators: they carry graphs of their own, which run on some of their inputs.
+"""Loops and branches as operators. They contain graphs, which run on some of the operator's inputs.
 
-`graphs` are functions on lists of tensors. The attributes that end in `_locs` say which of the operator's inputs each variable
-of a graph gets; `wires_of` turns them into places.
+`graphs` are functions on lists of tensors. The attributes `*_locs` assign the operator's inputs to the variables of each graph;
+`wires_of` converts them to positions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +49,11 @@ def _foreach(
     data, rest = len(in_data_locs), inputs[len(in_data_locs) + len(in_state_locs) :]
     states = list(inputs[data : data + len(in_state_locs)])
     steps = []
-    # MXNet 1.9.1 has no array without axes there.
-    # Outside `mx.np` a step of numbers is an array of one number.
+    # MXNet 1.9.1 has no arrays without axes here: outside of `mx.np`, a step of a vector is an array of one number.
     columns = [values.unsqueeze(1) if values.dim() == 1 and not state.numpy else values for values in inputs[:data]]
     if not columns or not len(columns[0]):
         raise MXNetError("foreach needs data of one step or more")
-    if columns[0].device.type == "meta":  # only shapes are asked for: one step has them
+    if columns[0].device.type == "meta":  # only shapes are inferred: one step determines them
         results = graphs[0](_values([*(values[0] for values in columns), *states, *rest], wires))
         stacked = [row.new_empty((len(columns[0]), *row.shape)) for row in results[:num_out_data]]
         return (*stacked, *results[num_out_data:])
@@ -79,7 +78,7 @@ def _while_loop(
     condition, body = graphs
     values = list(inputs)
     variables = [func_input_locs[place] for place in func_var_locs]
-    on_meta = inputs[0].device.type == "meta"  # only shapes are asked for: one step has them
+    on_meta = inputs[0].device.type == "meta"  # only shapes are inferred: one step determines them
     steps: list[list[Tensor]] = []
     while len(steps) < (1 if on_meta else max_iterations):
         if not on_meta and not condition(_values(values, list(cond_input_locs)))[0].item():
@@ -90,8 +89,8 @@ def _while_loop(
             values[place] = value
     last = [values[place] for place in variables]
     taken = len(steps)
-    # MXNet leaves the rows of steps that were not taken undefined; here they are zeros.
-    # Without a step the body runs once for the shapes alone, and its values are thrown away.
+    # Rows of missing steps are undefined in MXNet and zeros here. Without any step the body runs once for the shapes of its
+    # results.
     rows = steps[0] if steps else [t.detach() for t in body(_values(values, list(func_input_locs)))[:num_out_data]]
     rest = [row.new_zeros((max_iterations - taken, *row.shape)) for row in rows]
     if not taken:

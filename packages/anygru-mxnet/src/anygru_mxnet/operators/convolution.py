@@ -1,4 +1,4 @@
-"""Convolutions, pooling and upsampling as operators, over torch's."""
+"""Convolutions, pooling and upsampling as operators, by torch."""
 
 import math
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def _transposed_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
 
 
 def _convolution_back(attributes: Mapping[str, Any], inputs: list[Shape], results: list[Shape]) -> list[Shape]:
-    """The batch of the input, and its sizes where the strides leave no choice."""
+    """The batch size of the input, and its other sizes if the strides determine them."""
     result = results[0]
     if result is None or inputs[0] is None:
         return inputs
@@ -116,7 +116,7 @@ def _deconvolution(
     num_filter: int = 0,
     num_group: int = 1,
     workspace: int = 512,
-    # Not Convolution's default: MXNet 1.9.1's Deconvolution has no bias unless it is asked for.
+    # Unlike Convolution, MXNet 1.9.1's Deconvolution has no bias by default.
     no_bias: bool = True,
     cudnn_tune: str | None = None,
     cudnn_off: bool = False,
@@ -164,7 +164,7 @@ def _pooling(
         options = {"global_pool": global_pool, "stride": stride, "pad": pad, "pooling_convention": pooling_convention}
         return _pooling(data.abs() ** power, kernel, "sum", **options).pow(1 / power)
     if truth(global_pool):
-        # With global_pool, kernel, stride and pad are not read, in MXNet 1.9.1 either.
+        # With global_pool, kernel, stride and pad have no effect, as in MXNet 1.9.1.
         axes = tuple(range(2, data.dim()))
         if pool_type == "max":
             return data.amax(axes, keepdim=True)
@@ -174,7 +174,7 @@ def _pooling(
     if pool_type == "max":
         return _LARGEST[spatial](data, window, step, edge, ceil_mode=ceil)
     if pool_type == "sum":
-        # A window over the edge has fewer elements: averages of them all, with the edge as zeros, count each alike.
+        # Windows at the edge have fewer elements. With the edge as zeros, every average divides by the full size.
         short = [
             max(0, (math.ceil((n + 2 * p - w) / s)) * s + w - n - 2 * p) if ceil else 0
             for n, p, w, s in zip(data.shape[2:], edge, window, step, strict=True)

@@ -46,11 +46,9 @@ def _arange(
     if count <= 0:
         raise MXNetError(f"_arange: there is no number from {start} to {stop} in steps of {step}")
     kind = torch_dtype(dtype)
-    if (
-        not kind.is_floating_point
-    ):  # start and step are cut before they are used: a step of 0.5 is none (1.9.1, recorded)
+    if not kind.is_floating_point:  # start and step are truncated first: a step of 0.5 becomes 0 (1.9.1, recorded)
         start, step = int(start), int(step)
-    # Numbers are a float64's even on the way to float32: three steps of 0.1 are 0.30000000000000004 (MXNet 1.9.1, seen).
+    # Float32 numbers are also computed in float64: three steps of 0.1 are 0.30000000000000004 (MXNet 1.9.1, observed).
     steps = torch.arange(count, dtype=torch.float64, device=as_context(ctx).device) * step + start
     return torch.repeat_interleave(steps.to(kind), int(repeat))
 

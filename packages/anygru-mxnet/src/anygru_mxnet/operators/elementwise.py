@@ -17,7 +17,7 @@ from .registry import operator
 
 
 def _keep_whole(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Apply a function of real numbers; an integer array gives its result cut to integers, as in MXNet."""
+    """Apply a function of real numbers. For an integer array the results are truncated, as in MXNet."""
 
     def compute(data: Tensor) -> Tensor:
         if data.dtype.is_floating_point:
@@ -34,9 +34,9 @@ def _gamma(x: Tensor) -> Tensor:
     """The gamma function, with its sign; exact for small whole numbers."""
     wide = x.double()
     below = wide.detach().floor()
-    # MXNet 1.9.1 has 24 for 5 exactly, inf for 0, -inf for -0 and NaN for -1 (seen); exp of lgamma has neither.
+    # In MXNet 1.9.1 the results are exactly 24 for 5, inf for 0, -inf for -0 and NaN for -1 (observed), unlike exp of lgamma.
     whole = below == wide.detach()
-    # Between two poles the sign changes; at a pole there is none, but at 0 that of the zero.
+    # The sign alternates between the poles. A pole has no sign, except 0, which has the sign of the zero.
     sign = torch.where(below.remainder(2) == 0, 1.0, -1.0).where(wide < 0, 1.0)
     sign = torch.where(
         wide == 0, torch.copysign(torch.ones_like(wide), wide), sign.masked_fill(whole & (wide < 0), math.nan)
@@ -50,16 +50,16 @@ def _gamma(x: Tensor) -> Tensor:
 
 
 def round_away(x: Tensor) -> Tensor:
-    """The nearest whole number; of two, the one farther from 0."""
-    # Adding a half would round 0.49999997 of float32 up: the sum itself is rounded.
+    """The nearest integer; halves are rounded away from 0."""
+    # Adding a half would round the float32 0.49999997 up, because the sum is rounded.
     size = x.abs()
     below = size.floor()
     return torch.sign(x) * (below + (size - below >= 0.5))
 
 
 def round_half_down(x: Tensor) -> Tensor:
-    """The nearest whole number."""
-    # torch.round takes the even one of two as near; MXNet 1.9.1's rint the lower one: -0.5 is -1, 0.5 is 0 (seen).
+    """The nearest integer."""
+    # torch.round rounds halves to even numbers, MXNet 1.9.1's rint rounds them down: -0.5 is -1, 0.5 is 0 (observed).
     below, above = x.floor(), x.ceil()
     return torch.where(x - below <= above - x, below, above)
 
@@ -105,7 +105,7 @@ for _name, _unary in UNARY.items():
 def _erfinv(data: Tensor) -> Tensor:
     if data.dtype.is_floating_point:
         return torch.erfinv(data)
-    # Beyond 1 there is no such number: that NaN is 0 among MXNet's whole numbers (1.9.1, recorded).
+    # Beyond 1 the result is NaN, which is 0 in MXNet's integers (1.9.1, recorded).
     return torch.where(data.abs() > 1, 0, whole_of(torch.erfinv(data.double()), data.dtype))
 
 
@@ -121,7 +121,7 @@ def _block_grad(data: Tensor) -> Tensor:
 
 
 class _Loss(torch.autograd.Function):
-    """A loss to descend from: its gradient is a constant that ignores the upstream gradient."""
+    """The data as a loss. Its gradient is a constant and ignores the upstream gradient."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, scale: float) -> Tensor:
@@ -130,7 +130,7 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        # `make_loss(x) * 3` has the gradient 1, not 3 (MXNet 1.9.1, seen).
+        # `make_loss(x) * 3` has the gradient 1, not 3 (MXNet 1.9.1, observed).
         return torch.full_like(gradient, ctx.scale), None
 
 
@@ -151,7 +151,7 @@ def _make_scaled_loss(
     if normalization == "batch":
         grad_scale /= data.shape[0]
     elif normalization == "valid":
-        # Where no element is above the threshold the scale is divided by 1, as in MXNet 1.9.1 (seen).
+        # If no element is above the threshold, the divisor is 1, as in MXNet 1.9.1 (observed).
         grad_scale /= max(1, int((data > valid_thresh).sum()))
     elif normalization != "null":
         raise MXNetError(f"MakeLoss: normalization must be null, batch or valid, got {normalization!r}")
@@ -196,7 +196,7 @@ def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
     low, high = single(a_min), single(a_max)
     if data.dtype.is_floating_point and low <= high:
         return torch.clamp(data, low, high)
-    # The upper bound is asked first, so that it wins where the bounds have changed places (MXNet 1.9.1, recorded).
+    # The upper bound takes precedence if it is below the lower bound (MXNet 1.9.1, recorded).
     ends = [torch.as_tensor(as_number(end, data), dtype=data.dtype, device=data.device) for end in (low, high)]
     return torch.where(data > high, ends[1], torch.where(data < low, ends[0], data))
 
@@ -205,7 +205,7 @@ def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
 def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     if not data.dtype.is_floating_point:
         raise MXNetError(f"hard_sigmoid: data must be of a floating dtype, got {data.dtype}; use astype")
-    # No gradient on the bounds themselves, where torch.clamp has 1.
+    # The gradient at the bounds is 0, and 1 in torch.clamp.
     return torch.nn.functional.hardtanh(data * single(alpha) + single(beta), 0.0, 1.0)
 
 

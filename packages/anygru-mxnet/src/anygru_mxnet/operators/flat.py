@@ -1,4 +1,4 @@
-"""Values that torch takes for constants, in the graph that MXNet has them in: their gradients are zero, not missing."""
+"""Results that are constants in torch, but part of the graph in MXNet: they have gradients of zero."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -9,12 +9,12 @@ from torch import Tensor
 
 
 class _Flat(torch.autograd.Function):
-    """Values that are in the graph of tensors and do not change with them."""
+    """Values in the graph of some tensors, with a derivative of zero."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(*tensors)
-        # torch would make a view of an input that is returned, and an MXNet result has memory of its own.
+        # A copy: torch would return a view of the input, and MXNet's results do not share memory.
         return values.clone()
 
     @staticmethod
@@ -31,7 +31,7 @@ def flat(values: Tensor, *tensors: Any) -> Tensor:
 
 
 def unchanging(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an operator's results that have no gradient have a gradient of zero."""
+    """Give results of an operator that have no gradient a gradient of zero."""
 
     @functools.wraps(compute)
     def in_graph(*inputs: Any, **attributes: Mapping[str, Any]) -> Any:

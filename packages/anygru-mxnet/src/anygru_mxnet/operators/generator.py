@@ -1,4 +1,4 @@
-"""Random numbers as MXNet 1.9.1 draws them on a CPU (recorded), so that a seed gives the numbers that it gives there.
+"""Random numbers as MXNet 1.9.1 draws them on a CPU (recorded), so that a seed gives the same numbers.
 
 MXNet has two generators, both of the C++ library's `mt19937`. Operators of the older kind draw from 1,024 states, so that each
 state draws 64 numbers or more of an array. Other operators draw from one state. Uniform and normal numbers are made as in
@@ -25,7 +25,7 @@ _ONE = np.uint32(1)
 _STATES, _LEAST, _FACTOR = 1024, 64, 127
 
 
-# Words of a state that are looked at together; two refills of a state hold them wherever they begin.
+# The number of words of a state that are read together. Two refills of a state contain them at any position.
 _MOST = _WORDS
 
 
@@ -38,7 +38,7 @@ def _refilled(state: np.ndarray) -> np.ndarray:
     """The next 624 words of each state `[states, 624]`."""
     new = np.empty_like(state)
     step = _WORDS - _FAR
-    # Each word needs one that lies 397 words ahead; ahead of the first 227 these are still the old ones.
+    # Each word depends on the word 397 positions later. For the first 227 words it is a word of the old state.
     new[:, :step] = _twist(state[:, :step], state[:, 1 : step + 1], state[:, _FAR:])
     for first in (step, 2 * step):
         last = min(first + step, _WORDS - 1)
@@ -57,7 +57,7 @@ def _tempered(x: np.ndarray) -> np.ndarray:
 
 
 class States:
-    """States of mt19937, which draw side by side.
+    """States of mt19937 that draw in parallel.
 
     Args:
         seeds: a number for each.
@@ -70,7 +70,7 @@ class States:
         self._place = np.empty(0, np.int64)
 
     def _start(self, count: int) -> None:
-        """Have the first `count` states; they are made when they are first used."""
+        """Create missing states up to `count`."""
         have = len(self._state)
         if count <= have:
             return
@@ -86,12 +86,12 @@ class States:
         self._place = np.concatenate([self._place, np.zeros(count - have, np.int64)])
 
     def look(self, states: np.ndarray, count: int) -> np.ndarray:
-        """The next words, at most 624, of these states, which stay where they are: `[states, count]`."""
+        """The next words, at most 624, of these states, without advancing them: `[states, count]`."""
         self._start(int(states[-1]) + 1)
         return self._ready[states[:, None], self._place[states, None] + np.arange(count)]
 
     def advance(self, states: np.ndarray, used: np.ndarray | int) -> None:
-        """Move these states on by the words that were used."""
+        """Advance these states by the used words."""
         self._place[states] += used
         done = states[self._place[states] >= _WORDS]
         if len(done):
@@ -101,7 +101,7 @@ class States:
             self._place[done] -= _WORDS
 
     def words(self, states: np.ndarray, count: int) -> np.ndarray:
-        """The next words of these states: `[states, count]`."""
+        """The next words of these states, which advance: `[states, count]`."""
         parts = [np.empty((len(states), 0), np.uint32)]
         for first in range(0, count, _MOST):
             part = min(_MOST, count - first)
@@ -113,11 +113,13 @@ class States:
 class Generator:
     """MXNet's two generators; `mx.random.seed` restarts both.
 
-    Methods whose names begin with "one" draw from the generator of one state.
+    Methods with names that begin with "one" draw from the generator with one state.
     """
 
     def __init__(self) -> None:
-        self.seed(0)  # MXNet 1.9.1 starts so, and programs that set no seed have the same numbers each time (recorded)
+        self.seed(
+            0
+        )  # MXNet 1.9.1 starts with this seed, so that programs without a seed repeat their numbers (recorded)
 
     def seed(self, seed: int) -> None:
         """Restart from the lower 32 bits of `seed`."""
@@ -126,18 +128,18 @@ class Generator:
         self._one = States(start)
 
     def uniform(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """Numbers from 0 up to 1."""
+        """Uniform numbers from [0, 1)."""
         each = 1 if kind is np.float32 else 2
         return self._shared(
             count, lambda states, share: cpp_numbers.fractions(self._many.words(states, each * share), kind)
         )
 
     def normal(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """Normal numbers; the second number of each pair is thrown away, as in MXNet."""
+        """Normal numbers. The second number of each pair is discarded, as in MXNet."""
         return self._shared(count, lambda states, share: _normals(self._many, states, share, kind))
 
     def integers(self, count: int, low: int, high: int) -> np.ndarray:
-        """Integers from `low` up to, not including, `high`, from 63 random bits each."""
+        """Integers from [low, high), each from 63 random bits."""
 
         def draw(states: np.ndarray, share: int) -> np.ndarray:
             words = self._many.words(states, 2 * share).astype(np.uint64)
@@ -146,7 +148,7 @@ class Generator:
         return self._shared(count, draw).astype(np.int64) + low
 
     def one_by_one(self, count: int, draw: Callable[["Lanes", np.ndarray], np.ndarray]) -> np.ndarray:
-        """Numbers from a varying count of words: `draw(lanes, places)` gives the numbers at some positions."""
+        """Numbers that need a variable count of words. `draw(lanes, places)` returns the numbers at some positions."""
         found = np.empty(count, np.float64)
         share, threads = _share(count)
         for place in range(share):
@@ -157,7 +159,7 @@ class Generator:
         return found
 
     def lane(self, state: int) -> "Lanes":
-        """One of the 1,024 states."""
+        """The words of one of the 1,024 states."""
         return Lanes(self._many, np.array([state]))
 
     def one_words(self, count: int) -> np.ndarray:
@@ -165,7 +167,7 @@ class Generator:
         return self._one.words(_FIRST, count)[0].astype(np.int64)
 
     def one_uniform(self, count: int, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """Numbers from 0 up to 1."""
+        """Uniform numbers from [0, 1)."""
         return cpp_numbers.fractions(self._one.words(_FIRST, count if kind is np.float32 else 2 * count)[0], kind)
 
     def one_normal(self, count: int) -> np.ndarray:
@@ -173,14 +175,14 @@ class Generator:
         return _normals(self._one, _FIRST, count, np.float32, both=True)[0]
 
     def one_below(self, limit: int) -> int:
-        """An integer from 0 up to, not including, `limit`, as libstdc++ draws it."""
+        """An integer from [0, limit), as libstdc++ draws it."""
         size = 0xFFFFFFFF // limit
         while (word := int(self._one.words(_FIRST, 1)[0, 0])) >= size * limit:
             pass
         return word // size
 
     def one_order(self, count: int, upward: bool) -> np.ndarray:
-        """0 .. count - 1 in random order: `upward` of MXNet's vectors, downward of its rows."""
+        """The numbers 0 to count - 1 in random order. MXNet shuffles vectors `upward`, and rows downward."""
         order = list(range(count))
         for place in range(1, count) if upward else range(count - 1, 0, -1):
             other = self.one_below(place + 1)
@@ -189,7 +191,7 @@ class Generator:
 
     @staticmethod
     def _shared(count: int, draw: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
-        """`count` numbers, divided among the states: each draws as many, the last one perhaps fewer."""
+        """`count` numbers, divided evenly among the states. The last state may draw fewer."""
         share, _ = _share(count)
         full, rest = divmod(count, share)
         parts = [draw(np.arange(full), share)] if full or not rest else []
@@ -199,13 +201,13 @@ class Generator:
 
 
 def _share(count: int) -> tuple[int, int]:
-    """The most numbers of a state, and the number of states that draw."""
+    """The largest count of numbers from a state, and the number of states that draw."""
     threads = max(min(-(-count // _LEAST), _STATES), 1)
     return max(-(-count // threads), 1), threads
 
 
 def _normals(source: States, states: np.ndarray, share: int, kind: type[np.floating], both: bool = False) -> np.ndarray:
-    """Normal numbers `[states, share]`, from points in the unit circle: one of each, or `both`."""
+    """Normal numbers `[states, share]`, from points in the unit circle: one number per point, or `both`."""
     each = 2 if kind is np.float32 else 4
     wanted = -(-share // 2) if both else share
     found = np.empty((len(states), wanted, 2), kind)
@@ -224,7 +226,7 @@ def _normals(source: States, states: np.ndarray, share: int, kind: type[np.float
         chosen = squared[row, column]
         factor = np.sqrt(kind(-2) * cpp_numbers.logarithms(chosen) / chosen)
         found[rows[row], have[rows[row]] + number[row, column] - 1] = points[row, column, ::-1] * factor[:, None]
-        # A state goes to the pair that gave its last number, or past all that were looked at.
+        # A state advances past the pair of its last number, or past all pairs that were read.
         ended = number[:, -1] >= missing
         used = np.where(ended, np.argmax(number >= missing[:, None], 1) + 1, pairs)
         source.advance(states[rows], each * used)
@@ -233,24 +235,24 @@ def _normals(source: States, states: np.ndarray, share: int, kind: type[np.float
 
 
 class Lanes:
-    """Some of the states, which draw numbers one by one."""
+    """Some states that draw numbers one at a time."""
 
     def __init__(self, source: States, states: np.ndarray) -> None:
         self._source, self._states = source, states
 
     def uniform(self, rows: np.ndarray, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """A number from 0 up to 1 of each of the given lanes."""
+        """A uniform number from [0, 1) for each of the given lanes."""
         return cpp_numbers.fractions(self._source.words(self._states[rows], 1 if kind is np.float32 else 2), kind)[:, 0]
 
     def normal(self, rows: np.ndarray, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """A normal number of each of the given lanes."""
+        """A normal number for each of the given lanes."""
         return _normals(self._source, self._states[rows], 1, kind)[:, 0]
 
     def gamma(self, alpha: np.ndarray, beta: np.ndarray, kind: type[np.floating] = np.float32) -> np.ndarray:
-        """A gamma number of each lane, with a shape and a scale (G. Marsaglia, W. Tsang, 2000).
+        """A gamma number for each lane, with a shape and a scale (G. Marsaglia, W. Tsang, 2000).
 
         Raises:
-            MXNetError: for a shape below 0, with which MXNet itself would not end.
+            MXNetError: for a shape below 0, for which MXNet does not terminate.
         """
         if not (alpha >= 0).all():
             raise MXNetError(f"random.gamma: alpha must be at least 0, got {alpha[~(alpha >= 0)][0]}")
@@ -277,7 +279,7 @@ class Lanes:
         return found
 
     def poisson(self, rate: np.ndarray) -> np.ndarray:
-        """A Poisson number of each lane."""
+        """A Poisson number for each lane."""
         found = np.zeros(len(rate), np.float32)
         rate = rate.astype(np.float32)
         low = np.flatnonzero(rate < 12)
@@ -292,7 +294,7 @@ class Lanes:
         return found
 
     def _many_events(self, row: np.ndarray, rate: np.float32) -> float:
-        """A Poisson number of a large rate, by rejection from a Lorentzian (Press et al., Numerical Recipes)."""
+        """A Poisson number for a large rate, by rejection from a Lorentzian (Press et al., Numerical Recipes)."""
         root, log_rate = np.float32(math.sqrt(2.0 * rate)), np.float32(math.log(rate))
         start = np.float32(rate * log_rate - np.float32(math.lgamma(rate + 1.0)))
         while True:

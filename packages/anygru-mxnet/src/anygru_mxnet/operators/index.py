@@ -1,4 +1,4 @@
-"""Operators that pick elements: take, pick, one_hot, Embedding, gather_nd, and the sequence operators with lengths."""
+"""Operators that select elements: take, pick, one_hot, Embedding, gather_nd, and the sequence operators with lengths."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from .registry import one_axis, operator, truth
 
 
 def _inside(places: Tensor, size: int, mode: str, name: str) -> Tensor:
-    """Positions within an axis, by MXNet's three modes for positions outside."""
+    """Positions within an axis. MXNet has three modes for positions outside of it."""
     whole = places.long()
     if mode == "clip":
         return whole.clamp(0, size - 1)
@@ -23,7 +23,7 @@ def _inside(places: Tensor, size: int, mode: str, name: str) -> Tensor:
         return whole.remainder(size)
     if mode == "raise":
         if whole.device.type != "meta" and whole.numel() and not bool(((whole >= 0) & (whole < size)).all()):
-            raise MXNetError(f"{name}: an index lies outside 0..{size - 1} and mode='raise'")
+            raise MXNetError(f"{name}: an index is outside of 0..{size - 1} and mode='raise'")
         return whole
     raise MXNetError(f"{name}: mode must be clip, wrap or raise, got {mode!r}")
 
@@ -53,7 +53,7 @@ def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
 
 
 def picked_places(data: Tensor, index: Tensor, axis: int, mode: str = "clip") -> Tensor:
-    """The positions that `pick` takes along an axis, which has size 1 in them."""
+    """The positions for `pick`, with size 1 in the axis."""
     if mode == "raise":
         raise MXNetError("pick: mode must be clip or wrap, got 'raise'")
     places = _inside(index, data.shape[axis], mode, "pick")
@@ -73,7 +73,8 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
     if axis is None:
         raise MXNetError("pick: axis must be a number, got None")
     axis = one_axis(int(axis), data.dim())
-    # A place beyond the axis is its last one, unless mode="wrap" (MXNet 1.9.1, seen); torch.gather would refuse it.
+    # A position beyond the axis is its last element, unless mode="wrap" (MXNet 1.9.1, observed). torch.gather would raise an
+    # error.
     picked = data.gather(axis, picked_places(data, index, axis, mode))
     if truth(keepdims):
         return picked
@@ -86,10 +87,10 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
 def _one_hot(
     indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DtypeLike = "float32"
 ) -> Tensor:
-    # torch's one_hot refuses numbers outside 0..depth - 1; MXNet 1.9.1 gives rows without a one for them (seen).
+    # For numbers outside 0..depth - 1 torch's one_hot raises an error, and MXNet 1.9.1 returns rows without a one (observed).
     hot = indices.long().unsqueeze(-1) == torch.arange(int(depth), device=indices.device)
     kind = torch_dtype(dtype)
-    # By way of its own dtype: 2.7 is 2 in an array of whole numbers, as in MXNet 1.9.1 (seen).
+    # Through the array's dtype: 2.7 is 2 in an array of integers, as in MXNet 1.9.1 (observed).
     on, off = (torch.tensor(v, device=indices.device).to(kind) for v in (on_value, off_value))
     return torch.where(hot, on, off)
 
@@ -107,8 +108,8 @@ def _embedding(
     dtype: DtypeLike = "float32",
     sparse_grad: bool = False,
 ) -> Tensor:
-    # The dtype of the weight decides; MXNet 1.9.1 does not look at `dtype` here either (seen).
-    # Numbers are clipped: beyond the table is its last row, below 0 its first (recorded from 1.9.1).
+    # The result has the dtype of the weight; `dtype` has no effect, as in MXNet 1.9.1 (observed). Numbers are clipped to the rows
+    # of the table (recorded from 1.9.1).
     return functional.embedding(data.long().clamp(0, weight.shape[0] - 1), weight)
 
 
@@ -160,7 +161,7 @@ def _sequence_inputs(attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _sequence_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
-    """Check that there is one length for each sequence of the batch."""
+    """Check that there is a length for each sequence of the batch."""
     if len(shapes) < 2 or shapes[0] is None or len(shapes[0]) < 2:
         return shapes
     return [shapes[0], (shapes[0][1 - int(attributes.get("axis", 0))],)]
@@ -186,7 +187,7 @@ def _sequence_mask(
     axis = _time_axis(axis, "SequenceMask")
     beyond = torch.arange(data.shape[axis], device=data.device).unsqueeze(1) >= lengths  # [T, N]
     beyond = beyond if axis == 0 else beyond.T
-    # The value is a float32 before it meets a float64 array (MXNet 1.9.1, seen).
+    # The value is rounded to float32 also for a float64 array (MXNet 1.9.1, observed).
     return data.masked_fill(beyond.reshape(beyond.shape + (1,) * (data.dim() - 2)), single(value))
 
 
@@ -199,7 +200,7 @@ def _sequence_last(
     if lengths is None:
         return data.select(axis, data.shape[axis] - 1)
     rows = torch.arange(data.shape[1 - axis], device=data.device)
-    # A length of 0 means the last step; MXNet 1.9.1 reads beside the array for it (see the README).
+    # A length of 0 means the last step. MXNet 1.9.1 reads outside of the array then (see the README).
     last = (lengths - 1).remainder(data.shape[axis])
     return data[last, rows] if axis == 0 else data[rows, last]
 

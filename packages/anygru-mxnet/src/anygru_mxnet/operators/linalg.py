@@ -1,4 +1,4 @@
-"""Linear algebra on the last two axes, and products of arrays, over torch's."""
+"""Linear algebra on the last two axes, and products of arrays, by torch."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ def _turned(matrix: Tensor, transpose: bool) -> Tensor:
 
 
 def _rows_last_but_one(matrix: Tensor, axis: int) -> Tensor:
-    """The axis of the rows brought before the last one, which holds the columns.
+    """Move the axis of the rows before the last axis, which contains the columns.
 
     Raises:
-        MXNetError: for an axis that is the last one, or none.
+        MXNetError: for the last axis, or an axis that does not exist.
     """
     if one_axis(int(axis), matrix.dim()) == matrix.dim() - 1:
-        raise MXNetError(f"axis must be one of the rows, got {axis}, which holds the columns")
+        raise MXNetError(f"axis must be an axis of rows, got {axis}, which holds the columns")
     return matrix.movedim(int(axis), -2)
 
 
@@ -59,7 +59,7 @@ def _potri(A: Tensor, lower: bool = True) -> Tensor:
 def _trsm(
     A: Tensor, B: Tensor, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0
 ) -> Tensor:
-    # `^` binds before `not`: a lower triangle that is transposed is an upper one.
+    # A lower triangle becomes an upper one if it is transposed.
     upper = not truth(lower) ^ truth(transpose)
     return torch.linalg.solve_triangular(_turned(A, transpose), alpha * B, upper=upper, left=not truth(rightside))
 
@@ -116,10 +116,10 @@ def _dot(
         raise MXNetError(f"dot: forward_stype must be 'default', got {forward_stype!r}: there are no sparse arrays")
     same_dtype(lhs, rhs)
     if lhs.dim() == 1 and rhs.dim() == 1:
-        # MXNet 1.9.1 has no arrays without axes: the product of two vectors has shape (1,) (seen).
+        # MXNet 1.9.1 has no arrays without axes: the product of two vectors has shape (1,) (observed).
         return torch.dot(lhs, rhs).reshape(1)
     if truth(transpose_a):
-        # Of any number of axes the first one goes behind the others here: (2, 3, 4) becomes (3, 4, 2) (MXNet 1.9.1, seen).
+        # This transpose moves the first axis to the end: (2, 3, 4) becomes (3, 4, 2) (MXNet 1.9.1, observed).
         lhs = lhs.permute((*range(1, lhs.dim()), 0))
     if truth(transpose_b):
         rhs = rhs.permute((rhs.dim() - 1, *range(rhs.dim() - 1)))

@@ -1,4 +1,4 @@
-"""Output operators from before Gluon: they ignore the upstream gradient and return the loss's."""
+"""Output operators, MXNet's losses before Gluon. They ignore the upstream gradient and return the gradient of the loss."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from .registry import Shape, operator, truth
 
 
 class _Output(torch.autograd.Function):
-    """Values with a precomputed gradient; the upstream gradient is ignored unless `scaled`."""
+    """Values with a precomputed gradient. The upstream gradient is ignored unless `scaled`."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, values: Tensor, gradient: Tensor, scaled: bool = False) -> Tensor:
@@ -52,19 +52,21 @@ def _softmax_output(
     shape = data.shape
     if truth(multi_output):
         rows, axis = data.detach().reshape(shape[0], shape[1], -1), 1
-    else:  # preserve_shape: the last axis are the classes; else all axes but the first
+    else:  # with preserve_shape the classes are on the last axis, otherwise on all axes but the first
         rows = data.detach().reshape(-1, shape[-1]) if truth(preserve_shape) else data.detach().flatten(1)
         axis = 1
     chances = rows.softmax(axis)
     if not data.requires_grad:
         return chances.reshape(shape)
-    if label.shape == shape:  # a chance for each class; MXNet 1.9.1 uses none of the options but the scale (recorded)
+    if (
+        label.shape == shape
+    ):  # a probability for each class; MXNet 1.9.1 ignores all options except the scale (recorded)
         gradient = (chances.reshape(shape) - label.detach()) * grad_scale
         return _Output.apply(data, chances.reshape(shape), gradient, truth(out_grad))
     if label.numel() != (shape[0] * rows.shape[2] if truth(multi_output) else shape[:-1].numel()):
         wanted = (shape[0], *shape[2:]) if truth(multi_output) else tuple(shape[:-1])
         raise MXNetError(f"SoftmaxOutput: label must have the shape {wanted}, got {tuple(label.shape)}")
-    # With more axes than two and no option there are more labels than rows: the first ones count (1.9.1, recorded).
+    # With more than two axes and without options there are more labels than rows; the first labels count (1.9.1, recorded).
     labels = label.detach().reshape(-1).long()
     places = labels[: rows.numel() // rows.shape[axis]].reshape(rows.shape[:axis] + rows.shape[axis + 1 :])
     count = rows.shape[axis]
@@ -75,13 +77,13 @@ def _softmax_output(
     gradient = (chances - targets) * grad_scale
     if truth(use_ignore):
         gradient = gradient * (places != int(ignore_label)).unsqueeze(axis)
-    # With several places a row MXNet 1.9.1 takes their mean, except with normalization="valid" (seen).
+    # With several positions per row MXNet 1.9.1 takes their mean, except with normalization="valid" (observed).
     if truth(multi_output) and normalization != "valid":
         gradient = gradient / places[0].numel()
     if normalization == "batch":
         gradient = gradient / (shape[0] if truth(multi_output) else labels.numel())
     elif normalization == "valid":
-        # Labels are ignored here even without `use_ignore`, but keep their gradients (MXNet 1.9.1, seen).
+        # The count excludes ignored labels even without `use_ignore`, but they have gradients then (MXNet 1.9.1, observed).
         gradient = gradient / (labels != int(ignore_label)).sum().clamp(min=1)
     return _Output.apply(data, chances.reshape(shape), gradient.reshape(shape), truth(out_grad))
 
@@ -101,7 +103,7 @@ def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[
         values = output(data.detach())
         if not data.requires_grad:
             return values.clone()
-        # The loss is a mean over a sample's numbers and a sum over samples (MXNet 1.9.1, seen); torch's losses average both.
+        # The loss is a mean over the numbers of a sample, and a sum over samples (MXNet 1.9.1, observed).
         each = max(data[0].numel(), 1)
         gradient = slope(values, label.detach().reshape(data.shape)) * (grad_scale / each)
         return _Output.apply(data, values.clone(), gradient)

@@ -25,7 +25,7 @@ def bias_of(name: str, bias: Tensor | None, no_bias: Any) -> Tensor | None:
     if truth(no_bias):
         return None
     if bias is None:
-        raise MXNetError(f"{name}: bias is missing; give one, or no_bias=True")
+        raise MXNetError(f"{name}: bias is missing; give a bias, or no_bias=True")
     return bias
 
 
@@ -70,12 +70,12 @@ def _fully_connected(
 def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Sizes = (), cudnn_off: bool = False) -> Tensor:
     acts = p != 0 and (state.training or mode == "always")
     if not 0 <= p <= 1 or (p == 1 and acts):
-        # With p = 1 MXNet 1.9.1 gives NaN: it divides by 1 - p (seen).
+        # With p = 1 MXNet 1.9.1 returns NaN: it divides by 1 - p (observed).
         raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
     if not acts:
         return data
     shared = as_tuple(axes or ())
-    # One draw is for a whole axis then.
+    # A draw then holds for a whole axis.
     sizes = [1 if axis in shared else size for axis, size in enumerate(data.shape)]
     mask = torch.empty(sizes, dtype=data.dtype, device=data.device)
     if drawn_by_torch(mask):
@@ -123,17 +123,18 @@ def _layer_norm(
 
 
 def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: float) -> None:
-    """Let running averages move towards the statistics of a batch.
+    """Update the running averages with the statistics of a batch.
 
-    Recorded from MXNet 1.9.1: on the CPU they move in the backward pass, once in each, and never without one. cuDNN moves
-    them in the forward pass. `backward(train_mode=False)` leaves them alone.
+    Recorded from MXNet 1.9.1: on the CPU this happens once in each backward pass. With cuDNN it
+    happens in the forward pass. `backward(train_mode=False)` does not change them.
     """
     passing = state.backward
 
     def move() -> None:
         for moving, seen in averages:
-            # torch's momentum is the weight of the new value, MXNet's of the old one. The variance is the batch's own, of 1 and 3
-            # it is 1, where torch takes n - 1 (1.9.1, seen).
+            # torch's momentum is the weight of the new value, MXNet's is the weight of the old value. The variance divides by n
+            # (1 for the
+            # values 1 and 3), in torch by n - 1 (1.9.1, observed).
             moving.data.mul_(momentum).add_(seen.detach(), alpha=1 - momentum)
 
     if result.is_cuda:
@@ -143,9 +144,9 @@ def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: f
 
 
 class _OrByAverages(torch.autograd.Function):
-    """The result of a BatchNorm that trains, with its gradients; the running averages are used if the pass predicts.
+    """A BatchNorm in training, with its gradients.
 
-    `backward(train_mode=False)` gives the latter (1.9.1, recorded).
+    `backward(train_mode=False)` computes the gradients with the running averages (1.9.1, recorded).
     """
 
     @staticmethod
@@ -201,7 +202,7 @@ def _batch_norm(
     else:
         mean, variance = moving_mean, moving_var
     if truth(fix_gamma):
-        gamma.data.fill_(1)  # the caller's array changes, and a file then holds ones (MXNet 1.9.1, recorded)
+        gamma.data.fill_(1)  # the caller's array changes, so that a file contains ones (MXNet 1.9.1, recorded)
         gamma = gamma.detach()
     scale = _along(gamma, axis, data.dim())
     scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
@@ -211,7 +212,7 @@ def _batch_norm(
         if result.requires_grad:
             averages = _along(moving_mean.detach(), axis, data.dim()), _along(moving_var.detach(), axis, data.dim())
             result = _OrByAverages.apply(result, data, scale, beta, averages, eps)
-    # MXNet calls the third result a variance; it is one divided by the deviation (recorded from 1.9.1).
+    # The third result is 1 divided by the deviation, although MXNet names it variance (recorded from 1.9.1).
     return (result, mean, torch.rsqrt(variance + eps)) if truth(output_mean_var) else result
 
 
@@ -237,7 +238,7 @@ def _group_norm(
         raise MXNetError(
             f"GroupNorm: data must have three axes and channels for {num_groups} groups, got {tuple(data.shape)}"
         )
-    # MXNet 1.9's gamma and beta have one element a group, not one a channel (recorded).
+    # MXNet 1.9's gamma and beta have an element for each group, not for each channel (recorded).
     groups = data.reshape(data.shape[0], int(num_groups), -1)
     variance, mean = torch.var_mean(groups, 2, correction=0)
     deviation = torch.sqrt(variance + eps)
@@ -246,15 +247,15 @@ def _group_norm(
     return (result, mean, deviation) if truth(output_mean_var) else result
 
 
-# Elements that a block of rows has at most, so that the steps on it find it in a core's cache.
+# The most elements in a block of rows, chosen to fit in the cache of a core.
 _BLOCK = 1 << 17
 
 
 class _PickedLogSoftmax(torch.autograd.Function):
     """`pick(log_softmax(scores), places)` over the second of two axes.
 
-    The log probabilities of a large vocabulary take longer to write and read than to compute: neither they nor the gradient
-    of the pick, which is nearly all zeros, are ever whole in memory here.
+    The log probabilities of a large vocabulary take longer to write and read than to compute. This function stores neither all
+    log probabilities nor the gradient of the pick, which is mostly zeros.
     """
 
     @staticmethod
@@ -284,7 +285,7 @@ def _blocks(scores: Tensor) -> Iterator[slice]:
 
 
 def picked_log_softmax(data: Tensor, index: Tensor, axis: int = -1) -> Tensor:
-    """`pick(log_softmax(data), index)` along an axis that stays, with size 1."""
+    """`pick(log_softmax(data), index)` with `keepdims`."""
     places = picked_places(data, index, one_axis(int(axis), data.dim()))
     scores, places = data.movedim(axis, -1), places.movedim(axis, -1)
     if not scores.is_floating_point() or scores.device.type == "meta":
@@ -298,7 +299,7 @@ PICKED_LOG_SOFTMAX = Operator("pick of log_softmax", picked_log_softmax, 2)
 
 @operator("softmax_cross_entropy", inputs=2)
 def _softmax_cross_entropy(data: Tensor, label: Tensor) -> Tensor:
-    # A sum over the rows, not a mean, in an array of shape (1,) (MXNet 1.9.1, seen).
+    # The sum (not the mean) over the rows, in an array of shape (1,) (MXNet 1.9.1, observed).
     return functional.cross_entropy(data, label.long(), reduction="sum").reshape(1)
 
 
@@ -319,26 +320,27 @@ def _ctc_loss(
     steps, batch, classes = data.shape
     if label.shape[1] > steps:
         raise MXNetError(f"CTCLoss: {label.shape[1]} labels are more than {steps} steps of data")
-    if data.device.type == "meta":  # torch has no such kernel
+    if data.device.type == "meta":  # torch has no kernel for this case
         return data.new_empty(batch)
-    # Labels end at the first 0 where 0 is the blank, and at the first -1 where the last class is: 0 is a class then (seen).
+    # If 0 is the blank, labels end at the first 0. If the last class is the blank, they end at the first -1, and 0 is a class
+    # (observed).
     blank, padding = (0, 0) if blank_label == "first" else (classes - 1, -1)
     if truth(use_data_lengths) and data_lengths is not None:
         input_lengths = data_lengths.long()
     else:
         input_lengths = torch.full((batch,), steps, dtype=torch.int64, device=data.device)
     if truth(use_label_lengths):
-        # Inputs come one after the other: without lengths of data, the lengths of labels are the third input.
+        # Inputs are positional: without lengths of data, the lengths of labels are the third input.
         target_lengths = (label_lengths if label_lengths is not None else data_lengths).long()  # type: ignore[union-attr]
     else:
         target_lengths = ((label != padding).long().cumprod(1)).sum(1)
     label = label.long()
-    # A label that follows itself needs a blank between. Where the steps do not suffice, the loss is 0 (MXNet 1.9.1, recorded).
+    # Two equal successive labels need a blank between them. If there are too few steps, the loss is 0 (MXNet 1.9.1, recorded).
     repeated = (label[:, 1:] == label[:, :-1]) & (
         torch.arange(1, label.shape[1], device=label.device) < target_lengths[:, None]
     )
     suffices = target_lengths + repeated.sum(1) <= input_lengths
-    # MXNet's loss takes numbers before the softmax, torch's takes log probabilities.
+    # MXNet's loss takes the input of a softmax, torch's loss takes log probabilities.
     scores = torch.log_softmax(data, -1)
     target_lengths = torch.where(suffices, target_lengths, 0)
     losses = functional.ctc_loss(scores, label.clamp(min=0), input_lengths, target_lengths, blank, "none")

@@ -1,7 +1,7 @@
-"""Random numbers: on a CPU MXNet 1.9.1's, on a GPU torch's; `mx.random.seed` seeds both.
+"""Random numbers, on a CPU equal to MXNet 1.9.1's, on a GPU from torch. `mx.random.seed` seeds both.
 
-A distribution is a row of `_DRAWS`. Three operators come from it: `_random_name` takes numbers, `_sample_name` an array with
-the parameters of a distribution in each element, `_random_name_like` numbers and an array of the result's shape.
+Each distribution is a row of `_DRAWS` and has three operators. `_random_name` takes numbers, `_sample_name` arrays with the
+parameters of a distribution in each element, and `_random_name_like` numbers and an array with the shape of the result.
 """
 
 import math
@@ -21,13 +21,13 @@ from .registry import operator, truth
 
 def _sizes(shape: Any) -> tuple[int, ...]:
     if shape is None:
-        # MXNet 1.9.1 draws one number then, in an array of shape (1,).
+        # MXNet 1.9.1 then draws one number, in an array of shape (1,).
         return (1,)
     return tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
 
 
 def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
-    # A symbol's file has "None" for a missing dtype.
+    # A missing dtype is "None" in a symbol's file.
     kind = torch.float32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.empty(_sizes(shape), dtype=kind, device=as_context(ctx).device)
 
@@ -37,40 +37,40 @@ def _sampled(shape: Sizes) -> tuple[int, ...]:
 
 
 def _spread(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A parameter of one distribution each, repeated over the samples drawn from it."""
+    """Repeat each distribution's parameter over its samples."""
     return parameter.reshape(parameter.shape + (1,) * len(shape)).expand(parameter.shape + shape)
 
 
-Number = Any  # a float, or a tensor with one for each draw
+Number = Any  # a float, or a tensor with a number for each draw
 Draw = Callable[..., np.ndarray]
 
 
 def _kind(dtype: torch.dtype) -> type[np.floating]:
-    """The type in which MXNet draws the numbers of an array."""
+    """The dtype in which MXNet draws the numbers of an array."""
     return np.float32 if dtype is torch.float32 else np.float64
 
 
 def drawn_by_torch(tensor: Tensor) -> bool:
-    """Whether torch's generator draws: on a GPU, where MXNet's numbers are others, and in a graph that torch compiles."""
+    """Whether torch's generator draws the numbers: on a GPU, and in a graph that torch compiles."""
     return tensor.device.type == "cuda" or torch.compiler.is_compiling()
 
 
 def _numbers(value: Number, count: int) -> np.ndarray:
-    """A parameter of each draw, in float32 as MXNet holds it."""
+    """A parameter for each draw, in float32 as in MXNet."""
     if isinstance(value, Tensor):
         return value.detach().float().cpu().reshape(-1).numpy()
     return np.full(count, value, np.float32)
 
 
 def filled(blank: Tensor, values: np.ndarray) -> Tensor:
-    """Numbers in the form, dtype and place of a tensor; float64 becomes float16 by way of float32, as in MXNet."""
+    """A tensor of numbers with the shape, dtype and device of another. float64 becomes float16 through float32, as in MXNet."""
     if blank.dtype is torch.float16:
         values = values.astype(np.float32)
     return torch.from_numpy(values).reshape(blank.shape).to(blank.device, blank.dtype)
 
 
 def _linear(numbers: Callable[[int, type[np.floating]], np.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Any:
-    """Draws with a factor and an added number."""
+    """Draws that are scaled and shifted."""
 
     def draw(blank: Tensor, low: Number, factor: Number) -> Tensor:
         if blank.device.type == "meta":
@@ -85,7 +85,7 @@ def _linear(numbers: Callable[[int, type[np.floating]], np.ndarray], by_torch: C
 
 
 def _in_turn(sample: Callable[..., np.ndarray]) -> Callable[..., Tensor]:
-    """Draws of one number after the other; `sample` takes the lanes, the type and the parameters of their numbers."""
+    """Draws of a number at a time. The arguments of `sample` are the lanes, the dtype, and the parameters of their numbers."""
 
     def draw(blank: Tensor, *parameters: Number) -> Tensor:
         if blank.device.type == "meta":
@@ -126,8 +126,8 @@ _DRAWS: dict[str, tuple[dict[str, float], tuple[str, ...], Callable[..., Tensor]
     "uniform": ({"low": 0.0, "high": 1.0}, (), lambda blank, low, high: _uniform(blank, low, _width(low, high))),
     "normal": ({"loc": 0.0, "scale": 1.0}, ("mu", "sigma"), _linear(generator.normal, lambda blank: blank.normal_())),
     "exponential": ({"lam": 1.0}, (), _exponential),
-    # beta is a scale: draws for alpha = 2, beta = 3 have the mean 6 in MXNet 1.9.1 (seen); torch's and most papers' is a
-    # rate.
+    # beta is a scale (draws for alpha = 2, beta = 3 have the mean 6 in MXNet 1.9.1, observed), and a rate in torch and most
+    # papers.
     "gamma": ({"alpha": 1.0, "beta": 1.0}, (), _in_turn(lambda lanes, kind, alpha, beta: lanes.gamma(alpha, beta, kind))),
     "poisson": ({"lam": 1.0}, (), _in_turn(lambda lanes, kind, lam: lanes.poisson(lam))),
     "negative_binomial": ({"k": 1.0, "p": 1.0}, (), _in_turn(_negative_binomial)),
@@ -145,7 +145,7 @@ _NOT_NEGATIVE = {"poisson": ("lam",), "negative_binomial": ("k",), "generalized_
 
 
 def _check(name: str, parameters: dict[str, float]) -> None:
-    """Refuse parameters that MXNet refuses.
+    """Raise an error for parameters that are errors in MXNet.
 
     Raises:
         MXNetError: naming the parameter.
@@ -161,7 +161,7 @@ def _check(name: str, parameters: dict[str, float]) -> None:
 
 
 def _signed(compute: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
-    """A function of keywords with the signature that an operator reads its inputs and attributes from."""
+    """A function of keywords with a signature for the operator's inputs and attributes."""
 
     def operation(*args: Any, **kwargs: Any) -> Tensor:
         bound = signature.bind(*args, **kwargs)
@@ -243,7 +243,7 @@ def _sample_multinomial(
 
 @operator("_shuffle", "shuffle")
 def shuffle(data: Tensor) -> Tensor:
-    """The rows in another order."""
+    """The rows in random order."""
     if data.device.type == "meta":
         return torch.empty_like(data)
     if drawn_by_torch(data):
@@ -253,7 +253,7 @@ def shuffle(data: Tensor) -> Tensor:
 
 @operator("_sample_unique_zipfian", inputs=0, visible=2)
 def _sample_unique_zipfian(range_max: int, shape: Sizes = None) -> tuple[Tensor, Tensor]:
-    """Different whole numbers below `range_max`, small ones more often, for each row; and how many were drawn for that."""
+    """For each row, different integers below `range_max` (small ones are more frequent), and the number of draws for them."""
     rows, count = _sizes(shape)
     blank = torch.empty((rows, count), dtype=torch.int64)
     if blank.device.type == "meta":

@@ -1,4 +1,4 @@
-"""Operators that few recurrent programs use: rearranged images, densities of distributions, straight-through gradients."""
+"""Operators that few recurrent programs use: rearrangements of images, densities of distributions, straight-through gradients."""
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
@@ -63,7 +63,7 @@ def _adaptive_pooling(data: Tensor, output_size: Sizes = 1) -> Tensor:
 
 
 def _steps(size: int, data: Tensor) -> Tensor:
-    """Places from -1 to 1, the ends included; one place alone lies at -1."""
+    """Evenly spaced positions from -1 to 1. A single position is -1."""
     return torch.arange(size, dtype=data.dtype, device=data.device) * (2.0 / max(size - 1, 1)) - 1
 
 
@@ -74,7 +74,8 @@ def _need(operator: str, name: str, value: str, *known: str) -> None:
 
 @operator("GridGenerator")
 def _grid_generator(data: Tensor, transform_type: str, target_shape: Sizes = (0, 0)) -> Tensor:
-    """The places to read, x before y, from six numbers of an affine map or from a flow that is added to each place."""
+    """The sampling positions, x before y, from the six numbers of an affine map, or from a flow that is added to each
+    position."""
     _need("GridGenerator", "transform_type", transform_type, "affine", "warp")
     height, width = _pair(target_shape, 0) if transform_type == "affine" else data.shape[2:]
     y, x = torch.meshgrid(_steps(height, data), _steps(width, data), indexing="ij")
@@ -105,7 +106,7 @@ def _spatial_transformer(
 
 
 def _heads(data: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-    """The parts of (time, batch, heads * parts * size), each as (batch * heads, time, size)."""
+    """Split (time, batch, heads * parts * size) into parts of shape (batch * heads, time, size)."""
     time, batch, width = data.shape
     split = data.reshape(time, batch * heads, parts, width // heads // parts).permute(2, 1, 0, 3)
     return split.unbind(0)
@@ -141,7 +142,7 @@ def _cross_attended(keys_values: Tensor, attention: Tensor, heads: int) -> Tenso
 
 @operator("khatri_rao")
 def _khatri_rao(*args: Tensor) -> Tensor:
-    """Products of the columns' elements, each with each."""
+    """The products of all pairs of elements of the columns."""
     result = args[0]
     for factor in args[1:]:
         result = (result.unsqueeze(1) * factor).reshape(-1, factor.shape[1])
@@ -191,7 +192,7 @@ def _extract_triangle(A: Tensor, offset: int = 0, lower: bool = True) -> Tensor:
 
 
 def _density(name: str, law: Callable[..., Any]) -> None:
-    """Register the density of a law; its parameters are the inputs after the sample."""
+    """Register the density of a distribution. Its parameters are the inputs after the sample."""
     names = ["sample", *signature(law).parameters]
     places = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in names]
     whole = Signature([*places, Parameter("is_log", Parameter.POSITIONAL_OR_KEYWORD, default=False)])
@@ -213,8 +214,8 @@ for _name, _law in (
     ("exponential", lambda lam: laws.Exponential(lam, validate_args=False)),
     ("poisson", lambda lam: laws.Poisson(lam, validate_args=False)),
     ("gamma", lambda alpha, beta: laws.Gamma(alpha, beta, validate_args=False)),
-    # torch counts successes before k failures, MXNet failures before k successes: p = 0.2, k = 3 has 0.008 at 0 (1.9.1,
-    # seen).
+    # torch counts successes before k failures, MXNet failures before k successes: for p = 0.2, k = 3 the density at 0 is 0.008
+    # (1.9.1, observed).
     ("negative_binomial", lambda k, p: laws.NegativeBinomial(k, 1 - p, validate_args=False)),
     (
         "generalized_negative_binomial",

@@ -1,4 +1,5 @@
-"""The RNN operator: one flat vector of parameters, as cuDNN had it; a GRU computed by `anygru.functional`, others by torch."""
+"""The RNN operator, with one flat vector of parameters in cuDNN's order. `anygru.functional` computes a GRU, torch the other
+networks."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +18,19 @@ from ..state import state
 from .arithmetic import same_dtype
 from .registry import operator, truth
 
-# Gates in the order of their rows, by the operator's attribute `mode`; a network without gates has one block of rows.
+# The gates in the order of their rows for each `mode` of the operator. A network without gates has one block of rows.
 GATE_NAMES = {"gru": ("_r", "_z", "_o"), "lstm": ("_i", "_f", "_c", "_o"), "rnn_tanh": ("",), "rnn_relu": ("",)}
 
-# Rows of a weight for each unit.
+# The number of rows of a weight for each unit.
 GATES = {mode: len(names) for mode, names in GATE_NAMES.items()}
 _OF_TORCH = {mode: layer_of_torch(mode) for mode in ("lstm", "rnn_tanh", "rnn_relu")}
 
 
 def gates_of(mode: str) -> int:
-    """How many gates a recurrent network of a mode has.
+    """The number of gates of a recurrent network.
 
     Raises:
-        MXNetError: for a mode that there is not.
+        MXNetError: for an unknown mode.
     """
     if mode not in GATES:
         raise MXNetError(f"RNN: mode must be one of {', '.join(GATES)}, got {mode!r}")
@@ -39,7 +40,7 @@ def gates_of(mode: str) -> int:
 def parameter_shapes(
     input_size: int, hidden: int, layers: int, directions: int, gates: int = 3, projection: int | None = None
 ) -> list[tuple[int, ...]]:
-    """Shapes in the flat vector's order: every layer's and direction's weights, then all their biases."""
+    """Shapes in the order of the flat vector: the weights of all layers and directions, then their biases."""
     weights: list[tuple[int, ...]] = []
     out = projection or hidden
     for layer in range(layers):
@@ -52,7 +53,7 @@ def parameter_shapes(
 def parameter_parts(
     input_size: int, hidden: int, layers: int, directions: int, mode: str
 ) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-    """Name, place in the flat vector and shape of each gate's part of it, in the vector's order."""
+    """The name, the position in the flat vector and the shape of each gate's part, in the vector's order."""
     shapes, first = iter(parameter_shapes(input_size, hidden, layers, directions, gates_of(mode))), 0
     for kind in ("weight", "bias"):
         for layer, side, group in product(range(layers), "lr"[:directions], ("i2h", "h2h")):
@@ -71,7 +72,8 @@ def input_size_of(numbers: int, hidden: int, layers: int, directions: int, mode:
 
 
 def in_torch_order(parameters: Sequence[Tensor], projected: bool = False) -> list[Tensor]:
-    """(weights of all layers, then biases of all layers) layer by layer: two weights, two biases, and a projection's weight."""
+    """Reorder (weights of all layers, then biases of all layers) by layers: two weights, two biases, and the weight of a
+    projection."""
     many = 3 if projected else 2
     cells = len(parameters) // (many + 2)
     weights, biases = parameters[: many * cells], parameters[many * cells :]
@@ -91,7 +93,7 @@ def unpack(
     gates: int = 3,
     projection: int | None = None,
 ) -> list[Tensor]:
-    """Views of the flat vector, in the order that anygru takes.
+    """Views of the flat vector, in anygru's order.
 
     Raises:
         MXNetError: when the vector's length does not fit the sizes.
@@ -109,13 +111,13 @@ def unpack(
 
 
 def _effective_dropout(dropout: float, data: Tensor, layers: int) -> float:
-    """The probability that acts: MXNet's float32 layers on the CPU ignore theirs (recorded from 1.9.1)."""
+    """The effective probability of dropout: MXNet's float32 layers on the CPU ignore dropout (recorded from 1.9.1)."""
     if not state.training or layers == 1:
-        return 0.0  # there is nothing between layers where there is one
+        return 0.0  # a single layer has no dropout between layers
     if dropout and data.dtype == torch.float32 and data.device.type == "cpu":
         warnings.warn(
-            f"MXNet's float32 recurrent layers on the CPU ignore dropout in training, and so dropout={dropout} has no effect "
-            "here; gluon.nn.Dropout between layers acts, and so does a float64 layer",
+            f"MXNet's float32 recurrent layers on the CPU ignore dropout in training, so dropout={dropout} has no effect "
+            "here; gluon.nn.Dropout between layers has an effect, and so has a float64 layer",
             stacklevel=2,
         )
         return 0.0
@@ -139,7 +141,7 @@ def run_gru(
         initial: [layers * directions, N, H]; None begins from zeros.
         weights: as `anygru.functional.gru` takes them.
         lengths: [N] valid steps of each sequence, in any dtype, or None.
-        state_for_any: whether `initial` has batch size 1 and serves any batch size: a graph's state of unknown size.
+        state_for_any: whether `initial` has batch size 1 for any batch size, as a graph's state of unknown size.
     """
     batch = data.shape[0 if batch_first else 1]
     hidden = weights[1].shape[1]
@@ -171,7 +173,7 @@ def run_gru(
 
 
 class _OneNode(torch.autograd.Function):
-    """Join the results of a network in one node, as in MXNet, which releases them together after a backward pass."""
+    """Join the results of a network in one node of the graph, so that a backward pass releases them together, as in MXNet."""
 
     @staticmethod
     def forward(ctx: Any, *results: Tensor) -> tuple[Tensor, ...]:
@@ -196,7 +198,7 @@ def _projected_lstm(*arguments: Any) -> tuple[Tensor, ...]:
 def _initial(
     states: Sequence[Tensor], shapes: list[tuple[int, int, int]], data: Tensor, state_for_any: bool
 ) -> list[Tensor]:
-    """The states to begin from, zeros unless they are given; MXNetError for other shapes."""
+    """The initial states, by default zeros. Raises MXNetError for other shapes."""
     given = list(states) or [data.new_zeros(shape) for shape in shapes]
     given = [part.expand(-1, shapes[0][1], -1) if state_for_any else part for part in given]
     if [tuple(part.shape) for part in given] != shapes:
@@ -216,12 +218,12 @@ def run_recurrent(
     state_for_any: bool = False,
     projected: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The output and the last states of any recurrent network of this dialect; arguments as in `run_gru`.
+    """The output and the last states of a recurrent network. The arguments are as in `run_gru`.
 
     Args:
         mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".
-        states: the hidden state, and for an LSTM the cell's; none begins from zeros.
-        projected: whether each layer and direction of an LSTM has a fifth weight, which its output goes through.
+        states: the hidden state, and the cell state of an LSTM; zeros if empty. projected: whether each layer and direction of an
+            LSTM has a fifth weight, which projects its output.
     """
     if not 0 <= dropout <= 1:
         raise MXNetError(f"RNN: p must be between 0 and 1, got {dropout}")
@@ -310,7 +312,7 @@ def _rnn(
     p: float = 0.0,
     state_outputs: bool = False,
     projection_size: int | None = None,
-    # On a CPU MXNet 1.9.1 takes the three bounds of the cell's state and computes without them (seen).
+    # On a CPU MXNet 1.9.1 accepts the three bounds of the cell state and ignores them (observed).
     lstm_state_clip_min: float | None = None,
     lstm_state_clip_max: float | None = None,
     lstm_state_clip_nan: bool = False,
@@ -323,7 +325,7 @@ def _rnn(
     sizes = (data.shape[2], int(state_size), int(num_layers), directions, gates_of(mode), projection_size)
     weights = unpack(parameters, *sizes)
     extra = [part for part in (state_cell, sequence_length) if part is not None]
-    # In a graph the inputs stand one after the other: without a cell's state the lengths take its place.
+    # In a graph the inputs are positional: without a cell state the lengths are the fourth input.
     ragged = truth(use_sequence_length)
     if ragged and len(extra) < 1 + (mode == "lstm" and state is not None):
         raise MXNetError("RNN: use_sequence_length=True needs sequence_length")

@@ -20,7 +20,7 @@ def _at_least_1d(value: Tensor) -> Tensor:
 def _register_reduction(names: tuple[str, ...], function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> None:
     def compute(data: Tensor, axis: Sizes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
         axes = axes_of(axis, data.dim(), truth(exclude))
-        # `exclude` of all axes leaves none to reduce: the elements stay as they are (MXNet 1.9.1, seen).
+        # With `exclude` of all axes the elements do not change (MXNet 1.9.1, observed).
         if not axes:
             return data
         return _at_least_1d(function(data, axes, truth(keepdims)))
@@ -35,19 +35,20 @@ def _sum(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 def _mean(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     if data.dtype.is_floating_point:
         return torch.mean(data, axes, keepdim=keepdims)
-    # The mean of -3 and -4 is -3, cut towards 0, in the array's own dtype (MXNet 1.9.1, seen).
+    # The mean of the integers -3 and -4 is -3, truncated, in the array's dtype (MXNet 1.9.1, observed).
     return torch.mean(data.double(), axes, keepdim=keepdims).to(data.dtype)
 
 
 def _product(data: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     for axis in sorted(axes, reverse=True):
-        # torch.prod takes one axis at a time; from the last, so that earlier axes keep their places.
+        # torch.prod reduces one axis at a time. The last axis is first, so that the numbers of the other axes do not change.
         data = torch.prod(data, axis, keepdim=keepdims, dtype=data.dtype)
     return data
 
 
 class _Extreme(torch.autograd.Function):
-    """Largest or smallest elements; MXNet gives the whole gradient to each of several equal ones, torch shares it out."""
+    """The largest or smallest elements. Each of several equal elements gets the whole gradient in MXNet, and a part of it in
+    torch."""
 
     @staticmethod
     def forward(ctx: Any, data: Tensor, axes: tuple[int, ...], largest: bool) -> Tensor:
@@ -103,7 +104,7 @@ def _norm(
 
 
 def _positions(function: Callable[..., Tensor], data: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    """Positions as floats: MXNet's argmax and its like give float32, or the integer dtype of their input."""
+    """Positions as floats: argmax and similar functions return float32, or the integer dtype of their input, as in MXNet."""
     dtype = data.dtype
     if axis is None:
         found = function(data.reshape(-1), 0)
@@ -133,7 +134,7 @@ def _argmax_channel(data: Tensor) -> Tensor:
 @operator("moments", visible=2)
 def _moments(data: Tensor, axes: Sizes = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     chosen = axes_of(axes, data.dim())
-    if not data.is_floating_point():  # of the mean as it is cut (MXNet 1.9.1, recorded)
+    if not data.is_floating_point():  # uses the truncated mean (MXNet 1.9.1, recorded)
         distances = data.double() - _mean(data, chosen, True)
         variance = distances.square().mean(chosen, keepdim=truth(keepdims)).to(data.dtype)
         return _at_least_1d(_mean(data, chosen, truth(keepdims))), _at_least_1d(variance)
@@ -152,7 +153,7 @@ def _l2_normalization(data: Tensor, eps: float = 1e-10, mode: str = "instance") 
     axes = {"instance": tuple(range(1, data.dim())), "channel": (1,), "spatial": tuple(range(2, data.dim()))}.get(mode)
     if axes is None:
         raise MXNetError(f"L2Normalization: mode must be instance, channel or spatial, got {mode!r}")
-    # Not functional.normalize: there eps bounds the norm from below, in MXNet it joins the squares.
+    # Not functional.normalize, where eps bounds the norm from below; in MXNet eps is added to the squares.
     return data / torch.sqrt((data * data).sum(axes, keepdim=True) + eps)
 
 
@@ -163,7 +164,7 @@ def _along(data: Tensor, axis: int | None) -> tuple[Tensor, int]:
 @operator("sort")
 def _sort(data: Tensor, axis: int | None = -1, is_ascend: bool = True) -> Tensor:
     data, axis = _along(data, axis)
-    # Stable, so that equal elements come in the same order each time; their positions are in the results of argsort and topk.
+    # A stable sort, so that the positions of equal elements in argsort and topk are reproducible.
     return torch.sort(data, dim=axis, descending=not truth(is_ascend), stable=True).values
 
 
@@ -171,7 +172,7 @@ def _sort(data: Tensor, axis: int | None = -1, is_ascend: bool = True) -> Tensor
 @unchanging
 def _argsort(data: Tensor, axis: int | None = -1, is_ascend: bool = True, dtype: DtypeLike = "float32") -> Tensor:
     data, axis = _along(data, axis)
-    # float32 even for positions, as in MXNet 1.9.1 (seen); its own order of more than 16 equal elements is not stable.
+    # float32 even for positions, as in MXNet 1.9.1 (observed). In MXNet more than 16 equal elements are not in a stable order.
     return torch.argsort(data, dim=axis, descending=not truth(is_ascend), stable=True).to(torch_dtype(dtype))
 
 
@@ -188,7 +189,7 @@ def _topk(
     shape = data.shape
     data, axis = _along(data, axis)
     ordered, places = torch.sort(data, dim=axis, descending=not truth(is_ascend), stable=True)
-    # 0 and numbers below it ask for all elements (MXNet 1.9.1, seen).
+    # 0 and negative numbers select all elements (MXNet 1.9.1, observed).
     count = k if k > 0 else data.shape[axis]
     if count > data.shape[axis]:
         raise MXNetError(f"topk: k must be at most {data.shape[axis]}, the size of axis {axis}, got {k}")

@@ -1,7 +1,7 @@
-"""The one list of operators behind `mx.nd`, `mx.sym` and the methods of arrays and symbols.
+"""The list of operators for `mx.nd`, `mx.sym` and the methods of arrays and symbols.
 
-An operator is a function on torch tensors. Its first parameters are inputs, the remaining ones attributes, both under
-MXNet's names, so that a call, a node of a symbol and a line of an exported file all mean the same thing.
+An operator is a function on torch tensors. Its first parameters are inputs, the others attributes, with MXNet's names. A call, a
+node of a symbol and an entry of an exported file therefore have the same meaning.
 """
 
 import ast
@@ -21,33 +21,33 @@ OPERATORS: dict[str, "Operator"] = {}
 
 @dataclass(eq=False)
 class Operator:
-    """One operator: how to compute it and how a symbol holds it.
+    """An operator: its function on tensors, and its form in symbols.
 
     Attributes:
-        name: MXNet's own name, as in exported files.
+        name: MXNet's name, as in exported files.
         compute: the function on tensors.
-        count: how many of the function's parameters are inputs, unless it is variadic.
-        places: how many arguments it takes by position, unless it is variadic.
-        inputs: names of the tensor arguments; for a variadic operator the one name of them all.
+        count: the number of the function's parameters that are inputs, unless it is variadic.
+        places: the number of positional arguments, unless it is variadic.
+        inputs: names of the tensor arguments. A variadic operator has one name for all of them.
         variadic: whether it takes any number of tensors.
-        required: the inputs that have no default.
+        required: the inputs without a default.
         attributes: names of the other arguments.
         copies: whether the result may share memory with an input, so that `mx.nd` has to copy it.
         visible: number of results, or a function of the attributes.
-        hidden: results that MXNet counts in a file beside the first, but shows on request only, if at all.
+        hidden: further results that MXNet counts in a file, but does not return by default.
         auxiliary: inputs that are states rather than arguments (running means).
-        needs: the inputs that a symbol creates as variables when they are left out, by the attributes; None: the required inputs.
+        needs: the inputs that a symbol creates as variables if they are missing, from the attributes; None: the required inputs.
         infer: the inputs' shapes, given attributes and the shapes known so far: None for an unknown shape, 0 for an unknown size.
-        output_names: names of the results, or a function from a number to a name; by default "output" for one and
+        output_names: names of the results, or a function from a number to a name; by default "output" for a single result and
             "output0", "output1" for several.
-        alike: whether all inputs and results have one shape.
+        alike: whether all inputs and results have the same shape.
         pointwise: whether each element of the result depends on one element of each input, which may broadcast.
-        rows: whether the result has as many rows as the first input, each computed from its own alone.
-        back: the inputs' shapes as the results' shapes imply them, given attributes, inputs' and results' shapes.
-        begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
+        rows: whether each row of the result is computed from the same row of the first input only.
+        back: the inputs' shapes that the results' shapes imply, from the attributes and the shapes of inputs and results.
+        begins: the default initializers of variables that are inputs.
         loss: whether its gradients ignore the upstream gradient.
-        infer_types: the dtypes of inputs and results, from the known dtypes of inputs; None: by the tables.
-        wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
+        infer_types: the dtypes of inputs and results from the known dtypes of inputs; None means the tables of `symbol/types.py`.
+        wires: for an operator that contains graphs: the input for each variable of each graph, from the attributes.
     """
 
     name: str
@@ -90,35 +90,35 @@ class Operator:
         self.checked = not self.variadic and (self.needs is not None or self.infer is not None)
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
-        """How many results a call with these attributes has."""
+        """The number of results of a call with these attributes."""
         return self.visible if isinstance(self.visible, int) else self.visible(attributes)
 
     def needed(self, attributes: Mapping[str, Any]) -> list[str]:
-        """The inputs that a symbol creates as variables when they are left out."""
+        """The inputs that a symbol creates as variables if they are missing."""
         return list(self.required) if self.needs is None else self.needs(attributes)
 
     def counted(self, attributes: Mapping[str, Any]) -> int:
-        """How many results a file counts for such a call."""
+        """The number of results in a file for a call with these attributes."""
         return max(self.outputs(attributes), 1 + self.hidden)
 
     def check(self, attributes: Mapping[str, Any]) -> None:
-        """Refuse an attribute that the operator does not have.
+        """Raise an error for an unknown attribute.
 
         Raises:
             MXNetError: naming the attribute and the known ones.
         """
         if not self.attributes and not self.variadic:
-            return  # MXNet reads no attributes then, and so finds none wrong: recorded from 1.9.1
+            return  # MXNet does not check attributes in this case (recorded from 1.9.1)
         for key in attributes:
             if key.startswith("__") and key.endswith("__"):
-                continue  # describes a symbol's node; MXNet's functions of arrays take it too (1.9.1, recorded)
+                continue  # an attribute of a symbol's node, which MXNet's functions of arrays also accept (1.9.1, recorded)
             if key not in self.attributes and not (self.variadic and key == "num_args"):
                 raise MXNetError(
                     f"{self.name}: Cannot find argument '{key}', Possible Arguments: {', '.join(sorted(self.attributes))}"
                 )
 
     def expect(self, given: int, attributes: Mapping[str, Any]) -> None:
-        """Refuse a wrong number of inputs; a loop's attributes also count its graphs.
+        """Raise an error for a wrong number of inputs. For a loop the graphs are also counted.
 
         Raises:
             MXNetError: naming both numbers.
@@ -133,7 +133,7 @@ class Operator:
             raise MXNetError(f"Operator {self.name} expects {wanted} inputs{names}, but got {given} instead.")
 
     def fit(self, attributes: Mapping[str, Any], shapes: list[Shape]) -> None:
-        """Refuse inputs of another number or other shapes than the attributes imply.
+        """Raise an error for inputs that do not have the number and the shapes that the attributes imply.
 
         Args:
             attributes: the given attributes.
@@ -165,14 +165,15 @@ class Operator:
         return values
 
     def _is_of_node(self, key: str) -> bool:
-        """Whether an attribute is of the node, which files before MXNet 0.9 do not mark by underscores (1.9.1 reads them so)."""
+        """Whether an attribute describes the node. In files before MXNet 0.9 its name has no underscores (1.9.1 reads these
+        files)."""
         return key not in self.attributes and any(key == word or key.endswith(f"_{word}") for word in _OF_NODES)
 
     def _check_kind(self, key: str, text: str, value: Any) -> None:
-        """Refuse a text that MXNet 1.9.1 cannot parse as the attribute's type (recorded).
+        """Raise an error for a text that MXNet 1.9.1 cannot parse as the attribute's type (recorded).
 
         Raises:
-            MXNetError: a text that is not a flag, or no whole number.
+            MXNetError: for a text that is not a flag or not an integer.
         """
         kind = self.kinds[key]
         if kind is bool:
@@ -185,7 +186,7 @@ class Operator:
 
 
 def is_float(text: Any) -> bool:
-    """Whether a text, such as "inf", is a number; a flag is none."""
+    """Whether a text, such as "inf", is a number. A flag is not a number."""
     try:
         float(str(text))
     except ValueError:
@@ -194,14 +195,14 @@ def is_float(text: Any) -> bool:
 
 
 def _agree(have: tuple[int, ...], need: tuple[int, ...]) -> bool:
-    """Whether two shapes agree; 0 is an unknown size."""
+    """Whether two shapes agree. 0 is an unknown size."""
     return len(have) == len(need) and all(not a or not b or a == b for a, b in zip(have, need, strict=True))
 
 
 MOST_AXES = 64
 """The limit of NumPy and torch."""
 _LONGEST = 1 << 16
-"""Attributes of MXNet's own files have some hundred letters; Python's parser takes a kilobyte of memory for each."""
+"""Attributes in MXNet's files have some hundred characters. Python's parser takes a kilobyte of memory for each character."""
 
 
 def value_of(text: Any, name: str) -> Any:
@@ -241,10 +242,10 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False, "none": False}
 
 
 def truth(value: Any) -> bool:
-    """A flag that may have come as a bool, a number or a text.
+    """Convert a flag given as a bool, a number or a text.
 
     Raises:
-        MXNetError: a text that is not a flag.
+        MXNetError: for a text that is not a flag.
     """
     if not isinstance(value, str):
         return bool(value)
@@ -260,7 +261,7 @@ def as_tuple(value: Any) -> tuple:
 
 
 def axes_of(axis: Sizes, ndim: int, exclude: bool = False) -> tuple[int, ...]:
-    """Non-negative axes from None, a number or a tuple; all of them for None or an empty tuple.
+    """Non-negative axes from None, a number or a tuple. None and an empty tuple mean all axes.
 
     Raises:
         MXNetError: for an axis that the array does not have.

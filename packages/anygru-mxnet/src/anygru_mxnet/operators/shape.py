@@ -15,8 +15,8 @@ from .registry import MOST_AXES, Shape, as_tuple, axes_of, one_axis, operator, t
 def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that MXNet's codes describe.
 
-    0 keeps the dimension, -1 is inferred, -2 keeps all that remain, -3 multiplies two, -4 splits one into the two that
-    follow (one of them may be -1). `reverse` reads shape and codes from the right.
+    0 keeps the dimension, -1 is inferred, -2 keeps all remaining dimensions, -3 multiplies two dimensions, -4 splits a dimension
+    into the next two numbers (-1 is inferred). `reverse` reads shape and codes from the right.
 
     Raises:
         MXNetError: for codes that do not fit the shape.
@@ -26,7 +26,7 @@ def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = Fals
     if reverse:
         return tuple(reversed(new_shape(tuple(reversed(old)), tuple(reversed(codes)))))
     result: list[int] = []
-    at = 0  # the dimension of `old` that the next code speaks of
+    at = 0  # the dimension of `old` for the next code
     i = 0
     try:
         while i < len(codes):
@@ -49,7 +49,7 @@ def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = Fals
             elif code == -4:
                 left, right = int(codes[i + 1]), int(codes[i + 2])
                 if left == right == -1 or 0 in (left, right):
-                    raise MXNetError(f"reshape: -4 must be followed by two sizes, one of which may be -1, got {codes}")
+                    raise MXNetError(f"reshape: -4 must be followed by two sizes (at most one -1), got {codes}")
                 left = old[at] // right if left == -1 else left
                 right = old[at] // left if right == -1 else right
                 if left * right != old[at]:
@@ -58,7 +58,7 @@ def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = Fals
                 at += 1
                 i += 2
             else:
-                raise MXNetError(f"reshape: {code} in {codes} is no code that MXNet knows")
+                raise MXNetError(f"reshape: {code} in {codes} is not a code of MXNet")
             i += 1
     except IndexError:
         raise MXNetError(f"reshape: {codes} asks for more dimensions than {old} has") from None
@@ -78,7 +78,9 @@ def _infer_one(old: tuple[int, ...], codes: tuple[int, ...], result: list[int]) 
 def _reshape(
     data: Tensor, shape: Sizes = None, reverse: bool = False, target_shape: Sizes = None, keep_highest: bool = False
 ) -> Tensor:
-    if shape in (None, ()) and target_shape:  # the form of early symbol files: 0 is inferred, the first axis may stay
+    if (
+        shape in (None, ()) and target_shape
+    ):  # the format of early symbol files: 0 is inferred, and the first axis may be kept
         shape = tuple(int(size) or -1 for size in as_tuple(target_shape))
         shape = (data.shape[0], *shape[1:]) if truth(keep_highest) else shape
     wanted = new_shape(tuple(data.shape), as_tuple(shape), truth(reverse))
@@ -129,7 +131,7 @@ def _squeeze(data: Tensor, axis: Sizes = None) -> Tensor:
         if data.shape[one] != 1:
             raise MXNetError(f"squeeze: axis {one} must be of size 1, got {data.shape[one]}")
     shape = [n for a, n in enumerate(data.shape) if a not in axes]
-    # An array always has an axis (MXNet 1.9.1, seen).
+    # An array always has an axis (MXNet 1.9.1, observed).
     return data.reshape(shape or [1])
 
 
@@ -137,7 +139,7 @@ def _squeeze(data: Tensor, axis: Sizes = None) -> Tensor:
 def _broadcast_to(data: Tensor, shape: Sizes = ()) -> Tensor:
     wanted = as_tuple(shape)
     if len(wanted) == data.dim():
-        # 0 keeps a size (MXNet 1.9.1, seen).
+        # 0 keeps a size (MXNet 1.9.1, observed).
         wanted = tuple(n or have for n, have in zip(wanted, data.shape, strict=True))
     return data.broadcast_to(wanted)
 
@@ -158,7 +160,9 @@ def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Sizes = None, rhs_axes: 
         return lhs.broadcast_to(rhs.shape)
     lefts, rights = as_tuple(lhs_axes), as_tuple(rhs_axes)
     if not lefts or len(lefts) != len(rights):
-        raise MXNetError(f"broadcast_like: lhs_axes and rhs_axes must name as many axes, got {lhs_axes} and {rhs_axes}")
+        raise MXNetError(
+            f"broadcast_like: lhs_axes and rhs_axes must have the same length, got {lhs_axes} and {rhs_axes}"
+        )
     shape = list(lhs.shape)
     for left, right in zip(axes_of(lefts, lhs.dim()), axes_of(rights, rhs.dim()), strict=True):
         shape[left] = rhs.shape[right]
@@ -166,13 +170,13 @@ def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Sizes = None, rhs_axes: 
 
 
 def backwards(key: slice, size: int, device: torch.device) -> Tensor:
-    """The positions of a slice with a negative step; empty if it ends before it begins."""
+    """The positions of a slice with a negative step, or nothing if it ends before it begins."""
     start, stop, step = key.indices(size)
     return torch.arange(start, min(start, stop), step, device=device)
 
 
 def cut(data: Tensor, keys: list[slice]) -> Tensor:
-    """Slice the leading axes; axes with negative steps, which torch lacks, are flipped and sliced forwards."""
+    """Slice the leading axes. Axes with negative steps, which torch lacks, are flipped and sliced with positive steps."""
     for axis, key in enumerate(keys):
         step = 1 if key.step is None else key.step
         if step == 0:
@@ -200,7 +204,7 @@ def _slice_axis(data: Tensor, axis: int, begin: int, end: int | None) -> Tensor:
     first = begin + size if begin < 0 else begin
     last = size if end is None else end + size if end < 0 else end
     if not 0 <= first < last <= size:
-        raise MXNetError(f"slice_axis: begin={begin}, end={end} is no range of axis {axis}, of size {size}")
+        raise MXNetError(f"slice_axis: begin={begin}, end={end} is not a range of axis {axis}, of size {size}")
     return data.narrow(axis, first, last - first)
 
 
@@ -272,7 +276,7 @@ def _split_back(attributes: Mapping[str, Any], inputs: list[Shape], results: lis
     known = [shape for shape in results if shape is not None]
     if not known:
         return inputs
-    result = tuple(max(sizes) for sizes in zip(*known, strict=True))  # 0 is a size that is not known
+    result = tuple(max(sizes) for sizes in zip(*known, strict=True))  # 0 is an unknown size
     count, squeezed = int(attributes["num_outputs"]), truth(attributes.get("squeeze_axis", False))
     axis = one_axis(int(attributes.get("axis", 1)), len(result) + squeezed)
     kept = result if squeezed else (*result[:axis], *result[axis + 1 :])
@@ -312,7 +316,7 @@ def _split_v2(
     axis = one_axis(int(axis), data.dim())
     if int(sections):
         return _split(data, int(sections), axis, squeeze_axis)
-    # MXNet's file form puts a 0 before the places to cut at.
+    # In MXNet's files a 0 precedes the positions of the splits.
     if tuple(indices)[:1] not in ((), (0,)):
         raise MXNetError(f"_split_v2: indices must begin with 0, got {tuple(indices)}")
     parts = torch.tensor_split(data, tuple(int(i) for i in indices)[1:], axis)
@@ -328,13 +332,13 @@ def _tile(data: Tensor, reps: Sizes) -> Tensor:
 @operator("repeat")
 def _repeat(data: Tensor, repeats: int, axis: int | None = None) -> Tensor:
     if int(repeats) == 0:
-        return data.new_empty(0)  # one empty axis, whichever was named (MXNet 1.9.1, recorded)
+        return data.new_empty(0)  # one empty axis, for any argument (MXNet 1.9.1, recorded)
     return torch.repeat_interleave(data, int(repeats), axis)
 
 
 @operator("reverse", "flip", alike=True)
 def _reverse(data: Tensor, axis: Sizes) -> Tensor:
-    for one in axes_of(axis, data.dim()):  # an axis that is named twice is turned twice (MXNet 1.9.1, recorded)
+    for one in axes_of(axis, data.dim()):  # an axis given twice is reversed twice (MXNet 1.9.1, recorded)
         data = torch.flip(data, (one,))
     return data
 
@@ -343,7 +347,7 @@ def _reverse(data: Tensor, axis: Sizes) -> Tensor:
 def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0) -> Tensor:
     widths = tuple(int(w) for w in as_tuple(pad_width))
     if len(widths) != 2 * data.dim() or any(widths[:4]):
-        # MXNet 1.9.1 pads the axes behind the first two only: "expects padding on the first two axes to be zero" (seen).
+        # MXNet 1.9.1 pads only the axes after the first two: "expects padding on the first two axes to be zero" (observed).
         raise MXNetError(f"pad: pad_width must have {2 * data.dim()} numbers, the first four 0; got {widths}")
     inner = [(widths[2 * a], widths[2 * a + 1]) for a in range(data.dim())]
     flat = [w for pair in reversed(inner[2:]) for w in pair]
@@ -357,7 +361,7 @@ def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0)
 
 def _where_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     condition, x, y = shapes
-    # x and y have one shape; a condition of one axis may also choose rows.
+    # x and y have the same shape. A condition with one axis may select rows.
     return [condition] * 3 if condition is not None and len(condition) > 1 else [condition, y, x]
 
 

@@ -1,7 +1,7 @@
-"""`sgd_update` and similar operators: one step of an update rule on a weight as an operator; the states change in place.
+"""`sgd_update` and similar operators: a step of an update rule on a weight as an operator. The states change in place.
 
-`mp_` means a float32 copy of the weight behind the states, `multi_` several weights at once, and `preloaded_` that
-learning rates and weight decays come as arrays.
+`mp_` means a float32 copy of the weight after the states, `multi_` several weights in one call, and `preloaded_` learning rates
+and weight decays in arrays.
 """
 
 import math
@@ -22,19 +22,18 @@ from .updates import Moments, lamb_scaled, lamb_step, lars_rate, prepared
 
 @dataclass(frozen=True)
 class Update:
-    """A rule as MXNet's operators have it.
+    """An update rule of MXNet's operators.
 
     Attributes:
         change: the arithmetic.
-        states: names of the arrays that it keeps for a weight.
-        decay_first: whether weight decay joins the gradient before it is clipped.
-        clip: the name of the attribute with the bound of the gradient.
-        scaled: whether `rescale_grad` is an array after the other inputs; a scale that is 0 or not finite skips the step.
-        many: names of the attributes of the `multi_` form that have a value for each weight, and their names in a step
-            (which the `multi_` form does not take: MXNet refuses `eta` beside `etas`).
+        states: names of the states of a weight. decay_first: whether weight decay is added to the gradient before it is clipped.
+        clip: the name of the attribute for the bound of the gradient.
+        scaled: whether `rescale_grad` is an array after the other inputs. If it is 0 or not finite, the step is skipped.
+        many: names of the attributes of the `multi_` form with a value for each weight, and their names in a step (which are
+            errors in the `multi_` form, as `eta` is in MXNet).
         count: the attribute of the `multi_` form with the number of weights.
-        last: the attributes that MXNet takes last, as recorded from 1.9.1.
-        lazy: whether the operator has `lazy_update`, which concerns sparse gradients alone.
+        last: the last attributes in MXNet's order, as recorded from 1.9.1.
+        lazy: whether the operator has `lazy_update`, which concerns sparse gradients only.
     """
 
     change: Callable[..., None]
@@ -49,12 +48,13 @@ class Update:
 
     @property
     def options(self) -> dict[str, float]:
-        """Names and defaults of the rule's numbers beside lr, wd, rescale_grad and the bound of the gradient."""
+        """Names and defaults of the rule's numbers, except lr, wd, rescale_grad and the bound of the gradient."""
         parameters = signature(self.change).parameters.values()
         return {each.name: each.default for each in parameters if each.default is not Parameter.empty}
 
     def step(self, arrays: list[Tensor], in_master: bool, given: dict[str, Any]) -> Tensor:
-        """The new weight after one step on [weight, gradient, *states], with `in_master` by way of a float32 copy behind them."""
+        """The new weight after a step on [weight, gradient, *states]. With `in_master` the step changes a float32 copy at the end
+        of the list."""
         given = dict(given)
         weight, gradient, *states = (array.detach() for array in arrays)
         target = states.pop() if in_master else weight.clone()
@@ -84,7 +84,7 @@ LAMB = Update(
     many=(("learning_rates", "lr"), ("wds", "wd"), ("step_count", "t")),
     count="num_tensors",
 )
-# The name of each operator, its rule, and whether it has a float32 copy.
+# The name of each operator, its rule, and whether it has a float32 copy of the weight.
 ONE = [
     ("sgd_update", SGD, False),
     ("mp_sgd_update", SGD, True),
@@ -94,7 +94,7 @@ ONE = [
     ("mp_nag_mom_update", NESTEROV, True),
     ("signsgd_update", Update(updates.sign_sgd), False),
     ("signum_update", Update(updates.signum, ("mom",), last=("wd_lh",)), False),
-    # Here the bound of the gradient also bounds the decay (MXNet 1.9.1, recorded).
+    # In this rule the bound of the gradient includes the decay (MXNet 1.9.1, recorded).
     ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True, lazy=True), False),
     ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True, last=("clip_weights",)), False),
     (
@@ -107,7 +107,7 @@ ONE = [
     ("_adamw_update", ADAMW, False),
     ("_mp_adamw_update", ADAMW, True),
 ]
-# The same of several weights, and whether their rates and decays come as arrays.
+# The same for several weights, and whether their rates and decays are arrays.
 MANY = [
     *(
         (f"{'preloaded_' * preloaded}multi_{'mp_' * half}{name}", rule, half, preloaded)
@@ -141,7 +141,7 @@ def _register_one(name: str, update: Update, half: bool) -> None:
     def compute(*arguments: Any, **given: Any) -> Tensor:
         values = dict(whole.bind(*arguments, **given).arguments)
         arrays = [values.pop(key) for key in inputs]
-        # It concerns gradients with rows left out, which arrays here cannot have.
+        # It has no effect: it concerns sparse gradients, and all gradients are dense.
         values.pop("lazy_update", None)
         if update.scaled:
             values["rescale_grad"] = float(values["rescale_grad"])
@@ -230,7 +230,7 @@ def _lamb_update_phase2(
 
 
 def _register_in_master(name: str, phase: Callable[..., Tensor], cast: bool) -> None:
-    """LAMB's phase on the float32 copy of a weight, which stays as it is: recorded from MXNet 1.9.1."""
+    """The second phase of LAMB on the float32 copy of a weight, which does not change (recorded from MXNet 1.9.1)."""
     own = list(signature(phase).parameters.values())
     whole = Signature([*own[:4], Parameter("weight32", Parameter.POSITIONAL_OR_KEYWORD), *own[4:]])
 

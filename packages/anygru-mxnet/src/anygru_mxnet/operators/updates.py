@@ -1,7 +1,7 @@
-"""The arithmetic of update rules that MXNet has as operators, in place on a weight and its states.
+"""The arithmetic of MXNet's update rules, in place on a weight and its states.
 
-Each function takes the weight, the gradient (rescaled, clipped, and with weight decay where the rule has it there), the states,
-and then numbers. `mx.nd.sgd_update` and similar operators call them by name, `mx.optimizer` by class.
+Each function takes the weight, the gradient (rescaled, clipped, with weight decay if the rule adds it to the gradient), the
+states, and then numbers. `mx.nd.sgd_update` and similar operators call them by name, `mx.optimizer` by class.
 """
 
 import math
@@ -16,7 +16,7 @@ from anygru.extend import single
 def prepared(
     gradient: Tensor, weight: Tensor, wd: float, rescale: float, clip: float | None, decay_first: bool
 ) -> Tensor:
-    """The gradient as a rule takes it: rescaled, then clipped; a bound of None or below 0 is none."""
+    """The gradient for a rule: rescaled, then clipped. A bound of None or below 0 has no effect."""
     if rescale != 1.0:
         gradient = gradient * rescale
     if decay_first and wd:
@@ -27,7 +27,7 @@ def prepared(
 
 
 def sgd(weight: Tensor, gradient: Tensor, lr: float, wd: float) -> None:
-    # A bound of the gradient does not bound the decay (MXNet 1.9.1, recorded).
+    # The bound of the gradient excludes the decay (MXNet 1.9.1, recorded).
     if wd:
         weight.mul_(1 - lr * wd)
     weight.add_(gradient, alpha=-lr)
@@ -56,7 +56,7 @@ def sign_sgd(weight: Tensor, gradient: Tensor, lr: float, wd: float) -> None:
 def signum(
     weight: Tensor, gradient: Tensor, state: Tensor, lr: float, wd: float, momentum: float = 0.0, wd_lh: float = 0.0
 ) -> None:
-    # The momentum has the sign of the step, and the gradient the share 1 - momentum (MXNet 1.9.1, recorded).
+    # The momentum has the sign of the step, and the factor of the gradient is 1 - momentum (MXNet 1.9.1, recorded).
     state.mul_(momentum).add_(gradient + wd * weight, alpha=-(1 - momentum))
     weight.mul_(1 - lr * wd_lh).add_(torch.sign(state), alpha=lr)
 
@@ -75,7 +75,7 @@ def adam(
     beta1, beta2 = single(beta1), single(beta2)
     mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
     variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
-    # `adam_update` corrects no first steps; `mx.optimizer.Adam` puts that into the rate (MXNet 1.9.1, recorded).
+    # `adam_update` has no bias correction; `mx.optimizer.Adam` includes it in the rate (MXNet 1.9.1, recorded).
     weight.addcdiv_(mean, variance.sqrt().add_(single(epsilon)), value=-single(lr))
 
 
@@ -91,7 +91,7 @@ def adamw(
     beta2: float = 0.999,
     epsilon: float = 1e-8,
 ) -> None:
-    """Adam with a weight decay of its own, which the learning rate leaves alone (Loshchilov, Hutter 2019)."""
+    """Adam with a weight decay that is independent of the learning rate (Loshchilov, Hutter 2019)."""
     before = weight.clone() if wd else weight
     adam(weight, gradient, mean, variance, lr * eta, 0.0, beta1, beta2, epsilon)
     if wd:
@@ -109,7 +109,7 @@ def rmsprop(
     clip_weights: float = -1.0,
 ) -> None:
     square.mul_(gamma1).addcmul_(gradient, gradient, value=1 - gamma1)
-    # Unlike torch's, this epsilon is inside the root (MXNet 1.9.1, recorded).
+    # Epsilon is inside the root, unlike in torch (MXNet 1.9.1, recorded).
     weight.sub_(lr * gradient / torch.sqrt(square + epsilon))
     _bound(weight, clip_weights)
 
@@ -154,7 +154,7 @@ def ftrl(
     z.add_(gradient - (torch.sqrt(squares) - torch.sqrt(n)) * weight / lr)
     n.copy_(squares)
     shrunk = torch.sign(z) * lamda1 - z
-    # A product, as in MXNet, so that a rate of 0 gives NaN as it does there.
+    # A product, so that a rate of 0 makes NaN, as in MXNet.
     weight.copy_(shrunk / ((beta + torch.sqrt(n)) / lr + wd) * (z.abs() > lamda1))
 
 
@@ -180,7 +180,7 @@ def ftml(
 
 
 class Moments(NamedTuple):
-    """How the running mean and variance of a gradient are kept and used."""
+    """The options of the running mean and variance of a gradient."""
 
     beta1: float
     beta2: float
@@ -191,7 +191,7 @@ class Moments(NamedTuple):
 
 
 def lamb_step(weight: Tensor, gradient: Tensor, mean: Tensor, variance: Tensor, wd: float, moments: Moments) -> Tensor:
-    """Adam's step with weight decay, which LAMB then scales."""
+    """Adam's step with weight decay, before LAMB scales it."""
     beta1, beta2, count = single(moments.beta1), single(moments.beta2), int(moments.t)
     mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
     variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
@@ -210,7 +210,7 @@ def lamb_scaled(
     lower_bound: float | None = None,
     upper_bound: float | None = None,
 ) -> None:
-    """Take LAMB's step, scaled by the norm of the weight over its own."""
+    """Change the weight by LAMB's step, scaled by the norm of the weight over the norm of the step."""
     if lower_bound is not None and lower_bound >= 0:
         size = size.clamp(min=single(lower_bound))
     if upper_bound is not None and upper_bound >= 0:

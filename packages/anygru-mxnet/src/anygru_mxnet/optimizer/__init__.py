@@ -1,4 +1,4 @@
-"""`mx.optimizer`: update rules under MXNet's rescaling, clipping and weight decay."""
+"""`mx.optimizer`: update rules with MXNet's rescaling, clipping and weight decay."""
 
 from . import contrib
 from .optimizer import *

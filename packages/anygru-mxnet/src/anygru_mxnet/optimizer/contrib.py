@@ -1,4 +1,4 @@
-"""`mx.optimizer.contrib`: AdaGrad with one rate for each row."""
+"""`mx.optimizer.contrib`: AdaGrad with a rate for each row."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ __all__ = ["GroupAdaGrad"]
 
 @register
 class GroupAdaGrad(Rule):
-    """AdaGrad with one rate for each row of a matrix.
+    """AdaGrad with a rate for each row of a matrix.
 
-    A row of zeros in the gradient changes nothing, as in row_sparse gradients.
+    Rows with a gradient of zero do not change, as with row_sparse gradients.
 
     Raises:
-        AssertionError: for weights of another number of axes than two, and for weight decay.
+        AssertionError: for weights that do not have two axes, and for weight decay.
     """
 
     _in_single = False

@@ -1,6 +1,6 @@
-"""`mx.optimizer.Optimizer`: learning rates, weight decay and update counts, which every rule shares, and the registry.
+"""`mx.optimizer.Optimizer`: the base class of the rules, with learning rates, weight decay and update counts, and the registry.
 
-The rules themselves are in `optimizer.optimizers`. Of MXNet 1.9's `mxnet.optimizer`.
+The rules are in `optimizer.optimizers`. Of MXNet 1.9's `mxnet.optimizer`.
 """
 
 import warnings
@@ -20,12 +20,12 @@ def each(index: Any, *columns: Any) -> Iterator[tuple]:
 
 
 class Optimizer:
-    """How weights change, given gradients. A subclass defines `create_state` and `update`.
+    """An update rule. A subclass defines `create_state` and `update`.
 
     Args:
         rescale_grad: factor on gradients; `Trainer.step(batch_size)` divides it by the batch size.
         param_idx2name: names of the parameters by index.
-        wd: weight decay, for biases too.
+        wd: weight decay, also for biases.
         clip_gradient: bound on each element of the rescaled gradient, or None.
         learning_rate: 0.01 by default.
         lr_scheduler: the learning rate as a function of the number of updates.
@@ -36,7 +36,7 @@ class Optimizer:
     """
 
     opt_registry: dict[str, type["Optimizer"]] = {}
-    # Whether `lazy_update` has it change only the rows of a row_sparse gradient: of MXNet 1.9.1's, SGD and Adam.
+    # Whether the rule has `lazy_update`, which changes only the rows of a row_sparse gradient (in MXNet 1.9.1 SGD and Adam).
     _by_rows = False
 
     def __init__(
@@ -58,7 +58,7 @@ class Optimizer:
             learning_rate = 0.01
         self.lr = learning_rate
         if lr_scheduler is not None and learning_rate is not None:
-            if lr_scheduler.base_lr != learning_rate:  # MXNet prints this warning rather than to give it
+            if lr_scheduler.base_lr != learning_rate:  # MXNet prints this text
                 print("learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.")
             lr_scheduler.base_lr = learning_rate
         self.wd = wd
@@ -82,7 +82,7 @@ class Optimizer:
 
     @staticmethod
     def register(klass: type["Optimizer"]) -> type["Optimizer"]:
-        """Make an optimizer known by its class name in lower case."""
+        """Register an optimizer under its class name in lower case."""
         assert isinstance(klass, type)
         name = klass.__name__.lower()
         if name in Optimizer.opt_registry:
@@ -116,7 +116,7 @@ class Optimizer:
         return self.multi_precision and weight.dtype == np.float16
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
-        """The state, with a float32 copy of a float16 weight where that was asked for."""
+        """The state. With `multi_precision` it includes a float32 copy of a float16 weight."""
         if self._has_master(weight):
             master = weight.astype(np.float32)
             return (master, self.create_state(index, master))
@@ -129,7 +129,7 @@ class Optimizer:
         return self.create_state(index, weight)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Change a weight, or each of several, by way of its float32 copy if there is one."""
+        """Change a weight or several weights. If a weight has a float32 copy, change the copy first."""
         for one in each(index, weight, grad, state):
             self._update_one(*one)
 
@@ -143,7 +143,7 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> float:
-        """The rate now."""
+        """The current rate."""
         rate: Any = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
         return rate
 
@@ -151,7 +151,7 @@ class Optimizer:
         """Set the rate.
 
         Raises:
-            UserWarning: where a scheduler sets it.
+            UserWarning: if the optimizer has a scheduler.
         """
         if self.lr_scheduler is not None:
             raise UserWarning(
@@ -161,7 +161,7 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale: dict) -> None:
-        """Refused, as in MXNet 1.9.1: `set_lr_mult`."""
+        """Raise an error, as in MXNet 1.9.1: use `set_lr_mult`."""
         raise DeprecationWarning
 
     def set_lr_mult(self, args_lr_mult: dict) -> None:
@@ -169,13 +169,14 @@ class Optimizer:
         self.lr_mult = self._symbol_factors("__lr_mult__") | args_lr_mult
 
     def set_wd_mult(self, args_wd_mult: dict) -> None:
-        """Set factors on the weight decay, by index or name; names that are neither weights nor gammas have 0."""
-        # Biases and betas do not decay where names are known, by `param_idx2name`, and do with a Trainer (MXNet 1.9.1, seen).
+        """Set factors on the weight decay, by index or name. Parameters that are not weights or gammas by name get 0."""
+        # Biases and betas do not decay if `param_idx2name` contains their names. With a Trainer they decay (MXNet 1.9.1,
+        # observed).
         self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))}
         self.wd_mult |= self._symbol_factors("__wd_mult__") | args_wd_mult
 
     def _symbol_factors(self, attribute: str) -> dict[str, float]:
-        """Factors that the variables of the symbol hold."""
+        """Factors in the attributes of the symbol's variables."""
         attributes, names = self.sym_info or ({}, [])
         return {name: float(attributes[name][attribute]) for name in names if attribute in attributes.get(name, {})}
 
@@ -186,7 +187,8 @@ class Optimizer:
         for one in index if isinstance(index, (list, tuple)) else [index]:
             count = self._index_update_count.get(one, self.begin_num_update) + 1
             self._index_update_count[one] = count
-            # Each weight has a count; the rate follows the largest, which the first weight of a step moves on (1.9.1, seen).
+            # Each weight has a count. The rate depends on the largest count, which the first weight of a step increases (1.9.1,
+            # observed).
             self.num_update = max(count, self.num_update)
 
     def _factor(self, index: Any, attribute: str) -> float:
@@ -215,7 +217,7 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state
         self.param_dict = {}
-        # The counts in force are one of the counts of all contexts, not a copy of it.
+        # The current counts are an element of the counts of all contexts, not a copy.
         self._index_update_count = self._all_index_update_counts.get(0, self._index_update_count)
 
 

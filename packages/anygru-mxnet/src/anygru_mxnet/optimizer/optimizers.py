@@ -1,6 +1,6 @@
-"""MXNet's optimizers: their arguments, states and rules; the arithmetic is in `operators/updates.py`.
+"""MXNet's optimizers: arguments, states and rules. The arithmetic is in `operators/updates.py`.
 
-Gradients are rescaled, then clipped, and weight decay is added, in MXNet's order for each rule.
+Each rule rescales and clips gradients and adds weight decay in MXNet's order.
 """
 
 import math
@@ -33,19 +33,19 @@ __all__ = [
 
 
 class Rule(Optimizer):
-    """A rule that computes `_change(weight, gradient, state, lr, wd, count)` on tensors."""
+    """A rule with a method `_change(weight, gradient, state, lr, wd, count)` on tensors."""
 
-    # Whether weight decay joins the gradient before it is clipped.
+    # Whether weight decay is added to the gradient before it is clipped.
     _decay_first = False
-    # Whether one of MXNet's operators takes the numbers, in float32.
+    # Whether an operator of MXNet computes the rule, with its numbers in float32.
     _in_single = True
-    # Whether the rate is changed further, in double precision, before an operator takes it.
+    # Whether the rate is corrected in double precision before the operator gets it.
     _rate_follows = False
-    # Whether the gradient itself is multiplied by `rescale_grad`, which shows with `grad_req="add"`.
+    # Whether the rule multiplies the gradient array by `rescale_grad`, which has an effect with `grad_req="add"`.
     _scales_in_place = False
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Change a weight, or each of several, in place."""
+        """Change a weight or several weights in place."""
         for one, values, gradient, own in each(index, weight, grad, state):
             self._update_count(one)
             if self._scales_in_place:
@@ -90,17 +90,17 @@ class SGD(Rule):
         super().__init__(**kwargs)
         self.momentum = momentum
         self.lazy_update = lazy_update
-        # MXNet's default (1.9.1, seen); it decides which weights LARS looks at together.
+        # MXNet's default (1.9.1, observed). It determines the groups of weights in LARS.
         self.aggregate_num = 4
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
-        """The momentum, if there is one."""
+        """The momentum, or None without momentum."""
         return blank(weight) if self.momentum != 0.0 else None
 
-    # SGD and NAG keep (momentum, master), all other rules (master, states): recorded from MXNet 1.9.1.
+    # The state of SGD and NAG is (momentum, master); other rules have (master, states): recorded from MXNet 1.9.1.
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
-        """The momentum, and a float32 copy of a float16 weight where that was asked for."""
+        """The momentum. With `multi_precision` also a float32 copy of a float16 weight."""
         state = super().create_state_multi_precision(index, weight)
         return state[::-1] if self._has_master(weight) else state
 
@@ -116,7 +116,7 @@ class SGD(Rule):
 
 @register
 class ccSGD(SGD):
-    """SGD under its old name."""
+    """The old name of SGD."""
 
 
 @register
@@ -141,7 +141,7 @@ class Signum(Rule):
         self.wd_lh = wd_lh
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
-        """The momentum, if there is one."""
+        """The momentum, or None without momentum."""
         return blank(weight) if self.momentum != 0.0 else None
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
@@ -164,16 +164,16 @@ class SGLD(Rule):
 
 
 class TwoMoments(Rule):
-    """Rules that remember a mean and a second quantity of each gradient."""
+    """The base class of rules with a running mean and a second running quantity of each gradient."""
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
-        """The two quantities."""
+        """The two running quantities."""
         return (blank(weight), blank(weight))
 
 
 @register
 class Adam(TwoMoments):
-    """Adam (Kingma, Ba 2015), epsilon added to the square root before the correction of the bias."""
+    """Adam (Kingma, Ba 2015). Epsilon is added to the square root before the bias correction."""
 
     _decay_first = True
     _rate_follows = True
@@ -216,7 +216,7 @@ class AdaGrad(Rule):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         state.addcmul_(gradient, gradient)
-        # Epsilon is inside the root, and the decay beside the quotient: torch has both otherwise (MXNet 1.9.1, seen).
+        # Unlike in torch, epsilon is inside the root, and the decay is not divided by the root (MXNet 1.9.1, observed).
         weight.add_(gradient / torch.sqrt(state + self.float_stable_eps) + weight * wd, alpha=-lr)
 
 
@@ -244,7 +244,7 @@ class RMSProp(Rule):
         self.clip_weights = clip_weights
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
-        """The mean square, and when centered the mean and the last step."""
+        """The mean square, and for `centered` the mean and the last step."""
         return tuple(blank(weight) for _ in range(3 if self.centered else 1))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
@@ -274,13 +274,13 @@ class AdaDelta(TwoMoments):
         gradients.mul_(self.rho).addcmul_(gradient, gradient, value=1 - self.rho)
         step = torch.sqrt(steps + self.epsilon) / torch.sqrt(gradients + self.epsilon) * gradient
         steps.mul_(self.rho).addcmul_(step, step, value=1 - self.rho)
-        # No rate at all: the decay is not scaled either.
+        # There is no learning rate, so the decay is not scaled.
         weight.sub_(step + wd * weight)
 
 
 @register
 class Adamax(TwoMoments):
-    """Adam with the largest gradient for the second moment (Kingma, Ba 2015)."""
+    """Adam with the largest gradient as the second moment (Kingma, Ba 2015)."""
 
     _in_single = False
 
@@ -295,7 +295,7 @@ class Adamax(TwoMoments):
         mean, largest = state
         mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
         torch.maximum(largest.mul_(self.beta2), gradient.abs(), out=largest)
-        # Without an epsilon: a gradient that is 0 from the beginning makes NaN (MXNet 1.9.1, seen).
+        # There is no epsilon: a gradient that is always 0 makes NaN (MXNet 1.9.1, observed).
         weight.sub_(lr / (1.0 - self.beta1**count) * mean / largest)
 
 
@@ -328,7 +328,8 @@ class Nadam(TwoMoments):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         now, following = self._momentum(count), self._momentum(count + 1)
-        # One product for all weights, moved on by each of them: two equal weights get unequal steps (MXNet 1.9.1, seen).
+        # All weights share one product, and each weight updates it, so that equal weights get different steps (MXNet 1.9.1,
+        # observed).
         self.m_schedule *= now
         mean, variance = state
         mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
@@ -346,7 +347,7 @@ class Ftrl(TwoMoments):
         super().__init__(**kwargs)
         self.lamda1 = lamda1
         self.beta = beta
-        # After the base class, which so hears nothing of it: a scheduler keeps a rate of its own (MXNet 1.9.1, read).
+        # The base class does not get the rate, so that a scheduler keeps its base rate (MXNet 1.9.1, source).
         self.lr = learning_rate
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:

@@ -27,7 +27,7 @@ class FTML(Rule):
         self.epsilon = epsilon
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
-        """The scale, the mean square and the leader."""
+        """The three running quantities of FTML."""
         return (blank(weight), blank(weight), blank(weight))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
@@ -37,7 +37,7 @@ class FTML(Rule):
 
 @register
 class DCASGD(Rule):
-    """SGD that makes up for gradients that come late (Zheng et al. 2016)."""
+    """SGD that compensates delayed gradients (Zheng et al. 2016)."""
 
     _in_single = False
 
@@ -48,7 +48,7 @@ class DCASGD(Rule):
         self.lamda = lamda
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray | None, NDArray]:
-        """The momentum, if there is one, and the weight before."""
+        """The momentum (or None), and the previous weight."""
         return (blank(weight) if self.momentum else None, weight.copy())
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
@@ -64,21 +64,21 @@ class DCASGD(Rule):
 class Test(Rule):
     """w += g, for tests."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not a test for pytest
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray:
         """The weight."""
         return blank(weight)
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """w += rescale_grad * g: neither decay nor clipping, and no step is counted (MXNet 1.9.1, recorded)."""
+        """w += rescale_grad * g, without decay, clipping and counts of steps (MXNet 1.9.1, recorded)."""
         weight[:] += grad * self.rescale_grad
         state[:] = weight
 
 
 @register
 class LAMB(TwoMoments):
-    """Adam's steps scaled by the norm of each weight (You et al. 2019)."""
+    """Adam with steps that are scaled by the norm of each weight (You et al. 2019)."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class LAMB(TwoMoments):
         self._half: NDArray | None = None
 
     def _update_one(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
-        # MXNet 1.9.1 takes the norm of the float16 weight, squared in float16, not of its float32 copy (recorded).
+        # MXNet 1.9.1 computes the norm from the float16 weight, with squares in float16, not from its float32 copy (recorded).
         self._half = weight if self._has_master(weight) else None
         super()._update_one(index, weight, grad, state)
         self._half = None
@@ -121,7 +121,7 @@ class LAMB(TwoMoments):
 class LARS(SGD):
     """SGD with a rate from the norms of each weight and its gradient (You et al. 2017).
 
-    Biases, gammas and betas keep the rate. With `momentum_correction` a changed rate changes the momentum.
+    The rate of biases, gammas and betas is not scaled. With `momentum_correction` a change of the rate scales the momentum.
     """
 
     _by_rows = False
@@ -145,14 +145,14 @@ class LARS(SGD):
         self._looks = True
 
     def set_wd_mult(self, args_wd_mult: dict) -> None:
-        """Set factors on the weight decay, by index or name; names that are not weights have 0."""
+        """Set factors on the weight decay, by index or name. Parameters that are not weights by name get 0."""
         self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith("_weight")}
         self.wd_mult.update(args_wd_mult)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Change a weight, or each of several, by way of its float32 copy if there is one."""
+        """Change a weight or several weights. If a weight has a float32 copy, change the copy first."""
         for place, one in enumerate(each(index, weight, grad, state)):
-            # MXNet 1.9.1 looks at the rate once a call, and an updater makes several calls a step (recorded).
+            # MXNet 1.9.1 reads the rate once per call, and an updater makes several calls per step (recorded).
             self._looks = place == 0
             self._update_one(*one)
         self._looks = True
@@ -161,7 +161,7 @@ class LARS(SGD):
         if self._looks:
             now = self.learning_rate
             self.last_lr, self.cur_lr = now if self.cur_lr is None else self.cur_lr, now
-        # MXNet 1.9.1 recognises layers by the ends of their names (its source).
+        # MXNet 1.9.1 recognises layers by the ends of their names (source).
         if not self.idx2name.get(index, str(index)).endswith(("gamma", "beta", "bias")):
             size, other = (float(values.detach().float().square().sum()) for values in (weight._t, gradient))
             rate = updates.lars_rate(rate, size, other, decay, self.eta, self.eps, self.rescale_grad)
@@ -174,7 +174,7 @@ class LARS(SGD):
 
 @register
 class LBSGD(SGD):
-    """SGD for large batches: it sums the gradients of `batch_scale` steps, and its rate warms up (Goyal et al. 2017)."""
+    """SGD for large batches: it sums the gradients of `batch_scale` steps, and has a warm-up (Goyal et al. 2017)."""
 
     _by_rows = False
 
@@ -198,13 +198,13 @@ class LBSGD(SGD):
         self.updates_per_epoch = updates_per_epoch
         self.init_updates = begin_epoch * updates_per_epoch
         self.num_epochs = num_epochs
-        # Nothing reads this one, `adaptive` and `admult`, in MXNet 1.9.1 either; a pickle of it has them (read).
+        # This attribute, `adaptive` and `admult` are unused, as in MXNet 1.9.1, but part of its pickles (source).
         self.lbmult = 1
         self.cumgrads: dict = {}
         self.adaptive = False
         self.admult = 1
 
-    # Unlike SGD it keeps (master, momentum): recorded from MXNet 1.9.1.
+    # Unlike in SGD the state is (master, momentum): recorded from MXNet 1.9.1.
     create_state_multi_precision = Rule.create_state_multi_precision
     _update_one = Rule._update_one
 
@@ -227,7 +227,7 @@ class LBSGD(SGD):
         mean = (total / self.batch_scale)._t.detach()
         if self.warmup_strategy == "lars":
             squares, others = (float(values.square().sum()) for values in (weight._t.detach(), mean))
-            # The bounds and 1e-18 are MXNet 1.9.1's (`_get_lars`, read); the root is of squared norms, not of norms.
+            # The bounds and 1e-18 are MXNet 1.9.1's (`_get_lars`, source), as is the root of squared norms instead of norms.
             factor = min(max(math.sqrt(squares / (others + decay * squares + 1e-18)), 0.01), 100.0)
         else:
             factor = self._warmed_up(count)

@@ -1,6 +1,6 @@
-"""The states of an optimizer for all weights, and the files that `Trainer.save_states` writes: MXNet's own pickles.
+"""The states of an optimizer for all weights, and the files of `Trainer.save_states`: pickles in MXNet's format.
 
-They are written and read as data: reading one runs no code.
+They are written and read as data, so that a file cannot run code.
 """
 
 import io
@@ -30,7 +30,7 @@ _SCHEDULERS = {name: getattr(lr_scheduler, name) for name in lr_scheduler.__all_
 
 
 class Updater:
-    """Calls an optimizer for weights by their index and keeps its states."""
+    """Calls an optimizer for weights by their index, and stores the states."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
@@ -52,7 +52,7 @@ class Updater:
         self._update(index, grad, weight)
 
     def sync_state_context(self, state: Any, context: Context) -> Any:
-        """A state on a context."""
+        """A copy of a state on a context."""
         if isinstance(state, NDArray):
             return state.as_in_context(context)
         if isinstance(state, (tuple, list)):
@@ -60,7 +60,7 @@ class Updater:
         return state
 
     def _update(self, index: Any, grad: Any, weight: Any) -> None:
-        """Call the optimizer: for as many weights of a dtype at once as it wants, or for one after the other."""
+        """Call the optimizer for each weight, or for groups of `aggregate_num` weights of a dtype."""
         many, calls = self.optimizer.aggregate_num, []
         for one, values, gradient in zip(index, weight, grad, strict=True):
             rows = self._touched_rows(one, gradient)
@@ -77,9 +77,9 @@ class Updater:
                 self.optimizer.update_multi_precision(ones, values, gradients, [self.states[one] for one in ones])
 
     def _touched_rows(self, index: Any, gradient: NDArray) -> Tensor | None:
-        """The rows of a gradient that is row_sparse in MXNet, for a lazy optimizer.
+        """The rows that a lazy optimizer changes.
 
-        These rows have a gradient that is not zero, since the gradient is dense here. None where all rows change.
+        They are the rows with a gradient other than zero. None means all rows.
         """
         stype = getattr(self.optimizer.param_dict.get(index), "_grad_stype", "default")
         if stype == "default" or not (self.optimizer._by_rows and getattr(self.optimizer, "lazy_update", False)):
@@ -106,21 +106,20 @@ class Updater:
             whole._t.data[rows] = changed._t
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """The states as bytes, with the optimizer if asked for."""
+        """The states as bytes, optionally with the optimizer."""
         content = (self.states, self.optimizer) if dump_optimizer else self.states
         file = io.BytesIO()
         dump(content, file, convert=_as_mxnet)
         return file.getvalue()
 
     def set_states(self, states: bytes, where: str = "the optimizer's states") -> None:
-        """Take states (and an optimizer, if one is there) from bytes.
+        """Read states, and an optimizer if the bytes contain one.
 
         Args:
-            states: what `get_states` gave.
-            where: the file's name for errors.
+            states: the result of `get_states`. where: the file's name, for errors.
 
         Raises:
-            MXNetError: for bytes that hold none, or that would take far more memory than their number.
+            MXNetError: for bytes without states, and for bytes that would need far more memory than their number.
         """
         budget = Budget(where)
         budget.add_file(len(states))
@@ -133,7 +132,7 @@ class Updater:
         else:
             self.states = content
         if not isinstance(self.states, dict) or not isinstance(self.optimizer, Optimizer):
-            raise MXNetError(f"{where}: no optimizer's states are in it")
+            raise MXNetError(f"{where}: it contains no states of an optimizer")
         self.states_synced = dict.fromkeys(self.states, False)
 
 
@@ -156,9 +155,9 @@ def read_states(path: str) -> bytes:
 
 
 def _as_mxnet(value: Any) -> PickledCall | None:
-    """Objects under the names that MXNet's pickles give them."""
+    """The names of objects in MXNet's pickles."""
     if isinstance(value, NDArray):
-        # A pickled handle is the file of one array without its frame: magic number and count before, names behind.
+        # A pickled handle is a file of one array without its beginning (magic number, count) and its end (names).
         record = files.dumps([value._t.detach().cpu().numpy()])[_HEADER.size : -8]
         return PickledCall(
             Global("mxnet.ndarray.ndarray", "NDArray"),
@@ -194,7 +193,7 @@ def _maker(klass: type) -> Any:
 
 
 class _Made(Pending):
-    """An object that waits for its attributes."""
+    """An object without its attributes yet."""
 
     def __init__(self, klass: type) -> None:
         super().__init__()
@@ -213,7 +212,7 @@ class _Made(Pending):
 
 
 class _Array(Pending):
-    """An NDArray that waits for its bytes."""
+    """An NDArray without its bytes yet."""
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
@@ -223,7 +222,7 @@ class _Array(Pending):
         """The array in the bytes."""
         record = state.get("handle") if isinstance(state, dict) else None
         if not isinstance(record, (bytes, bytearray, memoryview)):
-            raise CheckpointError("the state of an NDArray must hold its bytes")
+            raise CheckpointError("the state of an NDArray must contain its bytes")
         self._budget.take(3 * len(record))
         values = files.loads(_HEADER.pack(0x112, 0, 1) + bytes(record) + struct.pack("<Q", 0), self._budget)
         return wrap(torch.from_numpy(np.array(values[0])), cpu())  # type: ignore[index]

@@ -1,4 +1,5 @@
-"""`mx.rnn`: recurrent cells of the symbol API, their files, and sentences in buckets. Of MXNet 1.9's `mxnet.rnn`."""
+"""`mx.rnn`: recurrent cells of the symbol API, their files, and an iterator over sentences in buckets. Of MXNet 1.9's
+`mxnet.rnn`."""
 
 from .io import *
 from .rnn import *

@@ -44,7 +44,7 @@ class BaseRNNCell:
 
     # Whether the cell computes single steps.
     _steps = True
-    # Gates in the order of the rows of weights that a file holds one by one; a user's cell may have such names.
+    # The gates in the order of the weights' rows, for files with a weight per gate. Cells in user code may define gates.
     _gate_names: tuple[str, ...] = ()
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None) -> None:
@@ -55,7 +55,7 @@ class BaseRNNCell:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the steps counted; `unroll` begins with it."""
+        """Reset the step counter. `unroll` begins with this."""
         self._init_counter = -1
         self._counter = -1
 
@@ -65,7 +65,7 @@ class BaseRNNCell:
 
     @property
     def params(self) -> RNNParams:
-        """The variables, to be shared."""
+        """The variables, which other cells can share."""
         self._own_params = False
         return self._params
 
@@ -85,12 +85,12 @@ class BaseRNNCell:
         states = []
         for info in self.state_info:
             self._init_counter += 1
-            # The cell's shape wins over the caller's, unlike in Gluon (MXNet 1.9.1, seen for both).
+            # The cell's shape takes precedence over the caller's, unlike in Gluon (MXNet 1.9.1, observed for both).
             states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**kwargs, **info}))
         return states
 
     def unpack_weights(self, args: Arrays) -> Arrays:
-        """A dict of arrays with one weight for each gate instead of joined weights."""
+        """Split the joined weights in a dict of arrays into a weight for each gate."""
         args = dict(args)
         for group, kind in _JOINED if len(self._gate_names) > 1 else ():
             joined = args.pop(f"{self._prefix}{group}_{kind}")
@@ -101,7 +101,7 @@ class BaseRNNCell:
         return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """The reverse of `unpack_weights`."""
+        """The inverse of `unpack_weights`."""
         args = dict(args)
         for group, kind in _JOINED if len(self._gate_names) > 1 else ():
             parts = [args.pop(f"{self._prefix}{group}{gate}_{kind}") for gate in self._gate_names]
@@ -109,7 +109,7 @@ class BaseRNNCell:
         return args
 
     def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
-        """A symbol through an activation given by its name or as a function; users' cells call this."""
+        """Apply an activation, which is a name or a function. Cells in user code call this."""
         if isinstance(activation, str):
             return symbol.Activation(inputs, act_type=activation, **kwargs)
         return activation(inputs, **kwargs)
@@ -129,13 +129,13 @@ class BaseRNNCell:
             inputs: one symbol in the layout, or a list with one for each step.
             begin_state: states; zeros by default.
             layout: "NTC" or "TNC".
-            merge_outputs: True for one symbol, False for a list, None to keep the computed form.
+            merge_outputs: True returns one symbol, False a list, None either of them.
         """
         self.reset()
         return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs))
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """`unroll`, with its options on the sequence as one value."""
+        """`unroll`, with its options as one object."""
         states = self.begin_state() if states is None else states
         outputs: list = []
         for step in sequence.steps(inputs):
@@ -145,19 +145,19 @@ class BaseRNNCell:
 
 
 def run(cell: Any, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-    """Run a cell inside of another, by the `unroll` that users may have overridden."""
+    """Run a cell inside another cell, by its `unroll`, which user code may override."""
     return cell.unroll(sequence.length, inputs, states, sequence.layout, sequence.merge)
 
 
 def in_form(sequence: Sequence, inputs: Steps) -> Any:
-    """Steps as one symbol or as a list."""
+    """Return the steps as one symbol or as a list."""
     if sequence.merge is None:
         return inputs
     return merged(sequence, inputs) if sequence.merge else sequence.steps(inputs)
 
 
 def merged(sequence: Sequence, inputs: Steps) -> Symbol:
-    """Steps as one symbol, by the operators of MXNet 1.9.1 (its source), after which programs ask for `concat0_output`."""
+    """Join the steps in one symbol, by MXNet 1.9.1's operators (source), because programs use the name `concat0_output`."""
     if isinstance(inputs, Symbol):
         return inputs
     return symbol.Concat(*(symbol.expand_dims(step, axis=sequence.axis) for step in inputs), dim=sequence.axis)

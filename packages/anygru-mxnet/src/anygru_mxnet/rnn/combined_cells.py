@@ -1,4 +1,4 @@
-"""`mx.rnn.SequentialRNNCell` and `BidirectionalCell`: cells made of cells."""
+"""`mx.rnn.SequentialRNNCell` and `BidirectionalCell`: cells that combine cells."""
 
 from typing import Any, NoReturn
 
@@ -11,7 +11,7 @@ __all__ = ["BidirectionalCell", "SequentialRNNCell"]
 
 
 class _Cells(BaseRNNCell):
-    """Cells with concatenated lists of states."""
+    """Several cells with the concatenated list of their states."""
 
     def __init__(self, params: RNNParams | None, cells: list[BaseRNNCell]) -> None:
         self._cells = cells
@@ -19,7 +19,7 @@ class _Cells(BaseRNNCell):
         self._override_cell_params = params is not None
 
     def reset(self) -> None:
-        """Forget the steps counted."""
+        """Reset the step counters."""
         super().reset()
         for cell in self._cells:
             cell.reset()
@@ -28,7 +28,7 @@ class _Cells(BaseRNNCell):
         """Share variables between a cell and the combined cell.
 
         Raises:
-            AssertionError: where the cell was given variables of its own as well.
+            AssertionError: if the cell has also got variables.
         """
         if self._override_cell_params:
             assert cell._own_params, "Either specify params for the whole or for its cells, not both."
@@ -46,13 +46,13 @@ class _Cells(BaseRNNCell):
         return [state for cell in self._cells for state in cell.begin_state(**kwargs)]
 
     def unpack_weights(self, args: Arrays) -> Arrays:
-        """A dict of arrays with the weights of all cells apart."""
+        """Split the joined weights of all cells in a dict of arrays."""
         for cell in self._cells:
             args = cell.unpack_weights(args)
         return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """The reverse of `unpack_weights`."""
+        """The inverse of `unpack_weights`."""
         for cell in self._cells:
             args = cell.pack_weights(args)
         return args
@@ -66,18 +66,18 @@ class _Cells(BaseRNNCell):
 
 
 class SequentialRNNCell(_Cells):
-    """Cells one upon the other."""
+    """A stack of cells."""
 
     def __init__(self, params: RNNParams | None = None) -> None:
         super().__init__(params, [])
 
     def add(self, cell: BaseRNNCell) -> None:
-        """Put a cell on top."""
+        """Add a cell on top."""
         self._cells.append(cell)
         self._share(cell)
 
     def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
-        """One step of each."""
+        """One step of each cell."""
         self._counter += 1
         following = []
         for cell, own in zip(self._cells, self._split_states(states), strict=True):
@@ -86,7 +86,7 @@ class SequentialRNNCell(_Cells):
         return inputs, following
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run every cell over the whole sequence, one after the other."""
+        """Run each cell over the whole sequence, from the first to the last."""
         states = self.begin_state() if states is None else states
         following: list = []
         for cell, own in zip(self._cells, self._split_states(states), strict=True):
@@ -97,7 +97,7 @@ class SequentialRNNCell(_Cells):
 
 
 class BidirectionalCell(_Cells):
-    """Two cells over a sequence, one from each end; only `unroll` runs it."""
+    """Two cells that read a sequence in opposite directions. Only `unroll` runs them."""
 
     _steps = False
 
@@ -117,7 +117,7 @@ class BidirectionalCell(_Cells):
         raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run both over the sequence; outputs are joined along the features, and there are two lists of states."""
+        """Run both cells over the sequence. The outputs are joined along the features; there are two lists of states."""
         steps = sequence.steps(inputs)
         own = self._split_states(self.begin_state() if states is None else states)
         sides = [(self._cells[0], steps, own[0]), (self._cells[1], steps[::-1], own[1])]

@@ -26,15 +26,15 @@ _UNFUSED: dict[str, Any] = {
 
 
 class FusedRNNCell(BaseRNNCell):
-    """A recurrent network of several layers; only `unroll` runs it.
+    """A recurrent network of several layers. Only `unroll` runs it.
 
     Args:
         num_hidden: hidden size.
         num_layers: number of layers.
         mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".
-        bidirectional: whether each layer reads from both ends.
+        bidirectional: whether each layer has a second direction.
         dropout: probability of zeroing an input of the second and later layers in training.
-        get_next_state: whether `unroll` returns the last states; else it returns none.
+        get_next_state: whether `unroll` returns the last states; otherwise it returns an empty list.
         forget_bias: the first value of an LSTM's forget gates' biases.
         prefix, params: as for `BaseRNNCell`; the prefix is the mode and "_" by default.
     """
@@ -70,7 +70,7 @@ class FusedRNNCell(BaseRNNCell):
         return [{"shape": (layers * directions, 0, hidden), "__layout__": "LNC"} for _ in range(states)]
 
     def unpack_weights(self, args: Arrays) -> Arrays:
-        """A dict of arrays with one weight for each gate, layer and direction."""
+        """Split the vector in a dict of arrays into a weight for each gate, layer and direction."""
         args = dict(args)
         vector = args.pop(self._joined)
         for name, first, shape in parameter_parts(input_size_of(vector.size, *self._sizes), *self._sizes):
@@ -79,7 +79,7 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """The reverse of `unpack_weights`."""
+        """The inverse of `unpack_weights`."""
         args = dict(args)
         first = next(name for name, *_ in parameter_parts(1, *self._sizes))
         parts = parameter_parts(args[self._prefix + first].shape[1], *self._sizes)
@@ -114,7 +114,7 @@ class FusedRNNCell(BaseRNNCell):
         return in_form(sequence, outputs), states
 
     def unfuse(self) -> SequentialRNNCell:
-        """The same network as cells one upon the other; `unpack_weights` and `pack_weights` carry weights over."""
+        """The same network as a stack of cells. `unpack_weights` and `pack_weights` convert the weights."""
         make, prefix, stack = _UNFUSED[self._mode], self._prefix, SequentialRNNCell()
         for layer in range(self._num_layers):
             cell: BaseRNNCell = make(self._num_hidden, prefix=f"{prefix}l{layer}_")
@@ -123,7 +123,7 @@ class FusedRNNCell(BaseRNNCell):
                 cell = BidirectionalCell(cell, back, output_prefix=f"{prefix}bi_l{layer}_")
             stack.add(cell)
             if self._dropout > 0 and layer < self._num_layers - 1:
-                # "lstm__dropout0_", with both underscores (MXNet 1.9.1, seen).
+                # "lstm__dropout0_", with both underscores (MXNet 1.9.1, observed).
                 stack.add(DropoutCell(self._dropout, prefix=f"{prefix}_dropout{layer}_"))
         return stack
 

@@ -1,4 +1,4 @@
-"""`mx.rnn.RNNCell`, `LSTMCell` and `GRUCell`: one step by the formula of the Gluon cell of the same name."""
+"""`mx.rnn.RNNCell`, `LSTMCell` and `GRUCell`: one step, by the formulas of the Gluon cells of the same names."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
 
 class _GatedCell(BaseRNNCell):
-    """A cell with one product of the input and one of the state."""
+    """A cell with a product for the input and a product for the state."""
 
     def __init__(self, formula: GatedCell, gates: tuple[str, ...], params: RNNParams | None, **bias: Any) -> None:
         super().__init__(formula.prefix, params)
         self._formula = formula
         self._gate_names = gates
         self._num_hidden = formula._hidden_size
-        # By MXNet's names, which the cells of programs read and replace.
+        # The attributes have MXNet's names, which cells in programs read and replace.
         self._iW, self._iB = self._params.get("i2h_weight"), self._params.get("i2h_bias", **bias)
         self._hW, self._hB = self._params.get("h2h_weight"), self._params.get("h2h_bias")
 

@@ -1,4 +1,4 @@
-"""`mxnet.rnn.io`: sentences as numbers, in batches of one length each."""
+"""`mxnet.rnn.io`: sentences as numbers, in batches of equal lengths."""
 
 import random
 from bisect import bisect_left
@@ -22,15 +22,15 @@ def encode_sentences(
     start_label: int = 0,
     unknown_token: Hashable = None,
 ) -> tuple[list[list[int]], dict]:
-    """Sentences as numbers, and the number of each word.
+    """Convert sentences to numbers. Returns them and the number of each word.
 
     Args:
         sentences: lists of words.
-        vocab: number of each word; None numbers the words in the order in which they come.
+        vocab: the number of each word; None numbers the words in the order of their occurrence.
         invalid_label: number of `invalid_key`, which no word gets.
         invalid_key: the key of padding.
         start_label: number of the first word.
-        unknown_token: replaces words that `vocab` lacks. As in MXNet 1.9.1 each of them gives it a new number (recorded).
+        unknown_token: replaces words that `vocab` lacks. As in MXNet 1.9.1 it gets a new number for each of them (recorded).
 
     Raises:
         AssertionError: for a word that `vocab` lacks, without `unknown_token`.
@@ -52,15 +52,15 @@ def encode_sentences(
 
 
 class BucketSentenceIter(DataIter):
-    """Batches of encoded sentences for a language model: the label of a word is the word behind it.
+    """Batches of encoded sentences for a language model: the label of a word is the next word.
 
-    A sentence goes to the smallest bucket that holds it, filled up with `invalid_label`; a longer one is left out.
+    A sentence is padded with `invalid_label` to the length of the smallest possible bucket. Longer sentences are dropped.
 
     Args:
         sentences: lists of numbers.
         batch_size: sentences of a batch.
         buckets: lengths; by default lengths of at least `batch_size` sentences. Empty buckets are dropped.
-        invalid_label: the number that fills up.
+        invalid_label: the padding value.
         data_name, label_name: names of the input and of the labels.
         dtype: dtype of both.
         layout: "NT" or "TN".
@@ -92,7 +92,7 @@ class BucketSentenceIter(DataIter):
             row = np.full((buckets[bucket],), invalid_label, dtype=dtype)
             row[: len(sentence)] = sentence
             filled[bucket].append(row)
-        # Printed, not warned of, and even where there are none (MXNet 1.9.1, seen).
+        # Printed (not a warning), even for no sentences, as in MXNet 1.9.1 (observed).
         print(f"WARNING: discarded {left_out} sentences longer than the largest bucket.")
         if layout.find("N") not in (0, 1):
             raise ValueError(f"Invalid layout {layout}: Must by NT (batch major) or TN (time major)")
@@ -107,7 +107,7 @@ class BucketSentenceIter(DataIter):
         self.idx = [
             (bucket, first)
             for bucket, rows in enumerate(self.data)
-            # Sentences that do not fill a batch are left out; only too long sentences are counted (MXNet 1.9.1, seen).
+            # Sentences that do not fill a batch are dropped and not counted (MXNet 1.9.1, observed).
             for first in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.reset()
@@ -118,7 +118,7 @@ class BucketSentenceIter(DataIter):
         return data, label
 
     def reset(self) -> None:
-        """Shuffle the batches by Python's random numbers and the sentences of each bucket by NumPy's, and begin again."""
+        """Restart: shuffle the batches by Python's random numbers, and the sentences of each bucket by NumPy's."""
         self.curr_idx = 0
         random.shuffle(self.idx)
         self.nddata, self.ndlabel = [], []
@@ -130,7 +130,7 @@ class BucketSentenceIter(DataIter):
             self.ndlabel.append(array(labels, dtype=self.dtype))
 
     def next(self) -> DataBatch:
-        """The next batch; its `bucket_key` is its length. Raises StopIteration behind the last one."""
+        """The next batch. Its `bucket_key` is its length. Raises StopIteration after the last batch."""
         if self.curr_idx == len(self.idx):
             raise StopIteration
         bucket, first = self.idx[self.curr_idx]

@@ -1,4 +1,4 @@
-"""Cells of `mx.rnn` that change what another cell computes: dropout, zoneout, residual connections."""
+"""Cells of `mx.rnn` that modify another cell: dropout, zoneout, residual connections."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["DropoutCell", "ModifierCell", "ResidualCell", "ZoneoutCell"]
 
 
 class DropoutCell(BaseRNNCell):
-    """Dropout on its input; it has no states."""
+    """Applies dropout to its input. It has no states."""
 
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None) -> None:
         super().__init__(prefix, params)
@@ -29,7 +29,7 @@ class DropoutCell(BaseRNNCell):
         return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Dropout of a whole sequence at once, where it is one symbol."""
+        """Dropout of the whole sequence in one call, if it is one symbol."""
         inputs = in_form(sequence, inputs)
         if isinstance(inputs, Symbol):
             return self(inputs, [])
@@ -37,7 +37,7 @@ class DropoutCell(BaseRNNCell):
 
 
 class ModifierCell(BaseRNNCell):
-    """A cell that changes what another computes; that one must not be called directly any more."""
+    """A cell that modifies another cell, which must not be called directly from then on."""
 
     def __init__(self, base_cell: BaseRNNCell) -> None:
         self.base_cell = base_cell
@@ -45,23 +45,23 @@ class ModifierCell(BaseRNNCell):
         base_cell._modified = True
 
     def reset(self) -> None:
-        """Forget the steps counted."""
+        """Reset the step counters."""
         super().reset()
         self.base_cell.reset()
 
     @property
     def params(self) -> RNNParams:
-        """The variables of the cell inside."""
+        """The variables of the wrapped cell."""
         self._own_params = False
         return self.base_cell.params
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Shape and layout of the states of the cell inside."""
+        """Shape and layout of the states of the wrapped cell."""
         return self.base_cell.state_info
 
     def begin_state(self, init_sym: Any = symbol.zeros, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]
-        """States of the cell inside."""
+        """States of the wrapped cell."""
         assert not self._modified, MODIFIED
         self.base_cell._modified = False
         try:
@@ -70,16 +70,16 @@ class ModifierCell(BaseRNNCell):
             self.base_cell._modified = True
 
     def unpack_weights(self, args: Arrays) -> Arrays:
-        """Those of the cell inside."""
+        """Split the weights of the wrapped cell."""
         return self.base_cell.unpack_weights(args)
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """Those of the cell inside."""
+        """Join the weights of the wrapped cell."""
         return self.base_cell.pack_weights(args)
 
 
 class ZoneoutCell(ModifierCell):
-    """Keeps elements of the previous output and states at random when training (Krueger et al. 2016)."""
+    """Keeps random elements of the previous output and states in training (Krueger et al. 2016)."""
 
     def __init__(self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         assert all(cell._steps for cell in (base_cell, *getattr(base_cell, "_cells", ()))), (
@@ -96,11 +96,12 @@ class ZoneoutCell(ModifierCell):
         self._before: Symbol | None = None
 
     def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
-        """One step, parts of it kept from before."""
+        """One step, with elements of the previous one."""
         output, following = self.base_cell(inputs, states)
 
         def mixed(rate: float, new: Symbol, old: Symbol) -> Symbol:
-            # Zeros of the dropout keep the old; outside of training there are none, and all is new (MXNet 1.9.1, seen).
+            # Zeros of the dropout keep old elements. In prediction there are no zeros, and all elements are new (MXNet 1.9.1,
+            # observed).
             return symbol.where(symbol.Dropout(symbol.ones_like(new), p=rate), new, old) if rate else new
 
         before = symbol.zeros_like(output) if self._before is None else self._before
@@ -118,7 +119,7 @@ class ResidualCell(ModifierCell):
         return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual"), states
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run the cell inside over the sequence, and add."""
+        """Run the wrapped cell over the sequence, and add."""
         self.base_cell._modified = False
         try:
             outputs, states = run(self.base_cell, inputs, states, sequence)

@@ -1,4 +1,4 @@
-"""`mxnet.rnn.rnn`: checkpoints that hold a weight for each gate, whichever cells read them."""
+"""`mxnet.rnn.rnn`: checkpoints with a weight for each gate, independent of the cells."""
 
 import warnings
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def rnn_unroll(
     input_prefix: str = "",
     layout: str = "NTC",
 ) -> tuple[Any, list]:
-    """The older way to write `cell.unroll`."""
+    """The old form of `cell.unroll`."""
     warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
     return cell.unroll(length, inputs, begin_state, layout)
 
@@ -34,7 +34,7 @@ def rnn_unroll(
 def save_rnn_checkpoint(
     cells: Cells, prefix: str, epoch: int, symbol: Symbol, arg_params: Arrays, aux_params: Arrays
 ) -> None:
-    """Write a symbol and parameters, with the cells' weights by gate."""
+    """Write a symbol and parameters, with a weight for each gate of the cells."""
     for cell in _listed(cells):
         arg_params = cell.unpack_weights(arg_params)
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)

@@ -1,4 +1,4 @@
-"""`mx.sym`: graphs of operators without values, as far as exported GRU networks need them."""
+"""`mx.sym`: graphs of operators without values, for exported recurrent networks."""
 
 import builtins
 import operator as python_operator
@@ -18,7 +18,7 @@ from .symbol import Symbol, apply
 
 
 def Custom(*args: Symbol, op_type: str, name: str | None = None, **kwargs: Any) -> Symbol:
-    """Apply an operator that `mx.operator.register` registered; arguments that are not symbols go to its `CustomOpProp`.
+    """Apply an operator registered by `mx.operator.register`. Its `CustomOpProp` gets the arguments that are not symbols.
 
     Raises:
         MXNetError: for a name that is not registered, and for symbols that the operator does not take.
@@ -47,7 +47,7 @@ def ones(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
 
 
 def full(shape: Sizes, val: float, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
-    """One value everywhere."""
+    """A symbol with one value in all elements."""
     return _created("_full", {"shape": shape, "value": float(val), "dtype": dtype or mx_real_t}, kwargs)
 
 
@@ -61,7 +61,7 @@ def arange(
     dtype: DtypeLike = None,
     **kwargs: Any,
 ) -> Symbol:
-    """Evenly spaced numbers; with `infer_range`, as many as their reader needs."""
+    """Evenly spaced numbers. With `infer_range` their number follows from the operator that reads them."""
     kwargs |= {"name": name, **({"infer_range": True} if infer_range else {})}
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype or mx_real_t}
     return _created("_arange", attributes, kwargs)
@@ -75,13 +75,13 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: DtypeLike = None, **kwargs: Any) 
 def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: DtypeLike = None
 ) -> Symbol:
-    """Numbers at equal distances, with or without the last one."""
+    """Evenly spaced numbers, with or without the last number."""
     attributes = {"start": start, "stop": stop, "num": num, "endpoint": endpoint, "dtype": dtype or mx_real_t}
     return _created("_linspace", attributes, {"name": name})
 
 
 def split_v2(ary: Symbol, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
-    """A symbol cut into equal parts, or at positions."""
+    """Split a symbol into equal parts, or at positions."""
     return ary.split_v2(indices_or_sections, axis, squeeze_axis)
 
 
@@ -117,5 +117,5 @@ def power(base: Any, exp: Any) -> Any:
 
 pow = power
 
-# Operators are added to this module from a table; with this name a type checker does not look for each of them here.
+# Operators are added to this module from a table; `__getattr__` keeps type checkers from reporting them as missing.
 __getattr__ = refuser("mxnet.symbol")

@@ -1,4 +1,4 @@
-"""The operators on symbols with names that begin with an underscore; user code meets them as `F._internal`."""
+"""The operators on symbols with names that begin with an underscore, in programs `F._internal`."""
 
 from .register import FUNCTIONS
 

@@ -1,4 +1,4 @@
-"""Names, attributes, shapes and dtypes of a symbol's graph; running and writing it."""
+"""The base class of symbols: names, attributes, shapes and dtypes of the graph, and methods that run and write it."""
 
 import warnings
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ class SymbolBase:
         return [node.output_name(index) for node, index in self._entries]
 
     def get_internals(self: Own) -> Own:
-        """Every output of every node, as a group."""
+        """All outputs of all nodes, as a group."""
         return type(self)([(node, index) for node in self._nodes() for index in range(node.outputs())])
 
     def get_children(self: Own) -> Own | None:
@@ -98,7 +98,7 @@ class SymbolBase:
         return len(self._entries)
 
     def attr(self, key: str) -> str | None:
-        """One attribute's text."""
+        """The text of an attribute."""
         return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
@@ -112,13 +112,13 @@ class SymbolBase:
         return _shown(self._entries[0][0].attrs)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """The attributes of every node that has any."""
+        """The attributes of each node with attributes."""
         return {node.name: _shown(node.attrs) for node in self._nodes() if node.attrs}
 
     def infer_shape(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
-        """Shapes of arguments, outputs and auxiliary states, given some arguments' by name or order.
+        """Shapes of arguments, outputs and auxiliary states, from some arguments' shapes by name or order.
 
-        Three times None, with a warning that names the arguments, where some do not follow.
+        If some do not follow, the result is three times None, and a warning names the arguments.
 
         Raises:
             MXNetError: for shapes that do not fit together, and unknown names.
@@ -148,7 +148,7 @@ class SymbolBase:
         for name, shape in known.items():
             if not isinstance(shape, tuple):
                 raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
-        if state.numpy:  # an unknown size is -1 there, and an unknown shape None
+        if state.numpy:  # in that mode an unknown size is -1, and an unknown shape is None
             known = {name: tuple(max(size, 0) for size in shape) for name, shape in known.items()}
         found = infer.shapes(self._entries, known)
         variables = {node.name: found.of((node, 0)) or () for node in self._nodes() if node.operator is None}
@@ -159,9 +159,9 @@ class SymbolBase:
         )
 
     def infer_type(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
-        """Dtypes of arguments, outputs and auxiliary states, given some arguments' by name or order.
+        """Dtypes of arguments, outputs and auxiliary states, from some arguments' dtypes by name or order.
 
-        Three times None, with a warning that names the arguments, where some do not follow.
+        If some do not follow, the result is three times None, and a warning names the arguments.
 
         Raises:
             MXNetError: for dtypes that do not fit together, and unknown names.
@@ -194,7 +194,7 @@ class SymbolBase:
         return {name: value for name, value in zip(names, args, strict=False) if value is not None} | known
 
     def eval(self, ctx: Context | None = None, **arrays: NDArray) -> list[NDArray]:
-        """Compute the outputs from arrays given by the arguments' names."""
+        """Compute the outputs from arrays by the arguments' names."""
         context = ctx or current_context()
         program = sizing.ready(self._entries)
         missing = [name for name in program.variables if name not in arrays]
@@ -214,7 +214,7 @@ class SymbolBase:
         group2ctx: Any = None,
         shared_exec: Any = None,
     ) -> Executor:
-        """An executor on the given arrays: lists in the arguments' order, or dicts by their names."""
+        """An executor on the given arrays, which are lists in the arguments' order or dicts by their names."""
         return Executor.bound(self, sizing.ready(self._entries), ctx, args, args_grad, grad_req, aux_states)
 
     def simple_bind(
@@ -229,7 +229,7 @@ class SymbolBase:
         shared_buffer: Any = None,
         **kwargs: Sizes,
     ) -> Executor:
-        """An executor on arrays of zeros, given the shapes of some arguments by name.
+        """An executor on arrays of zeros, from the shapes of some arguments by name.
 
         Raises:
             RuntimeError: for every failure, as in MXNet, with the arguments.
@@ -241,7 +241,7 @@ class SymbolBase:
             raise RuntimeError(f"simple_bind error. Arguments:\n{arguments}{error}") from error
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """The graph in the form of MXNet's symbol files."""
+        """The graph in the format of MXNet's symbol files."""
         return files.to_json(self._entries)
 
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
@@ -255,7 +255,7 @@ class SymbolBase:
         return self.compose(symbols)
 
     def compose(self: Own, symbols: dict[str, Own]) -> Own:
-        """The same graph with other symbols in place of variables."""
+        """The same graph with symbols that replace variables."""
         copies: dict[int, Entry | Node] = {}
         for node in self._nodes():
             if node.operator is None and node.name in symbols:
@@ -284,7 +284,7 @@ def _auxiliary(nodes: list[Node]) -> set[int]:
 
 
 def _shown(attrs: dict[str, str]) -> dict[str, str]:
-    """Attributes; the ones that MXNet hides between underscores also under their plain names."""
+    """Attributes. Attributes between underscores are also listed under their plain names."""
     return attrs | {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
 
 

@@ -1,4 +1,4 @@
-"""`mx.sym.contrib`: what GRU users take from it."""
+"""`mx.sym.contrib`: loops, and other functions for recurrent networks."""
 
 from functools import partial
 

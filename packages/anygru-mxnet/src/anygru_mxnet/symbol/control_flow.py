@@ -1,7 +1,7 @@
-"""`mx.sym.contrib.foreach`, `while_loop` and `cond`: loops and branches as nodes that hold graphs.
+"""`mx.sym.contrib.foreach`, `while_loop` and `cond`: loops and branches as nodes that contain graphs.
 
-Python's functions are called once, on fresh variables. An attribute marks the nodes that they make; values from
-elsewhere become inputs of the loop's or branch's node, as in MXNet 1.9.1 and its files.
+Python's functions are called once, on new variables. An attribute marks the nodes that they create. Other values become inputs of
+the loop's or branch's node, as in MXNet 1.9.1 and its files.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,9 +21,8 @@ class _Graph:
     """The graph of one of the functions.
 
     Attributes:
-        heads: its results.
-        form: how its outputs were nested.
-        outputs: the number of outputs among the heads; states follow.
+        heads: its results. form: the nesting of its outputs. outputs: the number of outputs at the begin of the heads, before the
+            states.
     """
 
     def __init__(self, name: str, function: Callable[[], tuple[Any, Any]], states_form: Any = None) -> None:
@@ -43,7 +42,7 @@ class _Graph:
         self.variables = [node for node in topological(node for node, _ in self.heads) if node.operator is None]
 
     def _own(self, outputs: list[Symbol], states: list[Symbol]) -> list[Symbol]:
-        """The results, as copies where they are variables, come from outside or are given twice."""
+        """The results. Variables, values from outside of the function and repeated results are copied."""
         inputs = set(Group([*outputs, *states]).list_inputs())
         taken = {symbol.name for symbol in outputs} if self.form != [] else set()
         copy = FUNCTIONS["identity"]
@@ -80,7 +79,7 @@ def _flatten(value: Any, what: str) -> tuple[list[Symbol], Any]:
 
 
 def _fresh(symbols: Iterable[Symbol], form: Any) -> Any:
-    """Variables that a function gets in the place of symbols."""
+    """New variables, which a function gets instead of symbols."""
     return nesting.regroup([var(_name_within(symbol)) for symbol in symbols], form)
 
 
@@ -89,9 +88,9 @@ def _name_within(symbol: Symbol) -> str:
 
 
 def _connect(graphs: list[_Graph], given: dict[str, Entry]) -> tuple[list[Entry], list[list[int]]]:
-    """The inputs that the graphs' variables need, and their places for each graph; `given` are the variables that a loop changes.
+    """The inputs for the graphs' variables, and their positions for each graph. `given` are the variables that a loop changes.
 
-    A value from outside that a loop's variable begins with is an input of its own.
+    If a value from outside is also the first value of a loop's variable, it is a separate input.
     """
     inputs: dict[tuple[bool, Entry], int] = {}
     found = []
@@ -110,10 +109,10 @@ def _node(name: str, graphs: list[_Graph], inputs: list[Entry], attributes: dict
 
 
 def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
-    """Call `body(slice, states)` on each slice of the first axis; the outputs stacked, and the last states.
+    """Call `body(slice, states)` on each slice of the first axis. Returns the stacked outputs and the last states.
 
     Raises:
-        AssertionError: for data or states that the body does not use, and for states that come back in another form.
+        AssertionError: for data or states that the body does not use, and for returned states with another nesting.
     """
     columns, form = _flatten(data, "foreach input")
     states, states_form = _flatten(init_states, "foreach states")
@@ -144,7 +143,7 @@ def while_loop(
     """Call `func(*variables)` while `cond(*variables)` is not zero, at most `max_iterations` times.
 
     Raises:
-        ValueError: without `max_iterations`, without variables, and for a variable that nothing uses.
+        ValueError: without `max_iterations`, without variables, and for an unused variable.
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
@@ -183,10 +182,10 @@ def while_loop(
 
 
 def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
-    """The result of one of two functions, chosen by a number that is zero or not.
+    """The result of `then_func` if the number `pred` is not zero, otherwise of `else_func`.
 
     Raises:
-        ValueError: where the functions have different numbers of results.
+        ValueError: if the functions have different numbers of results.
     """
     graphs = [
         _Graph(f"{name}_pred", lambda: (pred, [])),

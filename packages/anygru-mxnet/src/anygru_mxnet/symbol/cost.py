@@ -1,4 +1,4 @@
-"""Bound the memory and the work of a graph before anything is computed: a short file may ask for any amount of either."""
+"""Bound the memory and the work of a graph before it runs, because a short file may describe a huge graph."""
 
 import math
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from .infer import Shape, known, shapes
 from .node import Entry, Node, topological
 
 _BYTES = 8
-"""Of the widest number."""
+"""The bytes of the largest number type."""
 _PER_OBJECT = 512
-"""Bytes of the objects around a result."""
+"""The bytes of the objects around a result."""
 _PRODUCTS = (
     "Convolution",
     "Deconvolution",
@@ -20,11 +20,11 @@ _PRODUCTS = (
     "_linalg_",
     "_contrib_interleaved_matmul_",
 )
-"""How the names of operators begin that multiply, factorize or invert matrices."""
+"""Prefixes of the names of operators that multiply, factorize or invert matrices."""
 
 
 def of_graph(heads: list[Entry], given: Mapping[str, Shape]) -> tuple[int, int]:
-    """The bytes of all results together, and the multiplications, given the shapes of variables by name.
+    """The total bytes of all results, and the number of multiplications, from the shapes of variables by name.
 
     Raises:
         MXNetError: for shapes that do not fit together, and for a result of unknown shape.
@@ -58,7 +58,7 @@ def _shape(shape: Shape | None, node: Node) -> Shape:
 
 
 def _steps(node: Node, inputs: list[Shape]) -> int:
-    """How often a loop or branch runs its graphs at most."""
+    """The largest number of times that a loop or branch runs its graphs."""
     assert node.operator is not None
     attributes = node.operator.parse(node.attrs)
     if "max_iterations" in attributes:
@@ -73,7 +73,7 @@ def _work(node: Node, inputs: list[Shape], results: list[Shape]) -> int:
     if node.operator.name == "RNN" and len(inputs) > 1:
         return math.prod(inputs[0][:2]) * math.prod(inputs[1]) + sum(sizes)
     if node.operator.name.startswith(_PRODUCTS) and inputs:
-        # The sizes of [m, k], [k, n] and [m, n] multiply to the square of mkn; of one matrix alone to the square of its side.
+        # The product of the sizes of [m, k], [k, n] and [m, n] is the square of mkn.
         factors = sizes[: min(len(inputs), 2)]
         if len(inputs) == 1:
             return math.isqrt(factors[0]) ** 3

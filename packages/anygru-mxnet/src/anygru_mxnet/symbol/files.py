@@ -1,4 +1,4 @@
-"""Symbol files: MXNet's JSON of a graph, written so that MXNet reads it, and read with every number checked."""
+"""Symbol files: graphs in MXNet's JSON. Every number is checked when a file is read."""
 
 import json
 from typing import Any
@@ -11,12 +11,12 @@ from ..state import state
 from .node import Entry, Node, operator_named, topological
 
 _MOST_OUTPUTS = 1 << 16
-"""No operator has more outputs; a file could claim any number."""
-_VERSION = 10901  # MXNet 1.9.1, the version of this form
+"""The largest number of outputs of an operator that a file may contain."""
+_VERSION = 10901  # MXNet 1.9.1, the version of this format
 
 
 def to_json(heads: list[Entry]) -> str:
-    """The graph below the heads as text."""
+    """The graph of the heads as text."""
     attrs = {**({"is_np_shape": ("int", 1)} if state.numpy else {}), "mxnet_version": ("int", _VERSION)}
     return _text({**_record(heads), "attrs": attrs}, 0)
 
@@ -36,9 +36,9 @@ def _record(heads: list[Entry]) -> dict[str, Any]:
 
 
 def _text(value: Any, depth: int) -> str:
-    """JSON in MXNet's own layout, so that a graph has the bytes that MXNet writes.
+    """JSON in MXNet's layout, so that a graph has the same bytes as in MXNet.
 
-    Tuples take one line; so do dicts of up to one member, and lists of up to ten members without a dict.
+    A tuple, a dict of up to one member, and a list of up to ten members without a dict are written in one line.
     """
     if isinstance(value, tuple) or not isinstance(value, (dict, list)):
         return json.dumps(value, ensure_ascii=False)
@@ -68,7 +68,7 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
 
 
 def save(path: str, text: str) -> None:
-    """Write a symbol's text beside the target and rename it over."""
+    """Write a symbol's text to a temporary file, and rename it to the target."""
     with open_for_replace(path) as file:
         file.write(text.encode())
 
@@ -113,9 +113,9 @@ def _graph(data: Bytes, budget: Budget) -> list[Entry]:
     except CheckpointError:
         raise
     except RecursionError as error:
-        raise MXNetError("no symbol of MXNet: its loops are nested too deeply") from error
+        raise MXNetError("not a symbol of MXNet: its loops are nested too deeply") from error
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise MXNetError(f"no symbol of MXNet: {type(error).__name__}: {error}") from error
+        raise MXNetError(f"not a symbol of MXNet: {type(error).__name__}: {error}") from error
 
 
 def _heads(content: dict[str, Any], budget: Budget) -> list[Entry]:
@@ -127,7 +127,7 @@ def _heads(content: dict[str, Any], budget: Budget) -> list[Entry]:
 
 
 def _read_node(record: dict[str, Any], number: int, before: list[Node], budget: Budget) -> Node:
-    # Before MXNet 1.0 the attributes stood under "attr" or "param".
+    # Before MXNet 1.0 the key of the attributes was "attr" or "param".
     attrs = record.get("attrs", record.get("attr", record.get("param", {})))
     if not all(isinstance(key, str) and isinstance(value, str) for key, value in attrs.items()):
         raise MXNetError(f"node {number}: attributes must be texts")
@@ -142,7 +142,7 @@ def _read_node(record: dict[str, Any], number: int, before: list[Node], budget: 
     if not 0 < node.outputs() <= _MOST_OUTPUTS:  # parses the attributes
         raise MXNetError(f"node {number} ({node.name}): it has {node.outputs()} outputs, expected 1 to {_MOST_OUTPUTS}")
     for _ in node.wires():
-        """Raises where the graphs do not fit the attributes."""
+        """Raises an error if the graphs do not fit the attributes."""
     return node
 
 
@@ -151,7 +151,7 @@ def _entry(entry: Any, nodes: list[Node], where: str) -> Entry:
         raise MXNetError(f"{where}: an entry is [node, output] or [node, output, version]")
     number, index = entry[0], entry[1]
     if not (isinstance(number, int) and isinstance(index, int) and 0 <= number < len(nodes)):
-        raise MXNetError(f"{where}: {shown(number)}, {shown(index)} is no output of an earlier node")
+        raise MXNetError(f"{where}: {shown(number)}, {shown(index)} is not an output of an earlier node")
     if not 0 <= index < nodes[number].outputs():
         raise MXNetError(f"{where}: node {number} has {nodes[number].outputs()} outputs, not {index + 1}")
     return nodes[number], index

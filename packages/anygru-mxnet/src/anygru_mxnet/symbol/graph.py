@@ -1,7 +1,7 @@
-"""Running a graph: the nodes in order, straight on torch tensors, attributes read once.
+"""Runs a graph: its nodes in order, on torch tensors, with attributes that are parsed once.
 
-Two shortcuts change no result: the RNN operator takes the parameters that MXNet's graph flattens and joins for it as they
-are, and a cell is one call of `anygru.functional`.
+Two optimizations do not change results: the RNN operator reads the separate parameters instead of the joined vector of MXNet's
+    graph, and a cell is one call of `anygru.functional`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,14 +21,14 @@ from .node import Entry, Node, topological
 
 _LONGEST_MESSAGE = 1000  # torch's message may quote an attribute of a file
 _CREATORS = ("_zeros", "_ones", "_full")
-# The broadcasting form of an elementwise operator, for states of unknown batch size.
+# The broadcasting operators for elementwise operators, for states of unknown batch size.
 BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
     f"_{name}": f"broadcast_{name}" for name in ("maximum", "minimum", "power", "mod", "equal", "greater", "lesser")
 }
 
 
 def flattened_parameters(node: Node) -> list[Entry] | None:
-    """The entries that an RNN node's parameter vector is joined from, if it is joined from flattened ones."""
+    """The entries that are flattened and joined in an RNN node's parameter vector, or None."""
     if node.operator is None or node.operator.name != "RNN" or len(node.inputs) < 2:
         return None
     joined = node.inputs[1][0]
@@ -47,7 +47,7 @@ def flattened_parameters(node: Node) -> list[Entry] | None:
 
 
 def running_inputs(node: Node) -> list[Entry]:
-    """The entries that a node reads when it runs."""
+    """The entries that a node reads."""
     if node.fused is not None:
         return node.fused[1]
     parameters = flattened_parameters(node)
@@ -74,7 +74,7 @@ def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tenso
     return result if truth(attributes.get("state_outputs", False)) else result[0]
 
 
-# Called with a value's name, its operator's name, the value, and whether it is an input.
+# A function of a value's name, its operator's name, the value, and whether it is an input.
 Watch = Callable[[str, str, Tensor, bool], None]
 
 
@@ -102,11 +102,11 @@ def _show(step: _Step, slots: list[Any], watch: Watch) -> None:
 
 
 class Program:
-    """A graph made ready to run.
+    """A graph, prepared to run.
 
     Attributes:
-        variables: names of its variables, in the order in which `run` takes their values.
-        sizes: shapes of states that the graph leaves open, by the ids of their nodes; further states have batch size 1.
+        variables: names of its variables, in the order of the values for `run`. sizes: shapes of states of unknown size, by the
+            ids of their nodes; other states of unknown size have batch size 1.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Program:
         if parameters is not None:
             return partial(_run_rnn, attributes, len(node.inputs) - 2)
         if endless(node):
-            # Of unknown length it is empty, which the operator refuses.
+            # For an unknown length it is empty, which is an error in the operator.
             count = self._sizes.get(id(node), (0,))[0] // int(attributes.get("repeat", 1))
             attributes["stop"] = attributes.get("start", 0) + count * attributes.get("step", 1.0)
         elif node.operator.name in _CREATORS:
@@ -162,14 +162,14 @@ class Program:
         return partial(compute, **attributes) if attributes else compute
 
     def _inner(self, heads: list[Entry], variables: list[Node]) -> Callable[[list[Tensor]], list[Tensor]]:
-        """A graph of a loop or branch as a function of its variables' values."""
+        """The graph of a loop or branch as a function of its variables' values."""
         program = Program(heads, self._lenient)
         names = [variable.name for variable in variables]
         order = [names.index(name) for name in program.variables]
         return lambda values: program._compute([values[place] for place in order], None)
 
     def _release(self) -> None:
-        """Note after which step each value is needed no more."""
+        """Find the last step that needs each value."""
         last: dict[int, _Step] = {}
         for step in self._steps:
             for slot in (*step.reads, *step.writes):
@@ -179,7 +179,7 @@ class Program:
                 step.done.append(slot)
 
     def run(self, values: list[Tensor], watch: Watch | None = None) -> list[Tensor]:
-        """The outputs, given the values of the variables; in the graph of gradients only while recording.
+        """The outputs from the values of the variables, with a graph of gradients only under `autograd.record`.
 
         Raises:
             MXNetError: for values that an operator refuses, naming the node.
@@ -193,7 +193,7 @@ class Program:
         ]
 
     def compute(self, values: list[Tensor]) -> list[Tensor]:
-        """The outputs as torch computes them: in its graph wherever it records, and perhaps on an input's memory."""
+        """The outputs as torch's tensors. They belong to torch's graph if it records, and may share an input's memory."""
         return self._compute(values, None)
 
     def _compute(self, values: list[Tensor], watch: Watch | None) -> list[Tensor]:
@@ -218,12 +218,12 @@ class Program:
 
 
 def unknown_size(node: Node) -> bool:
-    """Whether a node creates an array with a size of 0, or a range without an end, which the graph implies."""
+    """Whether a node creates an array with a size of 0, or a range without an end, so that the size follows from the graph."""
     return 0 in created_shape(node)
 
 
 def created_shape(node: Node) -> tuple[int, ...]:
-    """The shape of a created array, with 0 for sizes that the graph implies; () of any other node."""
+    """The shape of a created array, with 0 for sizes that follow from the graph; () for other nodes."""
     if node.operator is None:
         return ()
     if endless(node):
@@ -233,7 +233,7 @@ def created_shape(node: Node) -> tuple[int, ...]:
 
 
 def endless(node: Node) -> bool:
-    """Whether a node is `arange(start, infer_range=True)`, with a length that its reader implies."""
+    """Whether a node is `arange(start, infer_range=True)`, with a length that follows from its reader."""
     if node.operator is None or node.operator.name != "_arange":
         return False
     attributes = node.operator.parse(node.attrs)

@@ -1,6 +1,7 @@
-"""Shapes of a graph before there are values.
+"""Infers the shapes of a graph.
 
-A node with known inputs runs on torch's meta device, which has shapes only. Operators with one shape for all inputs and
+A node with known inputs runs on torch's meta device, where tensors have shapes and no values. Operators with one shape for all
+inputs and
 results, and operators that imply the shapes of further inputs, propagate known shapes in both directions.
 """
 
@@ -23,15 +24,15 @@ _TRIALS = (5, 7)
 
 
 def known(shape: Shape | None) -> bool:
-    """Whether every size is known; 0 is an unknown size."""
+    """Whether all sizes are known. 0 is an unknown size."""
     return shape is not None and 0 not in shape
 
 
 def _merge(old: Shape | None, new: Shape, entry: Entry, reader: Node) -> Shape:
-    """Two descriptions of one shape.
+    """Combine two partly known shapes.
 
     Raises:
-        MXNetError: where they contradict each other.
+        MXNetError: if they differ.
     """
     if old is None:
         return tuple(new)
@@ -56,7 +57,7 @@ class Shapes:
         """Record a shape that `reader` implies.
 
         Raises:
-            MXNetError: where a different shape is known, and for more axes than arrays can have.
+            MXNetError: if another shape is known, and for too many axes.
         """
         if shape is None:
             return
@@ -76,7 +77,7 @@ class Shapes:
 
 
 def shapes(heads: list[Entry], given: Mapping[str, Shape]) -> Shapes:
-    """Infer all shapes from the variables' given or declared shapes.
+    """Infer all shapes from the given or declared shapes of variables.
 
     Raises:
         MXNetError: for shapes that do not fit together.
@@ -180,7 +181,7 @@ def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places:
 
 
 def _run(node: Node, found: Shapes) -> None:
-    """Compute the shapes of a node's results from the known shapes of its inputs."""
+    """Compute the shapes of a node's results from the shapes of its inputs."""
     parameters = flattened_parameters(node)
     reads = node.inputs if parameters is None else [node.inputs[0], *node.inputs[2:], *parameters]
     read = [found.of(entry) for entry in reads]
@@ -204,7 +205,7 @@ def _results_on_trial(node: Node, sizes: list[Shape]) -> list[Shape | None]:
     for trial in _TRIALS:
         try:
             trials.append(_results(node, [tuple(size or trial for size in shape) for shape in sizes]))
-        except MXNetError:  # two unknown sizes, or one and a known one, that must be the same
+        except MXNetError:  # two sizes that must be equal; at least one is unknown
             return [_broadcast(node, sizes)] if _broadcasts(node) else []
     return [
         tuple(a if a == b else 0 for a, b in zip(first, second, strict=True)) if len(first) == len(second) else None
@@ -217,10 +218,10 @@ def _broadcasts(node: Node) -> bool:
 
 
 def _broadcast(node: Node, sizes: list[Shape]) -> Shape:
-    """The shape of arrays that broadcast, with 0 where any of them has an unknown size (MXNet 1.9.1, recorded).
+    """The shape of arrays that broadcast, with 0 for an axis with any unknown size (MXNet 1.9.1, recorded).
 
     Raises:
-        MXNetError: for sizes that are known and do not fit.
+        MXNetError: for known sizes that do not broadcast.
     """
     ndim = max(map(len, sizes))
     axes = list(zip(*((1,) * (ndim - len(shape)) + shape for shape in sizes), strict=True))
@@ -230,7 +231,7 @@ def _broadcast(node: Node, sizes: list[Shape]) -> Shape:
 
 
 def _results(node: Node, sizes: list[Shape]) -> list[Shape]:
-    """The results' shapes for inputs of these sizes: the node alone, over variables, run as it would in the whole graph."""
+    """The results' shapes for inputs of these sizes, from a run of a graph with only this node."""
     parameters = flattened_parameters(node)
     stand_ins = [(Node(None, f"input{place}"), 0) for place in range(len(node.inputs))]
     ordered = stand_ins
@@ -247,7 +248,7 @@ def _results(node: Node, sizes: list[Shape]) -> list[Shape]:
 
 
 class _OnMeta(TorchFunctionMode):
-    """Create all new tensors on the meta device: a shape must not cost its memory."""
+    """Create all new tensors on the meta device, where they need no memory."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""Nested lists of arrays as flat ones, with a description of the nesting: 0 an array, -1 None, a list its parts."""
+"""Flat lists for nested lists of arrays, with a description of the nesting: 0 for an array, -1 for None, a list for a list."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from .symbol import Symbol
 
 Data = NDArray | Symbol
 
-# The first words of errors about a block's inputs and outputs.
+# The first word of errors about a block's inputs and outputs.
 INPUT = "When hybridized, the input of HybridBlock input"
 OUTPUT = "When hybridized, the input of HybridBlock output"
 
 
 def flatten(value: Any, what: str) -> tuple[list, Any]:
-    """The arrays (or symbols) inside, and how they were nested.
+    """The arrays (or symbols) in a value, and a description of their nesting.
 
     Args:
         value: an array, a symbol, None, or a nested list or tuple of them.
-        what: the value's name in an error.
+        what: the value's name in errors.
 
     Raises:
-        ValueError: for anything that is not an array, symbol, None, list or tuple.
+        ValueError: for another class.
     """
     if isinstance(value, NDArray):
         return [value], 0
@@ -40,7 +40,7 @@ def flatten(value: Any, what: str) -> tuple[list, Any]:
 
 
 def regroup(flat: list, form: Any) -> Any:
-    """The nested value again."""
+    """The nested value for a flat list."""
     value, _ = take(list(flat), form)
     return value
 
@@ -64,13 +64,13 @@ def take(flat: list, form: Any) -> tuple[Any, list]:
 
 
 def same_form(stored: list, given: list) -> bool:
-    """Whether two descriptions agree but for Nones at the end."""
+    """Whether two descriptions agree, except for Nones at the end."""
     shorter, longer = sorted((stored, given), key=len)
     return longer[: len(shorter)] == shorter and all(form == -1 for form in longer[len(shorter) :])
 
 
 def look(value: Any, contexts: list[Context]) -> tuple[bool, bool]:
-    """Whether symbols and whether arrays are inside; the arrays' contexts are appended."""
+    """Whether a nested value contains symbols, and whether it contains arrays. The arrays' contexts are appended to a list."""
     if isinstance(value, NDArray):
         contexts.append(value._ctx)
         return False, True

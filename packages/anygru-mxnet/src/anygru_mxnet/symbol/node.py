@@ -10,18 +10,18 @@ from ..base import MXNetError
 from ..ndarray.custom import operator_of
 from ..operators import OPERATORS, Operator
 
-# Attributes of any symbol that MXNet keeps between two underscores on either side.
+# Attributes of all symbols. MXNet stores them with two underscores on both sides.
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 Entry = tuple["Node", int]
 
 
 class Node:
-    """A variable (no operator) or the application of an operator to entries of other nodes.
+    """A variable (without an operator), or an operator applied to entries of other nodes.
 
     Attributes:
-        attrs: texts, as a file holds them; names between `__` describe the node.
-        graphs: for a loop or a branch: the heads of each graph that it runs.
-        fused: another operator, inputs and attributes that compute the same at once, where one is known; only for running.
+        attrs: texts, as in a file. Names between `__` describe the node.
+        graphs: the heads of each graph of a loop or a branch.
+        fused: None, or an operator, inputs and attributes that compute the same result faster; used only to run the graph.
     """
 
     __slots__ = ("attrs", "fused", "graphs", "inputs", "name", "operator")
@@ -42,7 +42,7 @@ class Node:
         self.fused: tuple[Operator, list[Entry], dict[str, Any]] | None = None
 
     def outputs(self) -> int:
-        """How many outputs can be used."""
+        """The number of visible outputs."""
         return 1 if self.operator is None else self.operator.outputs(self.operator.parse(self.attrs))
 
     def counted(self) -> int:
@@ -50,10 +50,10 @@ class Node:
         return 1 if self.operator is None else self.operator.counted(self.operator.parse(self.attrs))
 
     def wires(self) -> Iterator[tuple[list[Entry], list["Node"], list[int]]]:
-        """Each graph of a loop or branch: its heads, its variables, and the inputs of the node that they get.
+        """For each graph of a loop or branch its heads, its variables, and the node's inputs for these variables.
 
         Raises:
-            MXNetError: where the attributes do not fit the graphs.
+            MXNetError: if the attributes do not fit the graphs.
         """
         if self.operator is None or self.operator.wires is None:
             return
@@ -63,11 +63,11 @@ class Node:
         for heads, chosen in zip(self.graphs, places, strict=True):
             variables = [node for node in topological(node for node, _ in heads) if node.operator is None]
             if len(chosen) != len(variables) or not all(0 <= place < len(self.inputs) for place in chosen):
-                raise MXNetError(f"{self.name}: its attributes do not say which input each variable of a graph gets")
+                raise MXNetError(f"{self.name}: its attributes do not assign an input to each variable of a graph")
             yield heads, variables, chosen
 
     def output_name(self, index: int) -> str:
-        """The name of one output, as `list_outputs` gives it."""
+        """The name of an output, as in `list_outputs`."""
         if self.operator is None:
             return self.name
         if self.operator.output_names:
@@ -77,7 +77,7 @@ class Node:
 
 
 def topological(heads: Iterable[Node], inputs: Callable[[Node], list[Entry]] = lambda node: node.inputs) -> list[Node]:
-    """All nodes below the heads, each after its inputs, depth first as MXNet orders them."""
+    """All nodes that the heads depend on, each after its inputs, in MXNet's depth-first order."""
     order: list[Node] = []
     seen: set[int] = set()
     for head in heads:
@@ -100,10 +100,10 @@ def topological(heads: Iterable[Node], inputs: Callable[[Node], list[Entry]] = l
 
 @contextmanager
 def naming(node: Node) -> Iterator[None]:
-    """Turn an error about a node's attributes into one that names the node.
+    """Convert an error about a node's attributes to an error that names the node.
 
     Raises:
-        MXNetError: for any such error.
+        MXNetError: for each of these errors.
     """
     try:
         yield
@@ -115,7 +115,7 @@ def naming(node: Node) -> Iterator[None]:
 
 
 def text_of(value: Any) -> str:
-    """An attribute as MXNet writes it."""
+    """The text of an attribute in MXNet's format."""
     if isinstance(value, type) and issubclass(value, np.generic):
         return np.dtype(value).name
     if isinstance(value, np.dtype):
@@ -124,11 +124,11 @@ def text_of(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples of Python's numbers: NumPy 2 shows the numbers within a tuple by the names of their types."""
+    """Tuples of Python numbers: NumPy 2 prints numbers in tuples with their types."""
     if isinstance(value, (list, tuple)):
         return tuple(_plain(member) for member in value)
     if isinstance(value, np.floating):
-        # By its shortest text: a float32 of 0.1 is written 0.1, not 0.10000000149.
+        # The shortest text: a float32 of 0.1 becomes 0.1, not 0.10000000149.
         return float(str(value))
     return value.item() if isinstance(value, np.generic) else value
 

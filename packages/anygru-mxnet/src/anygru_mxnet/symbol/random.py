@@ -1,4 +1,4 @@
-"""`mx.sym.random`: draws as nodes."""
+"""`mx.sym.random`: nodes that draw random numbers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,8 @@ globals().update(likes(FUNCTIONS))
 
 
 def randn(*shape: int, **kwargs: Any) -> Symbol:
-    """Normal, the sizes as arguments; other symbols than its parameters have no effect, as in MXNet 1.9.1 (recorded)."""
+    """Normal draws. The sizes are the arguments. Symbols other than the parameters have no effect, as in MXNet 1.9.1
+    (recorded)."""
     parameters = ("loc", "scale")
     given = {key: value for key, value in kwargs.items() if key in parameters or not isinstance(value, Symbol)}
     return normal(shape=shape, **given)

@@ -1,4 +1,4 @@
-"""Functions and methods of `mx.sym`, made from the list of operators."""
+"""The functions and methods of `mx.sym`, created from the list of operators."""
 
 import keyword
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ from .symbol import Symbol, apply
 
 
 def call(operator: Operator, hint: str, args: tuple, name: str | None, attributes: dict[str, Any]) -> Symbol:
-    """Apply an operator to symbols and attributes, given by place or by name.
+    """Apply an operator to symbols and attributes, which are positional or keywords.
 
     Raises:
-        AssertionError: for a value in the place of an input that is not a symbol.
+        AssertionError: for an input that is not a symbol.
         TypeError: for too many arguments.
     """
     inputs: list[Symbol | None] = [value for value in args if isinstance(value, Symbol)]
-    # MXNet 1.9.1's functions also take these three by place after the attributes (inspect.signature of mx.sym.flatten).
+    # In MXNet 1.9.1 these three are positional arguments after the attributes (inspect.signature of mx.sym.flatten).
     places = [*operator.inputs, *operator.defaults, "name", "attr", "out"]
     named: dict[str, Any] = {}
     if operator.variadic:
@@ -41,7 +41,7 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
     if name is not None and "name" in named:
         raise TypeError(f"{operator.name} got multiple values for argument 'name'")
     name = named.pop("name", name)
-    named.pop("out", None)  # a symbol has no results to write yet; MXNet 1.9.1 takes it and does not look (recorded)
+    named.pop("out", None)  # `out` has no effect on symbols, as in MXNet 1.9.1 (recorded)
     kept = {key: value for key, value in named.items() if key not in operator.inputs or operator.variadic}
     return apply(operator, inputs, kept, name, hint)
 
@@ -63,7 +63,7 @@ PUBLIC = {name: function for name, function in FUNCTIONS.items() if not name.sta
 
 
 def method_of(known_as: str) -> Callable[..., Symbol]:
-    """An operator as a method: the symbol is its first input."""
+    """An operator as a method. The symbol is its first input."""
     operator = OPERATORS[known_as]
 
     def method(self: Symbol, *args: Any, name: str | None = None, **attributes: Mapping[str, Any]) -> Symbol:

@@ -1,7 +1,7 @@
-"""Graphs with states of unknown batch size (`F.zeros` with a size of 0), such as cells' initial states.
+"""Runs graphs with states of unknown batch size (`F.zeros` with a size of 0), such as the initial states of cells.
 
-Most such states only go into recurrent operators and sums, which take one of batch size 1 for any. The others get the size
-that follows from the shapes of the values, once for each set of shapes.
+Recurrent operators and sums accept a state of batch size 1 for any batch. If other operators read a state, its size is inferred
+from the shapes of the values, once for each set of shapes.
 """
 
 from torch import Tensor
@@ -12,10 +12,10 @@ from .node import Entry, topological
 
 
 class SizedProgram:
-    """A graph made ready to run, once for each set of shapes.
+    """A graph, prepared to run, once for each set of shapes.
 
     Attributes:
-        variables: names of its variables, in the order in which `run` takes their values.
+        variables: names of its variables, in the order of the values for `run`.
     """
 
     def __init__(self, heads: list[Entry]) -> None:
@@ -24,7 +24,7 @@ class SizedProgram:
         self.variables = Program(heads).variables
 
     def run(self, values: list[Tensor], watch: Watch | None = None) -> list[Tensor]:
-        """The outputs, given the values of the variables; in the graph of gradients only while recording.
+        """The outputs from the values of the variables, with a graph of gradients only under `autograd.record`.
 
         Raises:
             MXNetError: for values that an operator refuses, naming the node.
@@ -32,7 +32,7 @@ class SizedProgram:
         return self._sized(values).run(values, watch)
 
     def compute(self, values: list[Tensor]) -> list[Tensor]:
-        """The outputs as torch computes them."""
+        """The outputs as torch's tensors."""
         return self._sized(values).compute(values)
 
     def _sized(self, values: list[Tensor]) -> Program:
@@ -49,12 +49,12 @@ class SizedProgram:
 
 
 def ready(heads: list[Entry]) -> Program | SizedProgram:
-    """A graph made ready to run."""
+    """Prepare a graph to run."""
     return SizedProgram(heads) if _needs_sizes(heads) else Program(heads)
 
 
 def _needs_sizes(heads: list[Entry]) -> bool:
-    """Whether a state of unknown size reaches an operator that does not take one of batch size 1 for it, or is a result."""
+    """Whether a state of unknown size is a result, or an input of an operator that needs its exact size."""
     spread: set[int] = set()
     for node in topological((node for node, _ in heads), running_inputs):
         if node.operator is None:

@@ -1,6 +1,6 @@
-"""`mx.sym.Symbol`: the same operators as on arrays, put together before there are values.
+"""`mx.sym.Symbol`: graphs of the operators for arrays.
 
-Blocks are traced with symbols when they are hybridized or exported, and `SymbolBlock` runs them.
+Hybridized and exported blocks are traced with symbols, and `SymbolBlock` runs symbols.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class Symbol(SymbolBase):
         return _scalar("_rpower_scalar", "_rpower_scalar", self, other)
 
     def __neg__(self) -> "Symbol":
-        # No "negative" node: MXNet 1.9.1's symbols multiply by -1 (read), and so do its files.
+        # Not a "negative" node: MXNet 1.9.1's symbols multiply by -1 (source), also in files.
         return self.__mul__(-1.0)
 
     def __abs__(self) -> "Symbol":
@@ -91,7 +91,7 @@ class Symbol(SymbolBase):
         return _binary("_lesser_equal", self, other, "_lesser_equal_scalar")
 
     def reshape(self, *shape: Any, **kwargs: Any) -> "Symbol":
-        """Another shape, with the codes of `mx.nd.reshape`."""
+        """Change the shape, with the codes of `mx.nd.reshape`."""
         if len(shape) == 1:
             shape = shape[0]
         attributes = {"shape": kwargs.pop("shape") if isinstance(shape, tuple) and not shape else shape, **kwargs}
@@ -106,7 +106,7 @@ class Symbol(SymbolBase):
         return apply(OPERATORS["Flatten"], [self], {}, None, "flatten")
 
     def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "Symbol":
-        """The symbol cut into equal parts, or at positions."""
+        """Split the symbol into equal parts, or at positions."""
         cuts: dict[str, Any] = {"indices": (), "sections": indices_or_sections}
         if not isinstance(indices_or_sections, int):
             cuts = {"indices": (0, *indices_or_sections), "sections": 0}
@@ -114,16 +114,16 @@ class Symbol(SymbolBase):
         return apply(OPERATORS["_split_v2"], [self], attributes, None, "_split_v2")
 
     def expand_dims(self, axis: int, inplace: bool = False) -> "Symbol":
-        """One more axis of size 1."""
+        """Add an axis of size 1."""
         return apply(OPERATORS["expand_dims"], [self], {"axis": axis}, None, "expand_dims")
 
     def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "Symbol":
-        """Without the axes of size 1."""
+        """Remove axes of size 1."""
         attributes = {} if axis is None else {"axis": axis}
         return apply(OPERATORS["squeeze"], [self], attributes, None, "squeeze")
 
     def broadcast_to(self, shape: Sizes) -> "Symbol":
-        """Repeated along axes of size 1."""
+        """Broadcast axes of size 1."""
         return apply(OPERATORS["broadcast_to"], [self], {"shape": shape}, None, "broadcast_to")
 
 
@@ -167,10 +167,10 @@ def apply(
     attributes |= {f"__{key}__" if key in HIDDEN else key: value for key, value in scope.items()}
     operator.check({key: value for key, value in attributes.items() if not key.startswith("__")})
     given = current_names().get(name, hint)
-    # Sorted, as MXNet's files list them: so the bytes are the same.
+    # Sorted, so that files have the same bytes as MXNet's.
     attrs = dict(sorted((key, text_of(value)) for key, value in attributes.items()))
     entries: list[Entry] = []
-    # Inputs that were left out become variables with the node's attributes, as in `sym.FullyConnected(data, num_hidden=3)`.
+    # Missing inputs become variables with the node's attributes, for example in `sym.FullyConnected(data, num_hidden=3)`.
     needed = [] if operator.variadic else operator.needed(operator.parse(attrs))
     missing: list[Symbol | None] = [None] * (len(needed) - len(inputs))
     for place, symbol in enumerate((*inputs, *missing)):
@@ -207,7 +207,7 @@ def var(
 
     Raises:
         TypeError: for a name that is not a string.
-        ValueError: for a keyword that is no `__attribute__`.
+        ValueError: for a keyword that is not an `__attribute__`.
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
@@ -239,7 +239,7 @@ Variable = var
 
 
 def Group(symbols: Any, create_fn: Any = None) -> Symbol:
-    """Several symbols as one."""
+    """Group several symbols in one."""
     if not symbols or any(not isinstance(symbol, Symbol) for symbol in symbols):
         raise TypeError("Expected a list of symbols as input")
     return Symbol([entry for symbol in symbols for entry in symbol._entries])
@@ -259,7 +259,7 @@ def load_json(json_str: str) -> Symbol:
 
     Raises:
         TypeError: for values other than a text.
-        MXNetError: for a text that holds no symbol.
+        MXNetError: for a text that is not a symbol.
     """
     if not isinstance(json_str, str):
         raise TypeError("fname required to be string")

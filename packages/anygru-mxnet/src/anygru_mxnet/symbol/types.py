@@ -1,6 +1,6 @@
-"""Dtypes of a graph before there are values.
+"""Infers the dtypes of a graph.
 
-Nearly every operator has one dtype for all inputs and results; the tables list the exceptions.
+Most operators have the same dtype for all inputs and results. The tables list the exceptions.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from ..base import DTYPE_NUMBERS, DtypeLike, MXNetError
 from ..operators.registry import truth
 from .node import Entry, Node, naming, topological
 
-# Inputs of any dtype, by their places.
+# Inputs of any dtype, by their positions.
 _FREE = {
     "Embedding": (0,), "where": (0,), "take": (1,), "pick": (1,), "batch_take": (1,), "gather_nd": (1,),
     "scatter_nd": (1,), "slice_like": (1,), "broadcast_like": (1,), "reshape_like": (1,), "softmax": (1,),
@@ -40,10 +40,10 @@ class Types:
         return self._known.get((id(entry[0]), entry[1]))
 
     def add(self, entry: Entry, dtype: DtypeLike, reader: Node) -> None:
-        """Note a dtype that `reader` implies.
+        """Record a dtype that `reader` implies.
 
         Raises:
-            MXNetError: where another dtype is known.
+            MXNetError: if another dtype is known.
         """
         kind = np.dtype(dtype).type
         known = self._known.setdefault((id(entry[0]), entry[1]), kind)
@@ -55,10 +55,10 @@ class Types:
 
 
 def types(nodes: list[Node], given: dict[str, Any]) -> Types:
-    """Infer all dtypes from the variables' given or declared dtypes.
+    """Infer all dtypes from the given or declared dtypes of variables.
 
     Raises:
-        MXNetError: for inputs of different dtypes in an operator that needs one.
+        MXNetError: for inputs of different dtypes in an operator that requires equal dtypes.
     """
     by_number = {str(number): dtype for dtype, number in DTYPE_NUMBERS.items()}
     found = Types()
@@ -107,7 +107,7 @@ def _spread(node: Node, found: Types) -> None:
     if common is None:
         return
     if name == "BatchNorm" and found.of(node.inputs[0]) is np.float16:
-        # Scales, shifts and statistics stay in float32.
+        # Scales, shifts and statistics are float32.
         alike, common = node.inputs[1:], np.float32
         found.add((node, 0), np.float16, node)
     for entry in alike:

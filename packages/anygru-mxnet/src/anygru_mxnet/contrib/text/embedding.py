@@ -1,4 +1,4 @@
-"""`mx.contrib.text.embedding`: vectors of words, from local files; nothing is downloaded."""
+"""`mx.contrib.text.embedding`: vectors of words from local files, without downloads."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ _registry: dict[str, type["_TokenEmbedding"]] = {}
 
 
 def register(embedding_cls: type["_TokenEmbedding"]) -> type["_TokenEmbedding"]:
-    """Make an embedding known by its class name in lower case."""
+    """Register an embedding under its class name in lower case."""
     _registry[embedding_cls.__name__.lower()] = embedding_cls
     return embedding_cls
 
@@ -34,7 +34,7 @@ def create(embedding_name: str, **kwargs: Any) -> "_TokenEmbedding":
 
 
 def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
-    """Names of files that MXNet downloads: none here, where files are given by their paths."""
+    """Names of files that MXNet downloads: an empty list here, since files are given by their paths."""
     if embedding_name is None:
         return {name: [] for name in _registry}
     return []
@@ -50,12 +50,12 @@ class _TokenEmbedding(Vocabulary):
 
     @property
     def vec_len(self) -> int:
-        """Numbers in a vector."""
+        """The length of a vector."""
         return self._vec_len
 
     @property
     def idx_to_vec(self) -> NDArray | None:
-        """The vectors by number, [tokens, vec_len]."""
+        """The vectors by the number of the token, [tokens, vec_len]."""
         return self._idx_to_vec
 
     def _load_embedding(
@@ -124,8 +124,8 @@ class _TokenEmbedding(Vocabulary):
         """The vectors of a token or a list; unknown tokens have the unknown token's vector.
 
         Args:
-            tokens: one or several.
-            lower_case_backup: whether a token that is not there is looked for in small letters.
+            tokens: a token or a list of tokens.
+            lower_case_backup: whether to search for an unknown token in lower case.
         """
         assert self._idx_to_vec is not None, "the embedding has no vectors yet"
         wanted = tokens if isinstance(tokens, list) else [tokens]
@@ -140,7 +140,7 @@ class _TokenEmbedding(Vocabulary):
         """Set the vectors of tokens.
 
         Raises:
-            ValueError: for a token that is not there.
+            ValueError: for an unknown token.
         """
         assert self._idx_to_vec is not None, "The property `idx_to_vec` has not been properly set."
         wanted = tokens if isinstance(tokens, list) else [tokens]
@@ -182,7 +182,7 @@ class _Pretrained(_TokenEmbedding):
 
 @register
 class GloVe(_Pretrained):
-    """GloVe's vectors (Pennington et al. 2014) in `embedding_root/glove/`; nothing is downloaded."""
+    """GloVe's vectors (Pennington et al. 2014) in the folder `embedding_root/glove/`."""
 
     def __init__(self, pretrained_file_name: str = "glove.840B.300d.txt", **kwargs: Any) -> None:
         super().__init__(pretrained_file_name, **kwargs)
@@ -190,14 +190,14 @@ class GloVe(_Pretrained):
 
 @register
 class FastText(_Pretrained):
-    """FastText's vectors (Bojanowski et al. 2017) in `embedding_root/fasttext/`; nothing is downloaded."""
+    """FastText's vectors (Bojanowski et al. 2017) in the folder `embedding_root/fasttext/`."""
 
     def __init__(self, pretrained_file_name: str = "wiki.simple.vec", **kwargs: Any) -> None:
         super().__init__(pretrained_file_name, **kwargs)
 
 
 class CustomEmbedding(_TokenEmbedding):
-    """Vectors in a file of the user's: a token and its numbers in each line."""
+    """Vectors in a file of the user, with a token and its numbers in each line."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class CustomEmbedding(_TokenEmbedding):
 
 
 class CompositeEmbedding(_TokenEmbedding):
-    """The vectors of several embeddings one after the other, for the tokens of a vocabulary."""
+    """The concatenated vectors of several embeddings, for the tokens of a vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, token_embeddings: Any) -> None:
         super().__init__()

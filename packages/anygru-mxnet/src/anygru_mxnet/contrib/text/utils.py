@@ -1,4 +1,4 @@
-"""`mx.contrib.text.utils`: words counted."""
+"""`mx.contrib.text.utils`: counts of words."""
 
 import re
 from collections import Counter
@@ -11,12 +11,12 @@ def count_tokens_from_str(
     to_lower: bool = False,
     counter_to_update: Counter | None = None,
 ) -> Counter:
-    """Count how often each token occurs in a text.
+    """Count the occurrences of each token in a text.
 
     Args:
         source_str: the text.
         token_delim, seq_delim: regular expressions that end a token and a sequence.
-        to_lower: whether capitals count as small letters.
+        to_lower: whether to convert the text to lower case.
         counter_to_update: a counter to add to, which is returned.
     """
     tokens = re.split(f"{token_delim}|{seq_delim}", source_str)

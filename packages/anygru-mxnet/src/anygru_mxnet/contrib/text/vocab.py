@@ -10,9 +10,9 @@ class Vocabulary:
     """Tokens by number: unknown token, reserved tokens, then counted tokens by falling count and name.
 
     Args:
-        counter: how often each token occurs.
-        most_freq_count: how many of the counted tokens to keep at most; None for all.
-        min_freq: how often a token must occur to be kept.
+        counter: the number of occurrences of each token.
+        most_freq_count: the most counted tokens to keep; None keeps all.
+        min_freq: the least number of occurrences of a token that is kept.
         unknown_token: replaces every token that is not in the vocabulary.
         reserved_tokens: tokens that are always in the vocabulary.
 
@@ -59,12 +59,12 @@ class Vocabulary:
 
     @property
     def unknown_token(self) -> str:
-        """Stands for every token that is not there."""
+        """The token that replaces unknown tokens."""
         return self._unknown_token
 
     @property
     def reserved_tokens(self) -> list[str] | None:
-        """Tokens that are there in any case."""
+        """Tokens that every vocabulary contains."""
         return self._reserved_tokens
 
     def to_indices(self, tokens: str | list[str]) -> Any:
@@ -77,7 +77,7 @@ class Vocabulary:
         """The token of a number, or a list of tokens.
 
         Raises:
-            ValueError: for a number that is not a token's.
+            ValueError: for a number without a token.
         """
         for index in indices if isinstance(indices, list) else [indices]:
             if not isinstance(index, int) or index >= len(self._idx_to_token):

@@ -27,7 +27,7 @@ class Block:
         params: a dict of shared parameters.
     """
 
-    # Whether `summary` shows a row for the block; containers have none.
+    # Whether `summary` shows a row for the block. It shows no rows for containers.
     _in_summary = True
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
@@ -74,7 +74,7 @@ class Block:
         return self._name
 
     def name_scope(self) -> BlockScope:
-        """`with self.name_scope():` children made inside carry the block's prefix."""
+        """Children that are made inside `with self.name_scope():` have the block's prefix."""
         return self._scope
 
     @property
@@ -83,13 +83,13 @@ class Block:
         return self._params
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """The parameters of the block and all below; `select` is a regular expression for their names."""
+        """The parameters of the block and of all blocks inside it. `select` is a regular expression for their names."""
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
         if not select:
             found.update(self.params)
         else:
-            # From the beginning of the name: "weight" alone chooses nothing (MXNet 1.9.1, seen).
+            # The pattern matches from the beginning of the name: "weight" matches no parameter (MXNet 1.9.1, observed).
             pattern = re.compile(select)
             found.update({name: value for name, value in self.params.items() if pattern.match(name)})
         for child in self._children.values():
@@ -117,7 +117,7 @@ class Block:
                 )
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
-        """Parameters by the path of attributes that leads to them."""
+        """Parameters by their attribute paths."""
         prefix += "." if prefix else ""
         found = {prefix + key: value for key, value in self._reg_params.items()}
         for name, child in self._children.items():
@@ -125,11 +125,11 @@ class Block:
         return found
 
     def register_child(self, block: "Block", name: str | None = None) -> None:
-        """Make a block a child, under a name or its number."""
+        """Register a block as a child, under a name or a number."""
         self._children[str(len(self._children)) if name is None else name] = block
 
     def apply(self, fn: Callable[["Block"], Any]) -> "Block":
-        """Call a function on every block below and then on this one, which is returned."""
+        """Call a function on all blocks inside this block and then on the block itself. Returns the block."""
         for child in self._children.values():
             child.apply(fn)
         fn(self)
@@ -142,7 +142,7 @@ class Block:
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """Let the hybrid blocks below run as graphs, or as Python again."""
+        """Let the hybrid blocks inside run as graphs, or as Python code again."""
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
@@ -154,15 +154,15 @@ class Block:
             parameter.cast(dtype)
 
     def register_forward_pre_hook(self, hook: Callable) -> HookHandle:
-        """Have `hook(block, inputs)` called before every forward pass."""
+        """Call `hook(block, inputs)` before every forward pass."""
         return HookHandle(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable) -> HookHandle:
-        """Have `hook(block, inputs, output)` called after every forward pass."""
+        """Call `hook(block, inputs, output)` after every forward pass."""
         return HookHandle(self._forward_hooks, hook)
 
     def register_op_hook(self, callback: Callable, monitor_all: bool = False) -> None:
-        """Have `callback(name, operator, array)` called for each result (with `monitor_all`, each input too) of every graph."""
+        """Call `callback(name, operator, array)` for each result (with `monitor_all`, also for each input) of every graph."""
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
@@ -185,10 +185,10 @@ class Block:
         print_summary(self, inputs)
 
     def save_parameters(self, filename: str, deduplicate: bool = False) -> None:
-        """Write the values of all parameters under their attribute paths; `deduplicate` writes a shared one once."""
+        """Write the values of all parameters under their attribute paths. `deduplicate` writes a shared parameter once."""
         parameters = self._collect_params_with_prefix()
         if deduplicate:
-            # The last path of a shared parameter stays: of a first and a second layer "1.weight" (MXNet 1.9.1, seen).
+            # A shared parameter has its last path: "1.weight" for the layers 0 and 1 (MXNet 1.9.1, observed).
             last_path = {parameter: path for path, parameter in parameters.items()}
             parameters = {path: parameter for parameter, path in last_path.items()}
         save(filename, {path: parameter._reduce() for path, parameter in parameters.items()})
@@ -211,13 +211,12 @@ class Block:
         cast_dtype: bool = False,
         dtype_source: str = "current",
     ) -> None:
-        """Take the values of `save_parameters` (or of names, as `save_params` and `export` write them).
+        """Read the values from a file of `save_parameters`, `save_params` or `export`.
 
         Raises:
             AssertionError: for a missing parameter, another shape or dtype.
             AttributeError: for a file of arrays without names.
-            ValueError: for a superfluous one.
-            MXNetError: for a missing or damaged file.
+            ValueError: for an unknown parameter. MXNetError: for a missing or damaged file.
         """
         loaded = load(filename)
         parameters = self._collect_params_with_prefix()
@@ -225,7 +224,7 @@ class Block:
             return
         if not isinstance(loaded, dict):
             raise AttributeError(f"file '{filename}' holds a list of arrays without names, which no parameter can take")
-        # Names without a dot are full names, as `save_params` and `export` write them, and no paths of attributes.
+        # Names without a dot are full names, which `save_params` and `export` write, not attribute paths.
         if not any("." in key for key in loaded):
             self.collect_params().load_dict(
                 loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
@@ -254,7 +253,7 @@ class Block:
         saving.save(self, prefix)
 
     def load(self, prefix: str) -> None:
-        """Take what `save` wrote.
+        """Read the files of `save`.
 
         Raises:
             MXNetError: for a missing or damaged file.

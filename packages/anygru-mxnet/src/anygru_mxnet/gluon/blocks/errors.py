@@ -4,4 +4,4 @@ from ...base import MXNetError
 
 
 class DeferredInitializationError(MXNetError):
-    """A parameter's values were asked for before its shape is known."""
+    """The shape of a parameter is not known yet, so that it has no values."""

@@ -22,7 +22,8 @@ __all__ = ["HybridBlock"]
 
 
 class HybridBlock(Block):
-    """A block whose `hybrid_forward(F, x, ...)` uses only the operators of `F`: `mx.nd` on arrays, `mx.sym` when traced."""
+    """A block with a method `hybrid_forward(F, x, ...)`, which uses only the operators of `F`: `mx.nd` for arrays, `mx.sym` for
+    tracing."""
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
@@ -65,7 +66,7 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Run as a graph from the next call on, or as Python again. The options that tune MXNet's engine change nothing.
+        """Run as a graph from the next call on, or as Python code again. The options for MXNet's engine have no effect.
 
         Raises:
             NotImplementedError: for a `backend`, MXNet's hook for other compilers.
@@ -133,7 +134,7 @@ class HybridBlock(Block):
         return self._cached_graph
 
     def _build_cache(self, *args: Any) -> None:
-        """Make the graph ready to run."""
+        """Prepare the graph to run."""
         inputs, output = self._get_graph(*args)
         places = {str(variable.name): place for place, variable in enumerate(inputs)}
         parameters = self.collect_params()
@@ -170,9 +171,9 @@ class HybridBlock(Block):
             )
 
     def register_op_hook(self, callback: Callable, monitor_all: bool = False) -> None:
-        """Have `callback(name, operator, array)` called for each result (with `monitor_all`, each input too) of its graph.
+        """Call `callback(name, operator, array)` for each result (with `monitor_all`, also for each input) of its graph.
 
-        The names are bytes, as in MXNet 1.9.1, whose `mx.base.py_str` decodes them; its arrays are handles, here NDArrays.
+        As in MXNet 1.9.1 the names are bytes, which `mx.base.py_str` decodes. The arrays are NDArrays; in MXNet they are handles.
         """
         self._op_hook = (callback, monitor_all)
         super().register_op_hook(callback, monitor_all)

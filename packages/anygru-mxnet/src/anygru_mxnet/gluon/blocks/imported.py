@@ -1,4 +1,4 @@
-"""`gluon.SymbolBlock`: a block made of a symbol, such as a model that MXNet or anygru exported."""
+"""`gluon.SymbolBlock`: a block that runs a symbol, for example a model that MXNet or anygru exported."""
 
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["SymbolBlock"]
 
 
 class SymbolBlock(HybridBlock):
-    """A symbol as a block: its variables that are not inputs are parameters.
+    """A block that runs a symbol. Variables that are not inputs become parameters.
 
     Args:
         outputs: the symbol, or a list of them.
@@ -42,7 +42,7 @@ class SymbolBlock(HybridBlock):
         names = [input_names] if isinstance(input_names, str) else input_names
         block = SymbolBlock(output, [symbol.var(name) for name in names])
         if param_file is not None:
-            # The file decides the dtypes: the graph may lack them.
+            # The dtypes come from the file, because the graph may lack them.
             block.collect_params().load(
                 param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
             )

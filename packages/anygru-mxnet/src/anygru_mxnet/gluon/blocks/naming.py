@@ -23,7 +23,7 @@ def _next(counter: dict[str, int], hint: str) -> str:
 
 
 def new_names(prefix: str | None, params: ParameterDict | None, hint: Callable[[], str]) -> tuple[str, ParameterDict]:
-    """The prefix and the parameters of a block that is being made, in the scope in force."""
+    """The prefix and the parameters of a new block in the current scope."""
     scope = _local.scope
     if scope is None:
         if prefix is None:
@@ -40,7 +40,7 @@ def new_names(prefix: str | None, params: ParameterDict | None, hint: Callable[[
 
 
 class BlockScope:
-    """`with block.name_scope():` blocks made inside are named after the block."""
+    """Blocks that are made inside `with block.name_scope():` have the block's prefix."""
 
     def __init__(self, block: Any) -> None:
         self.block = block

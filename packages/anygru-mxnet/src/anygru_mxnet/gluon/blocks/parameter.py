@@ -105,7 +105,7 @@ class Parameter:
 
     @property
     def dtype(self) -> Any:
-        """The dtype, as it was given."""
+        """The dtype argument of the constructor."""
         return self._dtype
 
     @dtype.setter
@@ -114,7 +114,7 @@ class Parameter:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The sizes; 0 where not known yet, None if nothing is known."""
+        """The sizes. An unknown size is 0, an unknown shape is None."""
         return self._shape
 
     @shape.setter
@@ -131,13 +131,13 @@ class Parameter:
     def initialize(
         self, init: Initial = None, ctx: ContextLike = None, default_init: Any = None, force_reinit: bool = False
     ) -> None:
-        """Give the parameter values on each context, or remember to when its shape is known.
+        """Initialize the values on each context, or do so later, when the shape is known.
 
         Args:
-            init: the initializer; by default the parameter's own, or `default_init` (Uniform(0.07)).
-            ctx: a context or a list of them; the current one by default.
-            default_init: used if neither `init` nor the parameter has one.
-            force_reinit: replace values that there are already.
+            init: the initializer; by default the parameter's initializer, or `default_init` (Uniform(0.07)).
+            ctx: a context or a list of them; by default the current context.
+            default_init: used if neither `init` nor the parameter's initializer is given.
+            force_reinit: replace existing values.
 
         Raises:
             ValueError: for an unknown shape where that is not allowed.
@@ -198,7 +198,7 @@ class Parameter:
     def _load_init(
         self, data: NDArray, ctx: ContextLike, cast_dtype: bool = False, dtype_source: str = "current"
     ) -> None:
-        """Take values from a file.
+        """Set the values to an array of a file.
 
         Raises:
             AssertionError: for another shape, another dtype without `cast_dtype`, or other contexts.

@@ -20,7 +20,7 @@ _NAMING = "For more info on naming, please see the naming tutorial of MXNet."
 
 
 class ParameterDict:
-    """Parameters in the order of their making.
+    """Parameters in the order of their creation.
 
     Args:
         prefix: put before the names given to `get`.
@@ -74,10 +74,10 @@ class ParameterDict:
         return None
 
     def get(self, name: str, **kwargs: Any) -> Parameter:
-        """The parameter of a name (without the prefix), made with the given arguments if there is none.
+        """The parameter of a name (without the prefix). If it does not exist, it is created with the given arguments.
 
         Raises:
-            AssertionError: for an existing one with other attributes.
+            AssertionError: for an existing parameter with other attributes.
         """
         name = self.prefix + name
         parameter = self._find(name)
@@ -104,11 +104,11 @@ class ParameterDict:
         return parameter
 
     def get_constant(self, name: str, value: Any = None) -> Constant:
-        """The constant of a name, made with the value if there is none.
+        """The constant of a name. If it does not exist, it is created with the value.
 
         Raises:
             KeyError: without a value for a name that does not exist.
-            AssertionError: for an existing one of another value, or that is not a constant.
+            AssertionError: for an existing constant of another value, and for a parameter that is not a constant.
         """
         name = self.prefix + name
         parameter = self._find(name)
@@ -127,7 +127,7 @@ class ParameterDict:
         return parameter  # type: ignore[return-value]
 
     def update(self, other: "ParameterDict | dict[str, Parameter]") -> None:
-        """Take over the parameters of another dict.
+        """Add the parameters of another dict.
 
         Raises:
             AssertionError: for another parameter of the same name.
@@ -159,7 +159,7 @@ class ParameterDict:
             parameter.reset_ctx(ctx)
 
     def list_ctx(self) -> list[Context]:
-        """The contexts of all parameters, each once."""
+        """The different contexts of all parameters."""
         return list(dict.fromkeys(context for parameter in self.values() for context in parameter.list_ctx()))
 
     def setattr(self, name: str, value: Any) -> None:
@@ -198,7 +198,7 @@ class ParameterDict:
         """Take the values from a file, a prefix put before its names.
 
         Raises:
-            AssertionError: for missing or superfluous names that are not allowed, other shapes or dtypes.
+            AssertionError: for missing or unknown names, unless they are allowed, other shapes or dtypes.
             MXNetError: for a missing or damaged file.
         """
         if restore_prefix:
@@ -246,7 +246,7 @@ class ParameterDict:
 
 
 def _fill_shape(parameter: Parameter, wanted: tuple[int, ...], existing: tuple[int, ...]) -> bool:
-    """Complete a shape by another of as many axes; False where they contradict each other."""
+    """Complete the unknown sizes of a shape from another shape. Returns False if the shapes differ."""
     if len(wanted) != len(existing) or any(a != b and a > 0 and b > 0 for a, b in zip(wanted, existing, strict=True)):
         return False
     parameter._shape = tuple(a if a > 0 else b for a, b in zip(wanted, existing, strict=True))

@@ -44,7 +44,7 @@ def save(block: Any, prefix: str) -> None:
 
 
 def load(block: Any, prefix: str) -> None:
-    """Take the parameters and the graphs from the files of `save`, into a block of the same structure.
+    """Read the parameters and the graphs from the files of `save` into a block of the same structure.
 
     Raises:
         MXNetError: for a missing or damaged file.
@@ -60,9 +60,9 @@ def load(block: Any, prefix: str) -> None:
 
 
 def _restore(block: Any, entry: dict[str, Any]) -> dict[str, str]:
-    """Restore the graphs of a block; returns the names of the parameters that were saved, and the block's own.
+    """Restore the graphs of a block. Returns the saved names and the present names of its parameters.
 
-    The children are met in their order, and get the keys that they had, which the file of parameters names.
+    The children are visited in their order. They get their saved keys, which occur in the file of parameters.
     """
     names = {f"{entry['orig_name']}_{name.removeprefix(block.params.prefix)}": name for name in block.params}
     below = [value for key, value in entry.items() if key not in _FACTS]

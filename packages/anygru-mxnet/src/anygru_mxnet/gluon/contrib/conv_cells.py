@@ -28,7 +28,7 @@ class _ConvCell(HybridRecurrentCell):
         i2h_pad: zeros around the input.
         i2h_dilate, h2h_dilate: distances in the kernels.
         i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer: initializers.
-        conv_layout: channels first only; MXNet 1.9 has no others on a CPU.
+        conv_layout: channels first only; MXNet 1.9 has no other layout on a CPU.
         activation: its name, a block or a function.
         prefix, params: as for `Block`.
     """
@@ -36,7 +36,7 @@ class _ConvCell(HybridRecurrentCell):
     _axes: int
     _kind: str
     _gate_names: tuple[str, ...]
-    # How many states there are.
+    # The number of states.
     _states = 1
 
     def __init__(
@@ -173,7 +173,7 @@ class _ConvGRUCell(_ConvCell):
 
 
 def _over(axes: int, kind: type[_ConvCell]) -> type[_ConvCell]:
-    """The cell of a kind for a number of axes; `help` shows MXNet 1.9.1's defaults for them (its source)."""
+    """The cell of a kind for a number of axes; `help` shows MXNet 1.9.1's defaults for them (source)."""
     name, layout = f"Conv{axes}D{kind._kind.upper()}Cell", _LAYOUTS[axes]
     shown = {"i2h_pad": (0,) * axes, "i2h_dilate": (1,) * axes, "h2h_dilate": (1,) * axes, "conv_layout": layout}
     signature = inspect.signature(kind)

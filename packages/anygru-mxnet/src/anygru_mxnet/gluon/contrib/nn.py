@@ -37,7 +37,7 @@ class HybridConcurrent(HybridSequential):
 
 
 class Identity(HybridBlock):
-    """Its input."""
+    """A block that returns its input."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The input."""

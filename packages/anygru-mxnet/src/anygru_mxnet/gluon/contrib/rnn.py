@@ -89,8 +89,8 @@ class VariationalDropoutCell(ModifierCell):
     """Dropout of inputs, states and outputs with masks that stay the same over a sequence (Gal, Ghahramani 2016).
 
     Args:
-        base_cell: the cell inside.
-        drop_inputs, drop_states, drop_outputs: probabilities of zeroing a feature; of the states the first alone.
+        base_cell: the wrapped cell. drop_inputs, drop_states, drop_outputs: probabilities of zeroing a feature. `drop_states`
+            acts on the first state only.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class VariationalDropoutCell(ModifierCell):
         return (sequence.steps(outputs) if sequence.merge is False else outputs), last
 
     def _shared(self, F: ModuleType, values: Data, sequence: Sequence, name: str) -> Any:
-        """Values with one mask for all steps."""
+        """Apply the same mask at each step."""
         rate = getattr(self, f"drop_{name}")
         return F.Dropout(values, p=rate, axes=(sequence.axis,)) if rate else values
 
@@ -161,7 +161,7 @@ def dynamic_unroll(
     layout: str = "TNC",
     valid_length: Data | None = None,
 ) -> tuple[Any, list]:
-    """Run a cell over a sequence by `contrib.foreach`, so that a graph of it serves any number of steps.
+    """Run a cell over a sequence by `contrib.foreach`. Its graph accepts any number of steps.
 
     Args:
         cell: the cell.
@@ -182,7 +182,7 @@ def dynamic_unroll(
 
     def within(part: Data, before: list) -> tuple[Any, list]:
         output, after = cell(part, before[:-1])
-        # The last state counts the steps; a finished sequence keeps its states.
+        # The last state is the number of the step. A finished sequence keeps its states.
         going_on = F.broadcast_greater(valid_length, before[-1])
         return output, [*(F.where(going_on, *pair) for pair in zip(after, before, strict=False)), before[-1] + 1]
 

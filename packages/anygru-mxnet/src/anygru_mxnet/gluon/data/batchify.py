@@ -1,4 +1,4 @@
-"""Functions that make batches of samples: stacked, padded to one length, or grouped by element."""
+"""Functions that make a batch from samples: stack them, pad them to one length, or group their elements."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from ...ndarray.ndarray import NDArray
 
 
 class Stack:
-    """Samples of one shape as one array."""
+    """Stacks samples of one shape into an array."""
 
     def __init__(self, use_shared_mem: bool = False) -> None:
         self._use_shared_mem = use_shared_mem
@@ -24,12 +24,12 @@ class Stack:
 
 
 class Pad:
-    """Samples of several lengths as one array.
+    """Pads samples of several lengths and stacks them into an array.
 
     Args:
-        val: the value after the end of a sample, 0 by default.
+        val: the padding value, 0 by default.
         dtype: of the array; the samples' by default.
-        round_to: every length a multiple of this.
+        round_to: the padded length is a multiple of this number.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Pad:
         sizes = [max(sample.shape[axis] for sample in samples) for axis in range(samples[0].ndim)]
         if self._round_to is not None:
             sizes = [-(-size // self._round_to) * self._round_to for size in sizes]
-        # The first sample decides for all.
+        # The first sample determines the class of the batch.
         dtype = self._dtype or samples[0].dtype
         batch = np.full((len(samples), *sizes), self._val, dtype=dtype)
         for row, sample in zip(batch, samples, strict=True):
@@ -57,7 +57,7 @@ class Pad:
 
 
 class Group:
-    """One function for each element of the samples."""
+    """Applies a function to each element of the samples."""
 
     def __init__(self, fn: Any, *args: Callable) -> None:
         if isinstance(fn, (list, tuple)):
@@ -79,7 +79,7 @@ class Group:
 
 
 class AsList:
-    """The samples as they are."""
+    """Returns the list of samples."""
 
     def __call__(self, data: list) -> list:
         return list(data)

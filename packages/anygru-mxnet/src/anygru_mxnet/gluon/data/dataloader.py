@@ -16,37 +16,37 @@ __all__ = ["DataLoader", "default_batchify_fn"]
 
 
 def default_batchify_fn(data: list) -> Any:
-    """One array of many samples; of tuples, a list of one array an element."""
+    """An array of the samples. For tuples, a list with an array for each element."""
     if isinstance(data[0], NDArray):
         return ndarray.stack(*data)
     if isinstance(data[0], tuple):
         return [default_batchify_fn(list(column)) for column in zip(*data, strict=True)]
-    # Python's floats become float64 here, where `nd.array` makes float32 (MXNet 1.9.1, seen).
+    # Python floats become float64, unlike in `nd.array`, which makes float32 (MXNet 1.9.1, observed).
     values = np.asarray(data)
     return ndarray.array(values, dtype=values.dtype)
 
 
-# MXNet's loader has another function for batches that processes hand over; here threads make them.
+# MXNet has another function for batches of worker processes. Threads make the batches here.
 default_mp_batchify_fn = default_batchify_fn
 
 
 class DataLoader:
-    """Batches of a dataset, one iteration a round.
+    """Iterates over a dataset in batches.
 
     Args:
         dataset: the samples.
         batch_size: samples in a batch.
         shuffle: whether their order is random.
         sampler: their order.
-        last_batch: "keep", "discard" or "rollover" a shorter last batch.
-        batch_sampler: the positions of each batch, instead of all these.
+        last_batch: "keep" an incomplete last batch, "discard" it, or add it to the next pass ("rollover").
+        batch_sampler: gives the positions of each batch, and replaces the four arguments before it.
         batchify_fn: makes a batch of a list of samples.
-        num_workers: how many threads make batches ahead (MXNet would start as many processes).
+        num_workers: the number of threads that prepare batches (processes in MXNet).
         pin_memory: put batches into a `cpu_pinned` context.
         pin_device_id: the number of that context.
-        prefetch: batches to make ahead; twice `num_workers` by default.
-        thread_pool, auto_reload: kept for MXNet's signature.
-        timeout: seconds to wait for a batch of a worker.
+        prefetch: the number of batches to prepare; twice `num_workers` by default.
+        thread_pool, auto_reload: no effect.
+        timeout: the longest wait for a batch of a worker, in seconds.
 
     Raises:
         ValueError: for arguments that exclude each other.

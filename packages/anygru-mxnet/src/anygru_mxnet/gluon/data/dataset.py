@@ -1,4 +1,4 @@
-"""Samples by position."""
+"""Datasets: samples with positions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ __all__ = ["ArrayDataset", "Dataset", "SimpleDataset"]
 
 
 class Dataset:
-    """Samples: `dataset[i]` and `len(dataset)`."""
+    """A sequence of samples, with `dataset[i]` and `len(dataset)`."""
 
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError
@@ -19,11 +19,11 @@ class Dataset:
         raise NotImplementedError
 
     def filter(self, fn: Callable[[Any], bool]) -> "Dataset":
-        """The samples for which a function is true."""
+        """The samples for which the function returns True."""
         return _Sampled(self, FilterSampler(fn, self))
 
     def shard(self, num_shards: int, index: int) -> "Dataset":
-        """One of several parts of almost the same size."""
+        """Part `index` of `num_shards` parts of almost the same size."""
         assert index < num_shards, f"Shard index of out bound: {index} out of {num_shards}"
         assert num_shards > 0, "Number of shards must be greater than 0"
         assert index >= 0, "Index must be non-negative"
@@ -32,12 +32,12 @@ class Dataset:
         return _Sampled(self, SequentialSampler(length + (index < rest), start))
 
     def take(self, count: int | None) -> "Dataset":
-        """The first samples."""
+        """The first `count` samples."""
         size = len(self)
         return _Sampled(self, SequentialSampler(size if count is None else min(count, size)))
 
     def sample(self, sampler: Sampler) -> "Dataset":
-        """The samples in an order.
+        """The samples in the order of a sampler.
 
         Raises:
             TypeError: the argument is not a sampler.
@@ -47,12 +47,12 @@ class Dataset:
         return _Sampled(self, sampler)
 
     def transform(self, fn: Callable, lazy: bool = True) -> "Dataset":
-        """The samples changed by a function: when they are taken, or all now."""
+        """The samples, changed by a function when they are read (`lazy`), or all immediately."""
         changed = _Transformed(self, fn)
         return changed if lazy else SimpleDataset([changed[i] for i in range(len(changed))])
 
     def transform_first(self, fn: Callable, lazy: bool = True) -> "Dataset":
-        """The samples, their first element changed by a function."""
+        """The samples with their first element changed by a function."""
         return self.transform(_First(fn), lazy)
 
 
@@ -83,7 +83,7 @@ class _Transformed(Dataset):
 
 
 class _First:
-    """A function on the first of several arguments."""
+    """A function that changes the first of several arguments."""
 
     def __init__(self, fn: Callable) -> None:
         self._fn = fn
@@ -105,10 +105,10 @@ class _Sampled(Dataset):
 
 
 class ArrayDataset(Dataset):
-    """Samples from arrays, lists or datasets of one length; a tuple each where there are several.
+    """Samples from arrays, lists or datasets of one length. Each sample of several arrays is a tuple.
 
     Raises:
-        AssertionError: for no arrays, or other lengths.
+        AssertionError: without arrays, and for different lengths.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -120,7 +120,7 @@ class ArrayDataset(Dataset):
                 f"All arrays must have the same length; array[0] has length {self._length} while array[{place + 1}] has "
                 f"{len(data)}."
             )
-            # A vector of numbers, such as labels, gives NumPy numbers.
+            # The elements of a vector, for example of labels, are NumPy scalars.
             self._data.append(data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data)
 
     def __getitem__(self, idx: int) -> Any:

@@ -1,4 +1,4 @@
-"""Orders of samples."""
+"""Samplers: orders of samples."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["BatchSampler", "FilterSampler", "RandomSampler", "Sampler", "Sequent
 
 
 class Sampler:
-    """An order: iterated, it gives positions."""
+    """An order of samples: an iterable of positions."""
 
     def __iter__(self) -> Iterator:
         raise NotImplementedError
@@ -19,7 +19,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """start, start + 1, ..."""
+    """The positions start, start + 1, ..."""
 
     def __init__(self, length: int, start: int = 0) -> None:
         self._length = length
@@ -33,7 +33,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """All positions in random order, by NumPy's generator, as in MXNet."""
+    """All positions in random order, drawn by NumPy as in MXNet."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -48,7 +48,7 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The positions of samples for which a function is true."""
+    """The positions of the samples for which a function returns True."""
 
     def __init__(self, fn: Callable[[Any], bool], dataset: Any) -> None:
         self._indices = [place for place, sample in enumerate(dataset) if fn(sample)]
@@ -61,12 +61,12 @@ class FilterSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Positions in batches.
+    """Groups the positions of a sampler in batches.
 
     Args:
         sampler: the order.
         batch_size: positions in a batch.
-        last_batch: "keep" a shorter last batch, "discard" it, or let it "rollover" into the next round.
+        last_batch: "keep" a shorter last batch, "discard" it, or add it to the next pass ("rollover").
     """
 
     def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep") -> None:
@@ -91,7 +91,7 @@ class BatchSampler(Sampler):
             yield batch
         elif self._last_batch == "rollover":
             self._rest = batch
-        # A wrong name is found out here, as in MXNet 1.9.1 (its source), not by the constructor.
+        # As in MXNet 1.9.1 (source), a wrong name raises here and not in the constructor.
         elif self._last_batch != "discard":
             raise self._refuse()
 

@@ -1,3 +1,3 @@
-"""`gluon.model_zoo`: files of trained models on the disk; MXNet's networks for pictures are not covered."""
+"""`gluon.model_zoo`: local files of trained models. MXNet's networks for images are not covered."""
 
 from . import model_store

@@ -1,4 +1,4 @@
-"""`gluon.model_zoo.model_store`: where trained parameters lie. gluon-nlp adds its own models to `_model_sha1`."""
+"""`gluon.model_zoo.model_store`: paths of files with trained parameters. gluon-nlp adds its models to `_model_sha1`."""
 
 import os
 
@@ -7,15 +7,15 @@ from ..utils import download
 
 __all__ = ["get_model_file", "purge"]
 
-# Names of models and the SHA-1 sums of their files.
+# The SHA-1 sum of the file of each model.
 _model_sha1: dict[str, str] = {}
 
 
 def short_hash(name: str) -> str:
-    """The first eight digits of a model's sum, which its file's name has.
+    """The first eight digits of a model's SHA-1 sum, which are part of its file's name.
 
     Raises:
-        ValueError: for a model that nobody has named.
+        ValueError: for an unknown model.
     """
     if name not in _model_sha1:
         raise ValueError(f"Pretrained model for {name} is not available.")
@@ -26,7 +26,7 @@ def get_model_file(name: str, root: str = os.path.join(data_dir(), "models")) ->
     """The file of a model's parameters in the folder `root`.
 
     Raises:
-        NotCoveredError: if the file does not exist, or has another sum; nothing is downloaded.
+        NotCoveredError: if the file does not exist, since anygru does not download, or has another sum.
         ValueError: for an unknown model.
     """
     path = os.path.join(os.path.expanduser(root), f"{name}-{short_hash(name)}.params")
@@ -34,7 +34,7 @@ def get_model_file(name: str, root: str = os.path.join(data_dir(), "models")) ->
 
 
 def purge(root: str = os.path.join(data_dir(), "models")) -> None:
-    """Remove the files of parameters in the folder."""
+    """Remove the parameter files in the folder."""
     folder = os.path.expanduser(root)
     for name in os.listdir(folder):
         if name.endswith(".params"):

@@ -68,7 +68,7 @@ class ELU(HybridBlock):
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
-        # The one without the name "fwd", in MXNet 1.9.1 (its source) and so in exported graphs.
+        # In MXNet 1.9.1 (source) this node has no name "fwd", unlike other activations; exported graphs show it.
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
 

@@ -29,7 +29,7 @@ class Dense(HybridBlock):
         units: features of the output.
         activation: name of an activation, or None.
         use_bias: whether there is a bias.
-        flatten: whether all axes but the first are features; else the last one alone.
+        flatten: whether all axes but the first are features; otherwise only the last axis is.
         dtype: of the parameters.
         weight_initializer, bias_initializer: initializers.
         in_units: features of the input; 0 waits for the first input.
@@ -89,7 +89,7 @@ class Dropout(HybridBlock):
         self._axes = axes
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """Elements dropped when training."""
+        """Elements are dropped in training only."""
         if self._rate > 0:
             return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False)
         return F.identity(x)
@@ -99,7 +99,7 @@ class Dropout(HybridBlock):
 
 
 class Embedding(HybridBlock):
-    """Rows of a table by their numbers.
+    """Maps numbers to rows of a table.
 
     Args:
         input_dim: rows.
@@ -144,7 +144,7 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """Two dimensions: the first, and all others in one."""
+    """Reshapes to two dimensions: the first, and the product of all others."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """[N, ...] to [N, features]."""
@@ -155,7 +155,7 @@ class Flatten(HybridBlock):
 
 
 class Lambda(Block):
-    """A function as a block; a name means the operator of `mx.nd`.
+    """Wraps a function as a block. A name means the operator of `mx.nd`.
 
     Raises:
         AssertionError: for a name that is not an operator.
@@ -181,7 +181,7 @@ class Lambda(Block):
 
 
 class HybridLambda(HybridBlock):
-    """A function `(F, x, ...)` as a hybrid block; a name means the operator of `F`.
+    """Wraps a function `(F, x, ...)` as a hybrid block. A name means the operator of `F`.
 
     Raises:
         AssertionError: for a name that is not an operator.

@@ -1,4 +1,4 @@
-"""Blocks one after the other."""
+"""Runs blocks in order."""
 
 import warnings
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ __all__ = ["HybridSequential", "Sequential"]
 
 
 class _Container(Block):
-    """Blocks one after the other."""
+    """Runs blocks in order."""
 
     _in_summary = False
 
     def add(self, *blocks: Block) -> None:
-        """Put blocks at the end."""
+        """Append blocks."""
         for block in blocks:
             self.register_child(block)
 
@@ -44,10 +44,10 @@ class _Container(Block):
 
 
 class Sequential(_Container):
-    """Blocks one after the other."""
+    """Runs blocks in order."""
 
     def forward(self, x: Data) -> Any:
-        """The output of the last."""
+        """The output of the last block."""
         for block in self._children.values():
             x = block(x)
         return x
@@ -64,10 +64,10 @@ class Sequential(_Container):
 
 
 class HybridSequential(_Container, HybridBlock):
-    """Hybrid blocks one after the other."""
+    """Runs hybrid blocks in order."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The output of the last."""
+        """The output of the last block."""
         for block in self._children.values():
             x = block(x)
         return x

@@ -41,7 +41,7 @@ class _Conv(HybridBlock):
     Args:
         channels: of the output.
         kernel_size, strides, padding, dilation: a number, or one for each axis.
-        groups: parts of the channels that are convolved apart.
+        groups: the number of groups of channels, with separate convolutions.
         layout: channels first only.
         activation: name of an activation, or None.
         use_bias: whether there is a bias.
@@ -105,7 +105,7 @@ class _Conv(HybridBlock):
     def __repr__(self) -> str:
         options = self._kwargs
         sizes = self.weight.shape or (0, 0)
-        # Of a transposed convolution these are, as in MXNet, the output's and then the input's channels.
+        # In a transposed convolution, as in MXNet, the channels of the output precede the channels of the input.
         text = f"{sizes[1] or None} -> {sizes[0]}, kernel_size={options['kernel']}, stride={options['stride']}"
         for key, name, usual in (("pad", "padding", 0), ("dilate", "dilation", 1), ("adj", "output_padding", 0)):
             if set(options.get(key, (usual,))) != {usual}:
@@ -161,7 +161,7 @@ class _Pool(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if isinstance(layout, bool):  # AvgPool2D and AvgPool3D have `ceil_mode` before `layout` (read in 1.9.1)
+        if isinstance(layout, bool):  # AvgPool2D and AvgPool3D have `ceil_mode` before `layout` (1.9.1, source)
             layout, ceil_mode = (ceil_mode or None), layout  # type: ignore[assignment]
         size = _numbers(pool_size, self._spatial)
         self._kwargs: dict[str, Any] = {
@@ -205,7 +205,7 @@ class _GlobalPool(_Pool):
     """The largest number of each channel."""
 
     def __init__(self, layout: str | None = None, **kwargs: Any) -> None:
-        # "full" without effect, as MXNet 1.9.1's files of these layers have it (read).
+        # "full" has no effect, but is in MXNet 1.9.1's files of these layers (source).
         super().__init__(1, None, 0, layout, True, global_pool=True, **kwargs)
 
 
@@ -231,7 +231,7 @@ GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = _of_sizes(_GlobalAvgPool, "G
 
 
 class ReflectionPad2D(HybridBlock):
-    """Padding of pictures by their reflection at the edge."""
+    """Pads images by reflection at the edges."""
 
     def __init__(self, padding: Numbers = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)

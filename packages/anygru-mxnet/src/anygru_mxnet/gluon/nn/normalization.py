@@ -23,15 +23,15 @@ class BatchNorm(HybridBlock):
 
     Args:
         axis: the axis of the C channels.
-        momentum: share of the running statistics that a batch leaves; torch's momentum is one minus it.
+        momentum: the factor on the old running statistics; torch's momentum is 1 minus it.
         epsilon: added to the variances.
-        center: whether beta [C] is learnt; else it keeps its first value.
-        scale: whether gamma [C] is learnt; else it is 1, with any initializer.
+        center: whether beta [C] is learnt; otherwise it is constant.
+        scale: whether gamma [C] is learnt; otherwise it is 1 for any initializer.
         use_global_stats: whether training also normalises by the running statistics.
         beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer: initializers.
         in_channels: C; 0 waits for the first input.
 
-    The running variance is the mean of squares, where torch divides by one element less (MXNet 1.9.1, seen).
+    The running variance is the mean of squares; torch divides by n - 1 (MXNet 1.9.1, observed).
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class BatchNorm(HybridBlock):
         self.running_var = add("running_var", running_variance_initializer, False)
 
     def cast(self, dtype: DtypeLike) -> None:
-        """Change the dtype; statistics stay in float32 where others become float16."""
+        """Change the dtype. Statistics remain float32 if the parameters become float16."""
         super().cast("float32" if np.dtype(dtype).name == "float16" else dtype)
 
     def hybrid_forward(
@@ -89,7 +89,7 @@ class BatchNorm(HybridBlock):
 
 
 def _add(block: HybridBlock, name: str, size: int, init: Initial, learnt: bool) -> None:
-    """Give a block its gamma or beta; one that is not learnt gets no gradient."""
+    """Create gamma or beta of a block. It has no gradient unless it is learnt."""
     grad_req = "write" if learnt else "null"
     setattr(block, name, block.params.get(name, grad_req=grad_req, shape=(size,), init=init, allow_deferred_init=True))
 
@@ -123,9 +123,9 @@ class LayerNorm(_ScaledNorm):
     """Normalisation of each vector along an axis (Ba et al. 2016).
 
     Args:
-        axis: the axis, of C elements; one only.
+        axis: the normalised axis, of C elements.
         epsilon: added to the variances.
-        center, scale: whether beta and gamma [C] are learnt; else they keep their first values.
+        center, scale: whether beta and gamma [C] are learnt; otherwise they are constant.
         beta_initializer, gamma_initializer: initializers.
         in_channels: C; 0 waits for the first input.
         prefix, params: as for `Block`.

@@ -1,4 +1,4 @@
-"""Cells made of cells: one upon the other, or one from each end of a sequence."""
+"""Cells that combine cells: a stack, or two directions."""
 
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["BidirectionalCell", "HybridSequentialRNNCell", "SequentialRNNCell"]
 
 
 class _Cells(RecurrentCell):
-    """Cells with concatenated lists of states."""
+    """Several cells with the concatenated list of their states."""
 
     def _cells(self) -> list[RecurrentCell]:
         return list(self._children.values())  # type: ignore[arg-type]
@@ -29,14 +29,14 @@ class _Cells(RecurrentCell):
 
 
 class _Stack(_Cells):
-    """Cells one upon the other: the output of each is the input of the next."""
+    """A stack of cells: the output of each is the input of the next."""
 
     def __repr__(self) -> str:
         cells = "\n".join(f"({place}): {indent(repr(cell), 2)}" for place, cell in self._children.items())
         return f"{type(self).__name__}(\n{cells}\n)"
 
     def add(self, cell: RecurrentCell) -> None:
-        """Put a cell on top."""
+        """Add a cell on top."""
         self.register_child(cell)
 
     def __call__(self, inputs: Data, states: list) -> Any:
@@ -53,7 +53,7 @@ class _Stack(_Cells):
         return inputs, following
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run every cell over the whole sequence, one after the other."""
+        """Run each cell over the whole sequence, from the first to the last."""
         states = self._begin(operators_for(inputs), states, inputs, sequence.batch_size(inputs))
         following, at = [], 0
         last = len(self._children) - 1
@@ -73,14 +73,14 @@ class _Stack(_Cells):
 
 
 class SequentialRNNCell(_Stack):
-    """Cells one upon the other."""
+    """A stack of cells."""
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
 
 class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
-    """Cells one upon the other, which can be traced."""
+    """A stack of cells that can be traced."""
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
@@ -91,7 +91,7 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
 
 
 class BidirectionalCell(_Cells, HybridRecurrentCell):
-    """Two cells over a sequence, one from each end; only `unroll` runs it.
+    """Two cells that read a sequence in opposite directions. Only `unroll` runs them.
 
     Args:
         l_cell: reads from the beginning.
@@ -113,7 +113,7 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
         return f"{type(self).__name__}(forward={forward}, backward={backward})"
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run both over the sequence; outputs are joined along the features."""
+        """Run both cells over the sequence. The outputs are joined along the features."""
         steps = sequence.steps(inputs)
         F = operators_for(steps)
         states = self._begin(F, states, steps, sequence.batch_size(inputs))

@@ -1,4 +1,4 @@
-"""The base of the cells with weights: their parameters, states and products."""
+"""The base class of the cells with weights: parameters, states and products."""
 
 from types import ModuleType
 from typing import Any
@@ -10,19 +10,19 @@ from .recurrent_cell import HybridRecurrentCell
 
 
 class GatedCell(HybridRecurrentCell):
-    """A cell with one product of the input and one of the state.
+    """A cell with a product for the input and a product for the state.
 
     Args:
-        gates: rows of the weights for each unit.
+        gates: the number of gates.
         hidden_size: features of a state, H.
         input_size: features of the input, C; 0 waits for the first input.
         initializers: of the two weights and the two biases.
         prefix, params: as for `Block`.
-        projection: size of the output, which the second product takes, and initializer of the weight that makes it, if
-            the output is not the H features.
+        projection: None, or the size of a projected output (an input of the second product) and the initializer of the
+            projection's weight.
     """
 
-    # How many states of shape [N, H] there are.
+    # The number of states of shape [N, H].
     _states = 1
 
     def __init__(

@@ -59,7 +59,7 @@ class GRUCell(GatedCell):
         i2h_bias_initializer, h2h_bias_initializer: initializers of the biases.
         input_size: features of the input, C; 0 waits for the first input.
         prefix, params: as for `Block`.
-        activation, recurrent_activation: "tanh" and "sigmoid"; no others are covered.
+        activation, recurrent_activation: "tanh" and "sigmoid" only.
 
     A call takes an input [N, C] and states [[N, H]] and returns the output [N, H] and [output].
     """
@@ -97,7 +97,7 @@ class GRUCell(GatedCell):
         i2h_bias: Data,
         h2h_bias: Data,
     ) -> Any:
-        """One step, or its part of the graph."""
+        """One step, or its node in the graph."""
         parts: tuple[Any, ...] = (inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         if F is not ndarray:
             result = self._trace(F, *parts)
@@ -114,7 +114,7 @@ class GRUCell(GatedCell):
     def _trace(
         self, F: ModuleType, inputs: Symbol, state: Symbol, i2h_w: Symbol, h2h_w: Symbol, i2h_b: Symbol, h2h_b: Symbol
     ) -> Any:
-        """The step in MXNet's operators, which files hold; run as one step of anygru."""
+        """The step in MXNet's operators, for files. It runs as one step of anygru."""
         at = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)
         i2h_r, i2h_z, i2h_n = F.SliceChannel(i2h, num_outputs=3, name=at + "i2h_slice")
@@ -126,7 +126,7 @@ class GRUCell(GatedCell):
         keep = F.elemwise_sub(F.ones_like(update, name=at + "ones_like0"), update, name=at + "minus0")
         result = F.elemwise_add(
             F.elemwise_mul(keep, candidate, name=at + "mul1"),
-            # "mul20" is MXNet 1.9.1's own name (`rnn_cell.py`, read).
+            # The name "mul20" is MXNet 1.9.1's (`rnn_cell.py`).
             F.elemwise_mul(update, state, name=at + "mul20"),
             name=at + "out",
         )
@@ -140,7 +140,7 @@ class GRUCell(GatedCell):
         return result
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run the cell over a sequence: on arrays all steps at once."""
+        """Run the cell over a sequence, on arrays in one call for all steps."""
         plain = type(self) is GRUCell and not (self._forward_hooks or self._forward_pre_hooks)
         first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else inputs
         if not plain or not isinstance(first, NDArray):
@@ -165,8 +165,8 @@ class GRUCell(GatedCell):
         if sequence.merge or (sequence.merge is None and sequence.lengths is not None):
             return output, [last]
         outputs = sequence.steps(output)
-        # Without lengths the last output is the state, the same array, as after step by step: a head that `backward` counts
-        # once. A hybridized cell gives two arrays, which count as two heads (both recorded from 1.9.1).
+        # Without lengths the last output and the state are the same array, as after single steps, and `backward` counts it as one
+        # head. A hybridized cell returns two arrays, which are two heads (both recorded from 1.9.1).
         return outputs, [last if sequence.lengths is not None or self._active else outputs[-1]]
 
     def _deferred(self) -> bool:

@@ -1,4 +1,4 @@
-"""Cells that change what another cell computes: dropout, zoneout, residual connections."""
+"""Cells that modify another cell: dropout, zoneout, residual connections."""
 
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["DropoutCell", "ModifierCell", "ResidualCell", "ZoneoutCell"]
 
 
 class DropoutCell(HybridRecurrentCell):
-    """Dropout on its input; it has no states.
+    """Applies dropout to its input. It has no states.
 
     Args:
         rate: probability of zeroing an element when training.
@@ -48,7 +48,7 @@ class DropoutCell(HybridRecurrentCell):
         return inputs, states
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Dropout of a whole sequence at once, where it is one array."""
+        """Dropout of the whole sequence in one call, if it is one array."""
         F = operators_for(inputs)
         if sequence.merge is False:
             inputs = sequence.steps(inputs)
@@ -56,12 +56,12 @@ class DropoutCell(HybridRecurrentCell):
             inputs = sequence.merged(F, inputs)
         if isinstance(inputs, tensor_types):
             return self.hybrid_forward(F, inputs, states or [])
-        # Dropout has no states to stop, and zeros beyond a length stay zeros.
+        # Lengths have no effect: there are no states, and dropout keeps zeros.
         return super()._unroll(inputs, states, sequence._replace(lengths=None))
 
 
 class ModifierCell(HybridRecurrentCell):
-    """A cell that changes what another computes; that one must not be called directly any more."""
+    """A cell that modifies another cell, which must not be called directly from then on."""
 
     def __init__(self, base_cell: RecurrentCell) -> None:
         assert not base_cell._modified, f"Cell {base_cell.name} is already modified. One cell cannot be modified twice"
@@ -71,15 +71,15 @@ class ModifierCell(HybridRecurrentCell):
 
     @property
     def params(self) -> Any:
-        """The parameters of the cell inside."""
+        """The parameters of the wrapped cell."""
         return self.base_cell.params
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape and layout of the states of the cell inside."""
+        """Shape and layout of the states of the wrapped cell."""
         return self.base_cell.state_info(batch_size)
 
     def begin_state(self, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]
-        """States of the cell inside."""
+        """States of the wrapped cell."""
         assert not self._modified, MODIFIED
         self.base_cell._modified = False
         try:
@@ -96,10 +96,10 @@ class ModifierCell(HybridRecurrentCell):
 
 
 class ZoneoutCell(ModifierCell):
-    """Keeps elements of the previous output and states at random when training (Krueger et al. 2016).
+    """Keeps random elements of the previous output and states in training (Krueger et al. 2016).
 
     Args:
-        base_cell: the cell inside.
+        base_cell: the wrapped cell.
         zoneout_outputs, zoneout_states: probabilities of keeping an element.
     """
 
@@ -125,16 +125,16 @@ class ZoneoutCell(ModifierCell):
         self._prev_output = None
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list) -> Any:
-        """One step, parts of it kept from before."""
+        """One step, with elements of the previous one."""
         output, following = self.base_cell(inputs, states)
 
         def mixed(rate: float, new: Any, old: Any) -> Any:
-            # Dropout of ones is the mask: kept ones are scaled, but not 0. In prediction nothing is kept from before.
+            # The mask is a dropout of ones: 0 keeps the old element. In prediction all elements are new.
             return F.where(F.Dropout(F.ones_like(new), p=rate), new, old) if rate else new
 
         before = F.zeros_like(output) if self._prev_output is None else self._prev_output
         output = mixed(self.zoneout_outputs, output, before)
-        # The mixed output, not the cell's own.
+        # The mixed output, not the wrapped cell's output.
         self._prev_output = output
         return output, [mixed(self.zoneout_states, new, old) for new, old in zip(following, states, strict=True)]
 
@@ -148,7 +148,7 @@ class ResidualCell(ModifierCell):
         return F.elemwise_add(output, inputs, name=f"t{self._counter}_fwd"), states
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run the cell inside over the sequence, and add."""
+        """Run the wrapped cell over the sequence, and add."""
         self.base_cell._modified = False
         try:
             outputs, states = sequence.run(self.base_cell, inputs, states)

@@ -1,4 +1,4 @@
-"""`gluon.rnn.LSTMCell` and `RNNCell`: one step of the recurrent networks beside the GRU, in MXNet's operators."""
+"""`gluon.rnn.LSTMCell` and `RNNCell`: one step of an LSTM and of a network without gates, in MXNet's operators."""
 
 from types import ModuleType
 from typing import Any
@@ -65,7 +65,7 @@ class LSTMCell(GatedCell):
     """
 
     _states = 2
-    _shown = "out"  # the last part of the name of the output before any projection
+    _shown = "out"  # suffix of the name of the output before the projection
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class LSTMCell(GatedCell):
         )
         kept = F.elemwise_mul(forget, states[1], name=at + "mul0")
         cell = F.elemwise_add(kept, F.elemwise_mul(gate, change, name=at + "mul1"), name=at + "state")
-        # By its name only, although the gates take blocks and functions: MXNet 1.9.1 refuses a block here (seen).
+        # Only a name is possible, unlike for the gates: MXNet 1.9.1 raises an error for a block (observed).
         shown = F.Activation(cell, act_type=self._activation, name=at + "activation0")
         result = F.elemwise_mul(out, shown, name=at + self._shown)
         return result, [result, cell]

@@ -13,7 +13,7 @@ from .sequences import Sequence, Steps, operators_for
 
 __all__ = ["HybridRecurrentCell", "RecurrentCell"]
 
-# Activations that are operators of their own in the graphs that cells make.
+# Activations that are operators (not `Activation`) in the graphs of cells.
 _OPERATORS = ("tanh", "relu", "sigmoid", "softsign")
 MODIFIED = (
     "After applying modifier cells (e.g. ZoneoutCell) the base cell cannot be called directly. "
@@ -30,7 +30,7 @@ class RecurrentCell(Block):
         self.reset()
 
     def reset(self) -> None:
-        """Forget the steps counted; `unroll` begins with it."""
+        """Reset the step counter. `unroll` begins with this."""
         self._init_counter = -1
         self._counter = -1
         for cell in self._children.values():
@@ -65,14 +65,14 @@ class RecurrentCell(Block):
             inputs: one array or symbol in the layout, or a list with one for each step.
             begin_state: states; zeros by default.
             layout: "NTC" or "TNC".
-            merge_outputs: True for one array, False for a list, None to keep the computed form.
-            valid_length: [N] steps of each sequence; outputs beyond are 0, states are taken at the last valid step.
+            merge_outputs: True returns one array, False a list, None either of them.
+            valid_length: [N] steps of each sequence; later outputs are 0, and the last states follow the last valid step.
         """
         self.reset()
         return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs, valid_length))
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """`unroll`, with its options on the sequence as one value."""
+        """`unroll`, with its options as one object."""
         steps = sequence.steps(inputs)
         F = operators_for(steps)
         states = self._begin(F, states, steps, sequence.batch_size(inputs))
@@ -91,7 +91,7 @@ class RecurrentCell(Block):
         return (sequence.steps(masked) if sequence.merge is False else masked), states
 
     def _begin(self, F: ModuleType, states: list | None, inputs: Steps, batch_size: int) -> list:
-        """The given or the initial states."""
+        """The given states, or the initial states."""
         if states is not None:
             return states
         if F is ndarray:
@@ -101,7 +101,7 @@ class RecurrentCell(Block):
         return self.begin_state(func=F.zeros, batch_size=batch_size)
 
     def _get_activation(self, F: ModuleType, inputs: Data, activation: Any, **kwargs: Any) -> Any:
-        """A value through an activation given by its name, or through a block or a function; users' cells call this."""
+        """Apply an activation, which is a name, a block or a function. Cells in user code call this."""
         if not isinstance(activation, str):
             return activation(inputs)
         if activation in _OPERATORS:

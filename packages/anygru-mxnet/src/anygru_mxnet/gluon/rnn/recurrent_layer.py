@@ -1,4 +1,4 @@
-"""The base of the recurrent layers: parameters of all layers and directions, states, and the RNN operator."""
+"""The base class of the recurrent layers: parameters, states, and the RNN operator."""
 
 import re
 from types import ModuleType
@@ -20,7 +20,7 @@ from .combined_cells import BidirectionalCell, HybridSequentialRNNCell
 from .modifier_cells import DropoutCell
 from .recurrent_cell import HybridRecurrentCell
 
-_STATES = {"lstm": 2}  # of the modes that have more than one
+_STATES = {"lstm": 2}  # for the modes with several states
 _KEY = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 
@@ -100,7 +100,7 @@ class RecurrentLayer(HybridBlock):
         return f"{type(self).__name__}({', '.join(options)})"
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
-        """Parameters under the paths of the cells that MXNet once made the layer of, which its files keep."""
+        """The parameters by their paths in MXNet's files, which come from an older implementation with cells."""
         prefix += "." if prefix else ""
         found = {}
         for key, parameter in self._reg_params.items():
@@ -136,8 +136,8 @@ class RecurrentLayer(HybridBlock):
     ) -> Any:
         if kwargs:
             raise TypeError(f"{type(self).__name__} takes inputs, states and sequence_length, got {', '.join(kwargs)}")
-        # A hybridized layer keeps the form of its first call: called without states at first, it never returns any, and
-        # called with them it always does. MXNet 1.9.1 does so (recorded), and programs unpack the result.
+        # A hybridized layer keeps the form of its first call: if the first call has no states, no call returns states; otherwise
+        # every call does. MXNet 1.9.1 does so (recorded), and programs unpack the result.
         self.skip_states = states is None
         if states is None:
             if isinstance(inputs, NDArray):
@@ -154,7 +154,7 @@ class RecurrentLayer(HybridBlock):
     def hybrid_forward(  # type: ignore[override]
         self, F: ModuleType, inputs: Any, states: Any, sequence_length: Any = None, **params: Any
     ) -> Any:
-        """Compute on arrays, or build the graph that MXNet would."""
+        """Compute on arrays, or build MXNet's graph."""
         if F is ndarray:
             output, *last = self._compute(inputs, states, sequence_length, params)
         else:
@@ -170,7 +170,7 @@ class RecurrentLayer(HybridBlock):
             )
         batch_first = self._layout == "NTC"
         batch_size = inputs.shape[0 if batch_first else 1]
-        # Shapes come before the number of states, with Python's error class: MXNet's own Python looks at them.
+        # As in MXNet's Python layer, the shapes are checked before the number of states.
         for state, info in zip(states, self.state_info(batch_size), strict=False):
             if state.shape != info["shape"]:
                 raise ValueError(f"Invalid recurrent state shape. Expecting {info['shape']}, got {state.shape}.")

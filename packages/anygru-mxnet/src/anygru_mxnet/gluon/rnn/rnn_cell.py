@@ -1,5 +1,5 @@
 """`mxnet.gluon.rnn.rnn_cell`: the cells."""
-# ruff: noqa: F403 (names are gathered here to be taken from here)
+# ruff: noqa: F403 (this module re-exports names)
 
 from .combined_cells import *
 from .gru_cell import *

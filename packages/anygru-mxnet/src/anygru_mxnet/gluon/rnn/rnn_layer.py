@@ -1,6 +1,6 @@
 """`gluon.rnn.GRU`, `LSTM` and `RNN`: several layers and directions over whole sequences.
 
-Gates are stacked as torch and anygru stack them, (r, z, n) and (i, f, g, o), in every parameter; MXNet calls z "input gate".
+Every parameter has the gates in the order of torch and anygru, (r, z, n) and (i, f, g, o). MXNet calls z "input gate".
 """
 
 from typing import Any
@@ -27,8 +27,8 @@ class GRU(RecurrentLayer):
         hidden_size: hidden size H.
         num_layers: layers, L.
         layout: "TNC" or "NTC": the axes of inputs and outputs.
-        dropout: probability of zeroing an element between layers, when training.
-        bidirectional: whether a second direction reads from the end; D = 2.
+        dropout: probability of zeroing an element between layers in training.
+        bidirectional: whether a second direction reads from the end (then D = 2).
         input_size: features of an input, C; 0 waits for the first input.
         i2h_weight_initializer, h2h_weight_initializer: initializers of the weights; names or objects.
         i2h_bias_initializer, h2h_bias_initializer: initializers of the biases.
@@ -36,8 +36,8 @@ class GRU(RecurrentLayer):
         use_sequence_length: whether calls take the lengths of the sequences as a third argument.
         prefix, params: as for `Block`.
 
-    A call takes inputs [T, N, C] (or [N, T, C]) and states [L*D, N, H], alone or in a list. Without states it returns the
-    output [T, N, D*H], with them `(output, [state])`.
+    A call takes inputs [T, N, C] (or [N, T, C]) and states [L*D, N, H], alone or in a list. Without states it returns the output
+    [T, N, D*H], with states `(output, [state])`.
 
     Raises:
         AssertionError: for an unknown layout.
@@ -99,7 +99,7 @@ class LSTM(RecurrentLayer):
     """Long short-term memory over sequences. Arguments and calls as in `GRU`, with two states: outputs and cells.
 
     Args:
-        projection_size: features of the output, if fewer than the cell's; None without a projection.
+        projection_size: features of the output; None means no projection.
         h2r_weight_initializer: initializer of the weight of that projection.
         state_clip_min, state_clip_max, state_clip_nan: not covered, as in MXNet on the CPU.
     """
@@ -125,7 +125,7 @@ class LSTM(RecurrentLayer):
         **kwargs: Any,
     ) -> None:
         if state_clip_min is not None or state_clip_max is not None or state_clip_nan:
-            raise not_covered("mxnet.gluon.rnn.LSTM(state_clip_*=...)", "clip on the states of each step")
+            raise not_covered("mxnet.gluon.rnn.LSTM(state_clip_*=...)", "clip the states at each step")
         super().__init__(
             "lstm",
             hidden_size,

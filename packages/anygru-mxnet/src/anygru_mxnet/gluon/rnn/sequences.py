@@ -1,4 +1,4 @@
-"""How a cell runs over time: the steps of a sequence, as one array (or symbol) with a time axis or as a list."""
+"""The steps of a sequence for `unroll`: one array (or symbol) with a time axis, or a list."""
 
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class Sequence(NamedTuple):
     Attributes:
         length: number of steps.
         layout: "NTC" or "TNC", the axes of inputs and outputs.
-        merge: True for outputs as one array, False for a list of steps, None to keep the computed form.
+        merge: True returns the outputs as one array, False as a list of steps, None as either of them.
         lengths: [N] valid steps of each sequence, or None.
     """
 
@@ -32,7 +32,7 @@ class Sequence(NamedTuple):
         return self.layout.find("T")
 
     def run(self, cell: Any, inputs: Steps, states: list | None) -> tuple[Any, list]:
-        """Run a cell, by the `unroll` that users may have overridden."""
+        """Run a cell by its `unroll`, which user code may override."""
         return cell.unroll(
             self.length,
             inputs=inputs,
@@ -51,7 +51,7 @@ class Sequence(NamedTuple):
         return inputs[0].shape[0]
 
     def steps(self, inputs: Steps) -> list:
-        """The steps of the inputs.
+        """The inputs as a list of steps.
 
         Raises:
             AssertionError: for another number of steps than `length`.
@@ -78,7 +78,7 @@ class Sequence(NamedTuple):
         return inputs if isinstance(inputs, Data) else F.stack(*inputs, axis=self.axis)
 
     def masked(self, F: ModuleType, inputs: Steps, merge: bool) -> Any:
-        """Zeros beyond the length of each sequence; one array, or a list of steps."""
+        """Set the outputs beyond the length of each sequence to zero. Returns one array, or a list of steps."""
         values = F.SequenceMask(
             self.merged(F, inputs), sequence_length=self.lengths, use_sequence_length=True, axis=self.axis
         )

@@ -17,10 +17,10 @@ _END = "<eos>"
 
 
 class _WikiText(Dataset):
-    """Pieces of a corpus of `seq_len` tokens, each with the same tokens one further.
+    """Pieces of `seq_len` tokens of a corpus. The label of a piece is the piece that begins one token later.
 
     Args:
-        root: the folder that holds the unpacked files, such as `wiki.train.tokens`; nothing is downloaded.
+        root: the folder that holds the unpacked files, such as `wiki.train.tokens`.
         segment: "train", "validation" or "test".
         vocab: the vocabulary; made from the text if None.
         seq_len: tokens of a piece.
@@ -38,7 +38,7 @@ class _WikiText(Dataset):
         name = {"train": "train", "validation": "valid", "test": "test"}[segment]
         path = os.path.join(folder, f"wiki.{name}.tokens")
         if not os.path.isfile(path):
-            raise FileNotFoundError(f"{path}: put the unpacked corpus there; anygru downloads nothing")
+            raise FileNotFoundError(f"{path}: put the unpacked corpus there; anygru does not download")
         with open(path, encoding="utf8") as file:
             text = file.read()
         lines = (line.strip().split() for line in text.splitlines())
@@ -58,7 +58,7 @@ class _WikiText(Dataset):
 
     @property
     def frequencies(self) -> dict[str, int]:
-        """How often each token occurs in the text."""
+        """The number of occurrences of each token."""
         return self._counter
 
     def __getitem__(self, idx: int) -> tuple[NDArray, NDArray]:

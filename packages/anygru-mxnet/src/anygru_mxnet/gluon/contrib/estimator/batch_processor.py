@@ -16,7 +16,7 @@ Batch = tuple[list[NDArray], list[NDArray], list[NDArray], list[NDArray]]
 
 
 class BatchProcessor:
-    """Computes a batch; a subclass may do so otherwise."""
+    """Computes a batch. A subclass may override this."""
 
     def _get_data_and_label(self, batch: Any, ctx: list[Context], batch_axis: int = 0) -> tuple[list, list]:
         data, label = (split_and_load(part, ctx_list=ctx, batch_axis=batch_axis) for part in (batch[0], batch[1]))
@@ -29,7 +29,7 @@ class BatchProcessor:
         return data, label, pred, [estimator.val_loss(y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
 
     def fit_batch(self, estimator: "Estimator", train_batch: Any, batch_axis: int = 0) -> Batch:
-        """The same for a training batch; the gradients are left in the parameters."""
+        """Data, labels, predictions and losses of a training batch. The gradients are stored in the parameters."""
         data, label = self._get_data_and_label(train_batch, estimator.context, batch_axis)
         with autograd.record():
             pred = [estimator.net(x) for x in data]

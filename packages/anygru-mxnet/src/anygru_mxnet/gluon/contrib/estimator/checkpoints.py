@@ -18,16 +18,16 @@ class CheckpointHandler(Counting):
     """Writes `PREFIX-epochEbatchB.params` and `.states` at intervals of epochs or batches, and `PREFIX-symbol.json` once.
 
     Args:
-        model_dir: the folder; it is made.
-        model_prefix: how the files' names begin.
+        model_dir: the folder, which is created.
+        model_prefix: the beginning of the files' names.
         monitor: the metric that selects the best model.
         verbose: 1 to log each file.
         save_best: keep the best model as `PREFIX-best`.
-        mode: "min" or "max", which values of the metric are better; "auto" is "max".
-        epoch_period: after how many epochs.
-        batch_period: after how many batches; never by default.
-        max_checkpoints: how many to keep.
-        resume_from_checkpoint: begin with the last one in the folder.
+        mode: "min" or "max" if smaller or larger values of the metric are better; "auto" is "max".
+        epoch_period: the number of epochs between checkpoints.
+        batch_period: the number of batches between checkpoints; by default only epochs count.
+        max_checkpoints: the number of checkpoints to keep.
+        resume_from_checkpoint: begin with the last checkpoint in the folder.
 
     Raises:
         ValueError: `save_best` without a metric.
@@ -63,7 +63,7 @@ class CheckpointHandler(Counting):
         self.trained_epoch = self.trained_batch = -1
 
     def train_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Read the last checkpoint, if it is asked for."""
+        """Read the last checkpoint with `resume_from_checkpoint`."""
         super().train_begin(estimator)
         if self.save_best:
             self.best = worst(self.monitor_op)
@@ -77,7 +77,7 @@ class CheckpointHandler(Counting):
             self._resume_from_checkpoint(estimator)
 
     def batch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Write the graph after the first batch, and the model if it is time."""
+        """Write the graph after the first batch, and the model after each `batch_period`."""
         if self.current_batch == 0:
             self._save_symbol(estimator)
         if self.batch_period and (self.current_batch + 1) % self.batch_period == 0:
@@ -85,7 +85,7 @@ class CheckpointHandler(Counting):
         super().batch_end(estimator)
 
     def epoch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Write the model if it is time."""
+        """Write the model after each `epoch_period`."""
         if self.epoch_period and (self.current_epoch + 1) % self.epoch_period == 0:
             self._save_checkpoint(estimator)
         super().epoch_end(estimator)
@@ -128,13 +128,13 @@ class CheckpointHandler(Counting):
             self._log(
                 estimator,
                 self.current_epoch,
-                # MXNet 1.9.1 logs the new value twice, since it has been stored already (read).
+                # MXNet 1.9.1 logs the new value twice, since it has been stored already (source).
                 f"{name} improved from {value:0.5f} to {value:0.5f}, updating best model at {self.model_dir} with "
                 f"prefix: {prefix}",
             )
             self.best = value
         else:
-            # The batch's number (1.9.1, read).
+            # The batch's number (1.9.1, source).
             message = f"{name} did not improve from {self.best:0.5f}, skipping updating best model"
             self._log(estimator, self.current_batch, message)
 
@@ -162,10 +162,10 @@ class CheckpointHandler(Counting):
                     os.remove(self._path(oldest + ending))
 
     def _found(self) -> list[tuple[int, int]]:
-        """The epochs and batches of the checkpoints in the folder, the last one last.
+        """The epochs and batches of the checkpoints in the folder, in ascending order.
 
         Raises:
-            ValueError: for a file name that is not a checkpoint's.
+            ValueError: for a file that is not named like a checkpoint.
         """
         begin, found = f"{self.model_prefix}-epoch", []
         for name in os.listdir(self.model_dir):

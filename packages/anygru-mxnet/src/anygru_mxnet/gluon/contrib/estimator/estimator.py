@@ -24,10 +24,10 @@ __all__ = ["Estimator"]
 
 
 class Estimator:
-    """Trains and evaluates a network; handlers are called at the events of both.
+    """Trains and evaluates a network, and calls handlers at each event.
 
     Args:
-        net: the network; its parameters are initialized unless they are.
+        net: the network; parameters without values are initialized.
         loss: a Gluon loss.
         train_metrics: metrics of training; by default chosen for the loss.
         val_metrics: metrics of validation; copies of `train_metrics` by default.
@@ -136,11 +136,11 @@ class Estimator:
         return trainer
 
     def _name_metrics(self) -> None:
-        """The metrics that are not given; and "training" and "validation" in front of the names, which handlers read."""
+        """Choose the missing metrics, and put "training" or "validation" before the names, which handlers read."""
         if not self._train_metrics:
             suggested = _suggest_metric_for_loss(self.loss)
             self._train_metrics = [suggested] if suggested else []
-            # Without the counter at the end of a block's name (MXNet 1.9.1, its source).
+            # The block's name without its number (MXNet 1.9.1, source).
             self._train_metrics.append(metric_loss(self.loss.name.rstrip("1234567890")))
         for metric in self._train_metrics:
             metric.name = "training " + metric.name
@@ -167,7 +167,7 @@ class Estimator:
         """Update the metrics of validation from data.
 
         Raises:
-            ValueError: for data that come from no DataLoader.
+            ValueError: for data that are not a DataLoader.
         """
         self._check_data(val_data)
         for metric in self.val_metrics:
@@ -201,7 +201,7 @@ class Estimator:
             batch_axis: the axis along which several contexts share a batch.
 
         Raises:
-            ValueError: for data that come from no DataLoader, for both or neither of epochs and batches, and for
+            ValueError: for data without a DataLoader, for both or neither of epochs and batches, and for
                 handlers of other metrics than the estimator's.
         """
         self._check_data(train_data)
@@ -276,6 +276,6 @@ def _has(handlers: Iterable[EventHandler], kind: type[EventHandler]) -> bool:
 
 
 def _call(handlers: list[EventHandler], event: str, estimator: Estimator, **parts: Any) -> bool:
-    """Call an event's handlers; whether one of them wants to stop."""
+    """Call the handlers of an event. Returns whether a handler stops the training."""
     wishes = [getattr(handler, event)(estimator, **parts) for handler in handlers]  # all are called
     return any(wishes)

@@ -35,7 +35,7 @@ class StoppingHandler(Counting):
         self.stop_training = False
 
     def train_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Read the numbers."""
+        """Read the numbers of epochs and batches from the estimator."""
         super().train_begin(estimator)
         self.max_epoch, self.max_batch = estimator.max_epoch, estimator.max_batch
 
@@ -53,7 +53,7 @@ class StoppingHandler(Counting):
 
 
 class MetricHandler(EpochBegin, BatchEnd):
-    """Updates metrics after each batch: loss metrics with the losses, others with the predictions."""
+    """Updates metrics after each batch: loss metrics with the losses, other metrics with the predictions."""
 
     def __init__(self, metrics: Any, priority: float = -1000) -> None:
         self.metrics = _check_metrics(metrics)
@@ -68,7 +68,7 @@ class MetricHandler(EpochBegin, BatchEnd):
         """Update the metrics."""
         for metric in self.metrics:
             if isinstance(metric, metric_loss):
-                # A mean of losses has no use for labels.
+                # A mean of losses ignores the labels.
                 metric.update(0, kwargs["loss"])
             else:
                 metric.update(kwargs["label"], kwargs["pred"])
@@ -80,8 +80,8 @@ class ValidationHandler(Counting):
     Args:
         val_data: the data.
         eval_fn: `Estimator.evaluate`, or another function with its arguments.
-        epoch_period: after how many epochs.
-        batch_period: after how many batches; never by default.
+        epoch_period: the number of epochs between evaluations.
+        batch_period: the number of batches between evaluations; by default only epochs count.
         priority: handlers of smaller priority come first.
         event_handlers: the handlers of the validation.
     """
@@ -105,12 +105,12 @@ class ValidationHandler(Counting):
             self.eval_fn(val_data=self.val_data, batch_axis=axis, event_handlers=self.event_handlers)
 
     def batch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Evaluate if it is time."""
+        """Evaluate after each period."""
         super().batch_end(estimator)
         self._evaluate(estimator, self.current_batch, self.batch_period)
 
     def epoch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Evaluate if it is time."""
+        """Evaluate after each period."""
         super().epoch_end(estimator)
         self._evaluate(estimator, self.current_epoch, self.epoch_period)
 
@@ -154,7 +154,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self._log(estimator, f"Train finished using total {int(seconds)}s with {self.current_epoch} epochs. ")
 
     def batch_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Note the time."""
+        """Store the time."""
         self.batch_start = time.time()
 
     def batch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
@@ -169,7 +169,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.batch_index += 1
 
     def epoch_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Log the begin of an epoch of training or validation, with its metrics' names."""
+        """Log the begin of an epoch."""
         self.epoch_start = time.time()
         if any("training" in metric.name for metric in self.metrics):
             rate = estimator.trainer.learning_rate
@@ -190,10 +190,10 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
     Args:
         monitor: the metric.
-        min_delta: by how much it has to be better.
-        patience: for how many epochs it may not be.
-        mode: "min" or "max", which values are better; "auto" is "max".
-        baseline: the value to be better than at first.
+        min_delta: the least improvement that counts.
+        patience: the number of epochs without an improvement before the stop.
+        mode: "min" or "max" if smaller or larger values are better; "auto" is "max".
+        baseline: the first value to improve on.
 
     Raises:
         ValueError: for a monitor that is not a metric, or several.
@@ -223,7 +223,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         self.stop_training = False
 
     def train_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Begin to wait."""
+        """Reset the counter."""
         self.wait = self.stopped_epoch = self.current_epoch = 0
         self.stop_training = False
         self.best = worst(self.monitor_op) if self.baseline is None else self.baseline
@@ -243,7 +243,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
             self.wait = 0
         else:
             self.wait += 1
-            # A patience of 0 stops where one of 1 does (MXNet 1.9.1, its source).
+            # A patience of 0 acts like a patience of 1 (MXNet 1.9.1, source).
             if self.wait >= self.patience:
                 self.stopped_epoch = self.current_epoch
                 self.stop_training = True
@@ -252,7 +252,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
     def train_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
         """Log the stop."""
-        # A stop after epoch 0 is not logged (MXNet 1.9.1, its source).
+        # A stop after epoch 0 is not logged (MXNet 1.9.1, source).
         if self.stopped_epoch > 0:
             estimator.logger.info(
                 "[Epoch %d] EarlyStoppingHanlder: early stopping due to %s not improving",
@@ -268,6 +268,6 @@ class GradientUpdateHandler(BatchEnd):
         self.priority = priority
 
     def batch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Take a step for as many samples as there are losses."""
+        """Take a step. The number of samples is the number of losses."""
         loss = kwargs["loss"]
         estimator.trainer.step(sum(part.shape[0] for part in (loss if isinstance(loss, list) else [loss])))

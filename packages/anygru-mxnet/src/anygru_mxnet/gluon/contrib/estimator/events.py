@@ -1,4 +1,4 @@
-"""The events of training, and what their handlers share."""
+"""The events of training, and functions for their handlers."""
 
 import warnings
 from collections.abc import Callable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EventHandler:
-    """Of all handlers."""
+    """The base class of all handlers."""
 
 
 def check_event_handlers(handlers: Any) -> list[EventHandler]:
@@ -94,7 +94,7 @@ class Counting(TrainBegin, BatchEnd, EpochEnd):
 
 
 def comparison_of(handler: str, monitor: EvalMetric, mode: str) -> Callable[[Any, Any], Any]:
-    """`np.less` or `np.greater`: which values of a metric are better."""
+    """`np.less` or `np.greater`: compares a value of a metric with the best one."""
     if mode not in ("auto", "min", "max"):
         warnings.warn(
             f"{handler} mode {mode} is unknown, fallback to auto mode. CheckpointHandler will use max mode for f1 and "
@@ -104,7 +104,7 @@ def comparison_of(handler: str, monitor: EvalMetric, mode: str) -> Callable[[Any
         )
         mode = "auto"
     if mode == "auto":
-        # Greater for every metric: MXNet 1.9.1 asks `'acc' or 'f1' in name`, which is always true (read).
+        # Greater for every metric: MXNet 1.9.1 tests `'acc' or 'f1' in name`, which is always true (source).
         warnings.warn(
             f"`greater` operator will be used to determine if {monitor.get()[0]} has improved. Please specify "
             "`mode='min'` to use the `less` operator. Specify `mode='max' to disable this warning.`",

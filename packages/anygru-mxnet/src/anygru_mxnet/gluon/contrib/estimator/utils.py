@@ -7,10 +7,10 @@ from ...loss import Loss, SoftmaxCrossEntropyLoss
 
 
 def _check_metrics(metrics: Any) -> list[EvalMetric]:
-    """A list of metrics from one, several or a composite.
+    """A list of metrics from a metric, a list or a composite metric.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: for other classes.
     """
     if isinstance(metrics, CompositeEvalMetric):
         return [part for metric in metrics.metrics for part in _check_metrics(metric)]
@@ -23,12 +23,12 @@ def _check_metrics(metrics: Any) -> list[EvalMetric]:
 
 
 def _check_handler_metric_ref(handler: Any, known_metrics: set[EvalMetric]) -> None:
-    """Refuse a handler with metrics that are not the estimator's.
+    """Raise an error for a handler with a metric that does not belong to the estimator.
 
     Raises:
         ValueError: naming the handler and the metric.
     """
-    # Monitors are not looked at: MXNet 1.9.1 says `'metric' or 'monitor'`, which is 'metric' (read).
+    # Monitors are not checked: MXNet 1.9.1 writes `'metric' or 'monitor'`, which is 'metric' (source).
     for attribute in dir(handler):
         found = getattr(handler, attribute) if "metric" in attribute else None
         for metric in found if isinstance(found, list) else [found] if found else []:

@@ -1,4 +1,4 @@
-"""`gluon.data.vision`: small pictures from local files, and what turns them into arrays of a network."""
+"""`gluon.data.vision`: data sets of small images in local files, and transforms of images."""
 
 from . import transforms
 from .datasets import *

@@ -1,4 +1,4 @@
-"""`gluon.data.vision`: MNIST, FashionMNIST and CIFAR from local files; nothing is downloaded."""
+"""`gluon.data.vision`: MNIST, FashionMNIST and CIFAR from local files, without downloads."""
 
 import gzip
 import os
@@ -16,12 +16,12 @@ __all__ = ["CIFAR10", "CIFAR100", "FashionMNIST", "MNIST"]
 
 
 class _Pictures(Dataset):
-    """Pictures [H, W, C] of whole numbers up to 255, and their labels.
+    """Images [H, W, C] of uint8, and their labels.
 
     Args:
         root: the folder of the files.
         train: True reads the training files, False the test files.
-        transform: applied to each pair of picture and label.
+        transform: applied to each image and its label.
 
     Raises:
         FileNotFoundError: without the files.
@@ -48,7 +48,7 @@ class _Pictures(Dataset):
             if os.path.isfile(path):
                 with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:
                     return file.read()
-        raise FileNotFoundError(f"{os.path.join(self._root, names[0])}: put the file there; anygru downloads nothing")
+        raise FileNotFoundError(f"{os.path.join(self._root, names[0])}: put the file there; anygru does not download")
 
     def __getitem__(self, idx: int) -> Any:
         picture, label = self._data[idx], self._label[idx]
@@ -59,7 +59,7 @@ class _Pictures(Dataset):
 
 
 class MNIST(_Pictures):
-    """Handwritten digits, 28 by 28 (LeCun et al. 1998), in the four files of their makers."""
+    """Images of handwritten digits, 28 by 28 (LeCun et al. 1998), in the four files of the publishers."""
 
     _folder = "mnist"
 
@@ -73,16 +73,16 @@ class MNIST(_Pictures):
 
 
 class FashionMNIST(MNIST):
-    """Clothes, 28 by 28 (Xiao et al. 2017), in four files of MNIST's form."""
+    """Images of clothes, 28 by 28 (Xiao et al. 2017), in four files of MNIST's format."""
 
     _folder = "fashion-mnist"
 
 
 class CIFAR10(_Pictures):
-    """Photographs, 32 by 32 in colour (Krizhevsky 2009), in the binary files of their maker."""
+    """Photographs, 32 by 32 in colour (Krizhevsky 2009), in the publisher's binary files."""
 
     _folder = "cifar10"
-    _labels = 1  # bytes before a picture
+    _labels = 1  # bytes before an image
     _files = tuple(f"data_batch_{n}.bin" for n in range(1, 6)), ("test_batch.bin",)
 
     def _read(self) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +92,7 @@ class CIFAR10(_Pictures):
 
 
 class CIFAR100(CIFAR10):
-    """The like with a hundred classes."""
+    """CIFAR with a hundred classes."""
 
     _folder = "cifar100"
     _labels = 2
