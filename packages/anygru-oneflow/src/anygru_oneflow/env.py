@@ -1,4 +1,4 @@
-"""Which process of how many this is."""
+"""The rank of this process and the number of processes."""
 
 from anygru import parallel as _parallel
 from anygru.parallel import world as _world

@@ -75,7 +75,7 @@ def placements(layout: Layout, dimensions: int, tensor_dim: int) -> list[Placeme
 
     Raises:
         TypeError: it is not an sbp.
-        RuntimeError: it is not one for each dimension of the placement, or splits a dimension that is not there.
+        RuntimeError: not one layout for each dimension of the placement, or a split of a dimension that does not exist.
     """
     layouts = [layout] if isinstance(layout, sbp) else list(layout)
     for known in layouts:

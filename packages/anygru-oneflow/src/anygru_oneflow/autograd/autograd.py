@@ -96,7 +96,7 @@ def grad(
 
 
 def _piece(tensor: Tensor) -> torch.Tensor | None:
-    """The piece of a global tensor by which operators may have gone past it; its gradient has all of the tensor's."""
+    """The piece of a global tensor, if operators used it in the tensor's place; the tensor's gradient arrives at the piece."""
     if not isinstance(tensor, DTensor) or tensor.is_leaf:
         return None
     with torch._C.DisableTorchFunctionSubclass():

@@ -54,7 +54,7 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
 
 
 def reduce(tensor: Tensor, dst: int) -> None:
-    """Put the sum into the tensor of process `dst`; the others keep theirs."""
+    """Put the sum into the tensor of process `dst`; the other tensors do not change."""
     local = _local(tensor)
     # torch's `reduce` may leave sums of some processes in the tensors of other processes.
     total = local.clone()

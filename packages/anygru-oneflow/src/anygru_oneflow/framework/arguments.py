@@ -113,7 +113,7 @@ def _in_place_too(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(input: Any, *arguments: Any, inplace: bool = False, **keywords: Any) -> Any:
         if not inplace:
             return function(input, *arguments, **keywords)
-        # Of a copy, as autograd may need the values that are overwritten.
+        # Work on a copy, as autograd may need the values that are overwritten.
         return torch.Tensor.copy_(input, function(input.clone(), *arguments, **keywords))
 
     return call

@@ -67,7 +67,7 @@ def add(input: Any, other: Any = None, *more: Any, alpha: Any = 1) -> Any:
     """`input + alpha * other`, or the sum of several; next to a tensor of bools, a Python bool counts as 0 or 1."""
     if more or (other is None and isinstance(input, (tuple, list))):
         return reduce(add, (input, other, *more) if more else input)
-    # In 0.9.0 True + True of a tensor and Python is 2, an int64; of two tensors it is true (recorded).
+    # In 0.9.0 a tensor of True plus Python's True is 2, an int64; True plus True of two tensors is true (recorded).
     if isinstance(other, bool) and _is_bool(input):
         other = int(other)
     input, other = _in_one_type(input, other)
@@ -79,7 +79,7 @@ minimum = _arithmetic(torch.minimum)
 
 
 def mul(input: Any, other: Any) -> Any:
-    """`input * other`. With a number it saves nothing, so its step serves any number of times, as in OneFlow."""
+    """`input * other`. With a number it saves no tensor, so backward() may run through it again, as in OneFlow."""
     if type(other) in (int, float) and isinstance(input, Tensor) and input.requires_grad and input.is_local:
         return dress(torch.ops.aten.mul.Scalar(input, other))
     return torch.mul(*_in_one_type(input, other))
@@ -107,7 +107,8 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 def div(input: Any, other: Any) -> Any:
-    """`input / other`; of bools and a whole number rounded down, of two tensors of bools the first one (recorded in 0.9.0)."""
+    """`input / other`. Bools by a whole number are rounded down; for two tensors of bools the result is `input` (recorded in
+    0.9.0)."""
     if _is_bool(input):
         if _is_bool(other):
             return torch.logical_or(input, torch.zeros_like(other))
@@ -128,7 +129,7 @@ def floor_divide(input: Any, other: Any) -> Any:
 
 
 def fmod(input: Any, other: Any) -> Any:
-    """`input % other`, with the sign of the input; of two tensors of bools nothing remains."""
+    """`input % other`, with the sign of the input; zeros for two tensors of bools."""
     input, other = _in_one_type(input, other)
     if _is_bool(input):
         if _is_bool(other):
@@ -141,7 +142,8 @@ def fmod(input: Any, other: Any) -> Any:
 class _Power(torch.autograd.Function):
     """A power of floating point, with the gradients of OneFlow 0.9.0, which differ from torch's at 0 and below (recorded).
 
-    The exponent's gradient is 0 there if base and exponent have one shape, and NaN or infinite otherwise; the base's gradient
+    For such a base the exponent's gradient is 0 if base and exponent have one shape, and NaN or infinite for different
+    shapes; the base's gradient
     is
     `exponent * base ** (exponent - 1)` at any exponent.
     """
@@ -185,7 +187,8 @@ def _as_bool_for(other: Any, value: Any) -> Any:
 
 
 def pow(input: Any, exponent: Any) -> Any:
-    """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
+    """`input ** exponent`. Two tensors of whole numbers give float32; whole numbers to a negative whole number are rounded
+    down."""
     input, exponent = _as_bool_for(exponent, input), _as_bool_for(input, exponent)
     input, exponent = _in_floats_of_one_type(input, exponent)
     tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
@@ -269,7 +272,7 @@ def _comparison(function: Callable[..., Any], exchanged: Callable[..., Any]) -> 
 
 
 def _number_first(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
-    """A quotient or remainder of a number by a tensor, which of bools OneFlow has not."""
+    """A quotient or remainder of a number by a tensor, which OneFlow refuses for bools."""
 
     def call(self: Tensor, other: Any) -> Any:
         if _is_bool(self):

@@ -1,4 +1,4 @@
-"""Functions that OneFlow computes otherwise than torch: other defaults, other types of the result, other norms.
+"""Functions with other defaults, types of results or norms in OneFlow than in torch.
 
 Each is a function of `oneflow`, and most are also methods of its tensors.
 """
@@ -108,7 +108,7 @@ def roll(
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int | None = None) -> Any:
     """How often each number occurs, from 0 to the greatest, in all dimensions together; for no numbers, the count of 0."""
-    # Of nothing 0.9.0 gives [0] where torch gives [] (recorded).
+    # For an empty input 0.9.0 gives [0], and torch [] (recorded).
     numbers = (input.to(torch.uint8) if torch_dtype(input) is torch.bool else input).flatten()
     known = None if weights is None else weights.flatten()
     counts = torch.bincount(numbers, known, max(minlength or 0, 0 if input.numel() else 1))
@@ -196,7 +196,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = Non
 def _first_or_second(input: Tensor, dim: int | None) -> int:
     if dim is not None:
         return dim
-    # torch has the same rule, but warns of it; of 0.9.0 it is recorded.
+    # torch has the same rule, with a warning; recorded in 0.9.0.
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
@@ -217,7 +217,7 @@ def allclose(input: Tensor, other: Tensor, atol: float = 1e-08, rtol: float = 1e
 
 
 def copy_(self: Tensor, other: Any) -> None:
-    """Overwrite the values, outside of the autograd graph; gives nothing.
+    """Overwrite the values, outside of the autograd graph. Returns None.
 
     Args:
         other: a tensor of any type, or an array of the same type and shape.
@@ -279,7 +279,7 @@ def scatter(
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Any:
-    """The tensor with rows of another one, in its type, added at the places."""
+    """The tensor plus the rows of `source`, cast to its type, at the given places."""
     return torch.index_add(input, dim, index, source.to(torch_dtype(input)), alpha=alpha)
 
 
@@ -289,7 +289,8 @@ def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: fl
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The dimensions from one to another as one; a tensor of no dimensions stays one (recorded in 0.9.0)."""
+    """The dimensions from `start_dim` to `end_dim` as a single dimension; a tensor without dimensions is returned unchanged
+    (recorded in 0.9.0)."""
     flat = torch.flatten(input, start_dim, end_dim)
     return flat if input.dim() else flat.reshape(())
 

@@ -98,7 +98,7 @@ def as_in_programs() -> contextlib.AbstractContextManager[None]:
 def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
     """An alias in torch's own class."""
     if isinstance(value, DTensor):
-        # `as_subclass` would lose the layout; the object itself changes sides, and `dress` brings it back.
+        # `as_subclass` would lose the layout; the object's class changes, and `dress` changes it back.
         value.__class__ = DTensor
         return value
     return value.as_subclass(torch.Tensor)

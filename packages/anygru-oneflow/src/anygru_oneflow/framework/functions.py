@@ -45,7 +45,7 @@ Maker = Callable[..., Tensor]
 def making(function: Callable[..., torch.Tensor]) -> Maker:
     """A torch function that makes a tensor, with the additional arguments `placement` and `sbp`.
 
-    With them, every process computes the whole, rank 0's counts, and each keeps its piece.
+    With them, every process computes the whole tensor, rank 0's values are used, and each process keeps its piece.
     """
 
     @wraps(function)
@@ -103,13 +103,13 @@ def _arange(
         limits = [int(limit) for limit in limits]
     begin, end, step = limits
     if all(isinstance(limit, int) for limit in limits) and 0 < (begin - end) * (step > 0 or -1) < abs(step):
-        # Of whole numbers 0.9.0 rounds the count toward zero, and refuses only a distance of a step or more (recorded).
+        # For whole numbers 0.9.0 rounds the count toward zero, and refuses only a distance of a step or more (recorded).
         limits = [begin, begin, step]
     return torch.arange(*limits, dtype=dtype, **keywords)
 
 
 def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
-    """Numbers at equal distances, which OneFlow 0.9.0 makes by `arange`: of whole numbers there may be more than `steps`."""
+    """Numbers at equal distances, which OneFlow 0.9.0 makes by `arange`: with whole numbers there may be more than `steps`."""
     start, end, steps = (value.item() if isinstance(value, torch.Tensor) else value for value in (start, end, steps))
     if start == end:
         # A step of 0, which `arange` refuses, is a special case in 0.9.0.

@@ -71,7 +71,7 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
 
 
 def batch_gather(input: Tensor, index: Tensor) -> Tensor:
-    """Of each batch entry (all dimensions of the index but its last one), the rows that the index names."""
+    """For each batch entry (all dimensions of the index but its last one), the rows that the index names."""
     dim = index.dim() - 1
     rows = index.long().reshape(*index.shape, *[1] * (input.dim() - index.dim()))
     return torch.take_along_dim(input, rows, dim)  # type: ignore[return-value]

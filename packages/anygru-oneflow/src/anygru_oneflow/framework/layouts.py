@@ -88,7 +88,7 @@ def _scaled(name: str, tensor: DTensor, rest: Sequence[Any], keywords: dict[str,
 def _pieces(
     function: Callable[..., Any], name: str, arguments: Sequence[Any], keywords: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """The pieces of a tensor, each by itself: torch's backward of all of them fails where some are not used."""
+    """The pieces of a tensor, one operator each: torch's backward of all pieces fails if some are not used."""
     tensor = _along(name, arguments, keywords)
     sizes = [piece.shape for piece in function(torch.empty(tensor.shape, device="meta"), *arguments[1:], **keywords)]
     dim = _named(name, arguments, keywords)
@@ -197,7 +197,7 @@ def _viewed(tensor: DTensor, shape: Sequence[int]) -> DTensor:
 def _cut(tensor: DTensor, index: Any) -> set[int]:
     """The dimensions that an index of numbers and slices restricts; none if there are tensors in it.
 
-    Of truth values there are no sums.
+    Bools have no open sums.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
     if tensor.dtype == torch.bool or not all(

@@ -61,7 +61,7 @@ class OverProcesses(torch.Tensor):
             check_meta: False promises that all pieces have one shape and data type, which saves a message per split.
 
         Raises:
-            RuntimeError: a local tensor without placement or sbp; a split over a dimension that is not there.
+            RuntimeError: a local tensor without placement or sbp; a split over a dimension that does not exist.
             TypeError: a placement or an sbp of another kind.
         """
         if placement is not None and not isinstance(placement, placements.placement):
@@ -79,7 +79,8 @@ class OverProcesses(torch.Tensor):
         return dress(global_tensor.from_local(self._brought(mesh, layout), mesh, layout, alike=not check_meta))
 
     def _brought(self, mesh: DeviceMesh, layout: Iterable[Placement]) -> torch.Tensor:
-        """A local tensor as it enters a global one. Of a broadcast only the first process's values count, and have gradients."""
+        """A local tensor as it enters a global one. For `broadcast`, the first process's values are used on all processes,
+        and only this process gets gradients."""
         values = self.as_subclass(torch.Tensor)
         place = mesh.get_coordinate() or [1] * mesh.ndim  # a process outside of the mesh is not the first
         if values.requires_grad and any(at and kind.is_replicate() for at, kind in zip(place, layout, strict=True)):

@@ -1,7 +1,8 @@
 """Operators on global tensors that each process computes on its part alone.
 
-These are operators for which torch has no rule over processes, or a rule that is wrong for a layout or a derivative. The first
-global tensor stays split where the operator allows it; the others are whole on every process, or split as the first one.
+These are operators for which torch has no rule over processes, or a rule that is wrong for a layout or a derivative. The
+first global tensor stays split if the operator allows it; the other tensors are whole on every process, or split as the
+first.
 """
 
 import math
@@ -172,8 +173,7 @@ def moved(value: Any, whole: Iterable[int], closes: bool = False, exchanged: boo
 
     A split or open sum that has to go becomes a split over the first other dimension that has something for each process.
 
-    Args:
-        exchanged: whether the dimension that is needed whole and the last one count in exchanged order.
+    Args: exchanged: whether the dimension that is needed whole and the last dimension have exchanged places.
     """
     if not isinstance(value, DTensor):
         return value

@@ -59,7 +59,8 @@ mm = _product(torch.mm)
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, alpha: float = 1, beta: float = 1) -> Any:
-    """`beta * input + alpha * (mat1 @ mat2)`. Of whole numbers it is of floating point if alpha or beta is."""
+    """`beta * input + alpha * (mat1 @ mat2)`. For matrices of whole numbers the result has floating point if alpha or beta
+    has."""
     if torch_dtype(input).is_floating_point and torch_dtype(mat1).is_floating_point:
         return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return add(mul(input, beta), mul(mm(mat1, mat2), alpha))
@@ -107,7 +108,7 @@ def _refuse_whole_numbers(name: str, input: Tensor, wanted: dtype | None) -> Non
 
 
 def norm_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A norm of torch.linalg, which refuses whole numbers, and one dimension of a matrix, by OneFlow's classes of exceptions."""
+    """A norm of torch.linalg. It refuses whole numbers, and a single dimension for a matrix norm, with OneFlow's exceptions."""
     name = function.__name__.removeprefix("linalg_")
 
     @wraps(function)

@@ -1,7 +1,7 @@
 """Sums, extremes and other values of a dimension, where OneFlow's types or values differ from torch's.
 
 Two rules of OneFlow 0.9.0 hold for most of them (recorded). Over a named dimension, a tensor without dimensions is its own
-result, in its own type. Of no elements every result is zero: the kernels clear their memory and return.
+result, in its own type. For an input without elements every result is zero: the kernels clear their memory and return.
 """
 
 import builtins
@@ -47,7 +47,7 @@ def _over(function: Callable[..., Any], input: Tensor, dim: Dims, keepdim: bool,
 
 
 def _named(input: Tensor, dim: Dims, keepdim: object) -> Dims:
-    """The dimensions of a reduction for which none and no names mean all of them; all by name where they stay."""
+    """The dimensions of a reduction. None and () mean all dimensions, which are listed if `keepdim` is true."""
     if dim not in (None, (), []):
         return dim
     return tuple(range(input.dim())) if keepdim and input.dim() else None
@@ -112,7 +112,7 @@ def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
 @_reduction
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
     """Whether no value is zero, as bools."""
-    # Of uint8 torch gives uint8; 0.9.0 gives bools (recorded).
+    # For uint8 torch gives uint8, and 0.9.0 bools (recorded).
     return _over(torch.all, input, _named(input, dim, keepdim), keepdim).to(torch.bool)
 
 
@@ -146,7 +146,7 @@ def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: 
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool | None = None) -> Any:
     """The standard deviation over all dimensions, one or several.
 
-    Of whole numbers it is rounded toward zero, and of a tensor without dimensions 0 without a gradient (recorded in 0.9.0).
+    For whole numbers it is rounded toward zero; a tensor without dimensions gives 0 without a gradient (recorded in 0.9.0).
     """
     known = torch_dtype(input)
     unbiased, keepdim, dim = unbiased is None or bool(unbiased), bool(keepdim), _named(input, dim, keepdim)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-# The mark on a step of the autograd graph from which backward() began, and which does not serve again.
-# torch refuses a second backward() only where a step has saved something, and sums, slices and joins save nothing there; 0.9.0
-# refuses them, too (recorded).
+# The mark on a step of the autograd graph from which backward() began; a second backward() from it is refused.
+# torch refuses a second backward() only where a step has saved something, and sums, slices and joins save nothing; 0.9.0
+# refuses them as well (recorded).
 SPENT = "oneflow: released"
 
 # The steps that serve again in 0.9.0 where torch lets them (recorded).

@@ -83,7 +83,7 @@ class Tensor(OverProcesses):
                 result = _changeable(result, function, args, kwargs or {})
             return dress(result)
 
-    # By `item`, as torch's own warn of a number that takes part in gradients, such as a loss that a program prints.
+    # By `item`: torch's own methods warn for a number with gradients, such as a loss that a program prints.
     def __float__(self) -> float:
         return float(self.item())
 
@@ -219,7 +219,7 @@ class Tensor(OverProcesses):
         super().retain_grad()
 
     def _refuse_to_be_passed(self, method: str) -> None:
-        """Let the gradients of operators that follow go through this tensor itself; they may go by its pieces otherwise."""
+        """Let the gradients of later operators go through this tensor. Otherwise they may go through its pieces."""
         if isinstance(self, DTensor) and global_tensor.forget_piece(self):
             raise RuntimeError(f"{method}() of a global tensor must be called before an operator takes the tensor")
 

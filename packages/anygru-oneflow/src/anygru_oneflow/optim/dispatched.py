@@ -1,4 +1,4 @@
-"""The update rules by the names that OneFlow's C++ module has for them, such as `oneflow._C.dispatch_sgd_update`.
+"""The update rules under the names of OneFlow's C++ module, such as `oneflow._C.dispatch_sgd_update`.
 
 OneFlow's optimizers call them in their steps, and so do programs that write such a step themselves.
 """

@@ -133,7 +133,7 @@ class Optimizer(torch.optim.Optimizer):
         groups = given if given and isinstance(given[0], dict) else [{"params": given}]  # of no parameters, too
         super().__init__(groups[:1], options)
         for group in groups[1:]:
-            # Each by itself: only `add_param_group` refuses a parameter that another group has (recorded in 0.9.0).
+            # Groups are checked separately: only `add_param_group` refuses a parameter of another group (recorded in 0.9.0).
             earlier, self.param_groups = self.param_groups, []
             self.add_param_group(group)
             self.param_groups = earlier + self.param_groups
@@ -265,7 +265,7 @@ class Optimizer(torch.optim.Optimizer):
         numbers: dict[int, int] = {}
         start = 0
         for group in self.param_groups:
-            # Of a parameter in two groups the first number counts, of one twice in a group the last (recorded in 0.9.0).
+            # A parameter in two groups keeps its first number, a parameter twice in a group its last (recorded in 0.9.0).
             numbers = {id(parameter): number for number, parameter in enumerate(group["params"], start)} | numbers
             start += len(group["params"])
         state: dict[Any, Any] = {"step": self.steps}

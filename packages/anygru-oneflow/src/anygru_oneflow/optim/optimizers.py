@@ -96,7 +96,7 @@ class Adam(Optimizer):
         parameter.sub_(self._change(parameter, state, group), alpha=rate)
 
     def _change(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> torch.Tensor:
-        """The mean gradient over the root of its mean square, the mean not yet corrected."""
+        """The mean gradient divided by the root of the mean square; the mean has no bias correction."""
         gradient = self._gradient(parameter, group)
         (first, second), mean, square = group["betas"], state["exp_avg"], state["exp_avg_sq"]
         mean.mul_(first).add_(gradient, alpha=1 - first)

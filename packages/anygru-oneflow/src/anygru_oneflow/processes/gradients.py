@@ -46,7 +46,7 @@ class _Waiting:
         self.taken[id(parameter)] = gradient if known is None else known + gradient
 
     def restore(self) -> None:
-        """Give back the earlier gradients of a pass that ended by an error."""
+        """Restore the earlier gradients after a pass that ended with an error."""
         for parameter, earlier in self.earlier.values():
             if parameter.grad is None:
                 parameter.grad = earlier

@@ -244,7 +244,8 @@ fold = _with_channels(_torch.fold, "data_format", 6)
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, use_l2_norm_kernel: bool = True) -> Any:
     """The tensor over its norm along a dimension.
 
-    Of p = 2, OneFlow 0.9.0 bounds the sum of squares by `eps`, and of others the norm, as torch does of all (recorded).
+    For p = 2, OneFlow 0.9.0 bounds the sum of squares by `eps`; for other p it bounds the norm, as torch always does
+    (recorded).
     """
     if p != 2 or not use_l2_norm_kernel or not input.is_floating_point():
         return _torch.normalize(input, p, dim, eps)
@@ -302,7 +303,7 @@ def dropout(
         generator: the source of the draws, the default one if None.
     """
     if training and not 0 <= p <= 1:
-        # The layer refuses it. The function keeps nothing above 1, and everything below 0 (recorded in 0.9.0).
+        # The layer refuses it. A probability above 1 drops everything, and below 0 nothing (recorded in 0.9.0).
         kept = x * 0 if p > 1 else x / (1 - p)
     elif not training or p == 0 or isinstance(x, DTensor) or not is_drawn_here(x.device, generator):
         kept = _torch.dropout(x, p, bool(training))
@@ -376,7 +377,7 @@ def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated:
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Any:
     """Rows of off_value with on_value at the label."""
     if torch_dtype(input).is_floating_point:
-        raise RuntimeError(f"one_hot is of whole numbers, got {input.dtype}")
+        raise RuntimeError(f"one_hot takes whole numbers, got {input.dtype}")
     rows = _torch.one_hot(input.long(), num_classes)
     if (on_value, off_value) == (1, 0):
         return dress(rows)

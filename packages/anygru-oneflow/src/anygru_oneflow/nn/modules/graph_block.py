@@ -28,7 +28,7 @@ class GraphModule:
 
     Attributes:
         stage_id: the module's place in a pipeline. It changes no number: stages run one after another.
-        stage_placement: the placement of the module's inputs; None: they stay.
+        stage_placement: the placement of the module's inputs; None: keep them.
         activation_checkpointing: accepted; it makes no difference to numbers.
     """
 

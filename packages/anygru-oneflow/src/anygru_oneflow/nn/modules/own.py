@@ -231,7 +231,7 @@ class _Shrink(Module):
         self.inplace = inplace
 
     def forward(self, x: Tensor) -> Any:
-        # Of a copy, as autograd needs the values that are overwritten.
+        # Work on a copy, as autograd needs the values that are overwritten.
         return torch.Tensor.copy_(x, super().forward(x.clone())) if self.inplace else super().forward(x)
 
     def extra_repr(self) -> str:

@@ -123,7 +123,7 @@ class WarmupLR(SequentialLR):
         self.warmup_prefix = warmup_prefix
         self.optimizer = optimizer
         self.last_step = last_step
-        # Before the parts are made, since each sets the rates of its first step at once.
+        # This comes before the parts are made, since each part sets the rates of its first step in its constructor.
         self._init_base_lrs()
         schedulers: list[LRScheduler] = []
         if warmup_iters > 0:

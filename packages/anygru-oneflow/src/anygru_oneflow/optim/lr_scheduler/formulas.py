@@ -299,7 +299,7 @@ class LambdaLR(LRScheduler):
         self.update_lrs([base_lr * factor for base_lr, factor in zip(self.base_lrs, factors, strict=True)])
 
     def state_dict(self) -> dict[str, Any]:
-        # The state has the attributes of callable objects, and nothing of functions.
+        # The state has the attributes of callable objects; functions have no state.
         kept = [None if hasattr(known, "__code__") else known.__dict__.copy() for known in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": kept}
 

@@ -1,4 +1,4 @@
-"""Each process its part of a data set."""
+"""Each process gets its part of a data set."""
 
 from collections.abc import Iterator
 from typing import Any

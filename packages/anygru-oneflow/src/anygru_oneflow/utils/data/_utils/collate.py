@@ -19,7 +19,8 @@ _TEXT = (str, bytes)
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """A batch of samples: a tensor of their tensors, arrays or numbers, and of their dicts and sequences one of batches.
+    """A batch of samples: a tensor of their tensors, arrays or numbers, and a dict or sequence of batches for samples that
+    are dicts or sequences.
 
     Raises:
         TypeError: samples of another type.
