@@ -3,6 +3,8 @@
 import json
 import re
 import runpy
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -14,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(ROOT.glob("packages/*/pyproject.toml"))
 PROJECT = (ROOT / "packages/anygru/pyproject.toml").read_text()  # read by hand: Python 3.10 has no tomllib
 HOMEPAGE = re.search(r'^Homepage = "(.*)"$', PROJECT, re.MULTILINE)[1]
+
+SITE = "https://anygru.github.io/anygru/"
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
 def floors(text: str, pattern: str) -> dict[str, tuple[int, ...]]:
@@ -45,7 +50,7 @@ def test_urls_are_one_repository() -> None:
     block = re.search(r"^\[project\.urls\]$(.*?)^\[", PROJECT, re.MULTILINE | re.DOTALL)[1]
     urls = re.findall(r'= "(.*)"', block)
     assert len(urls) >= 4
-    assert all(url.startswith(HOMEPAGE) for url in urls)
+    assert [url for url in urls if not url.startswith((HOMEPAGE, SITE))] == []
     assert f"homepage: {HOMEPAGE}\n" in (ROOT / "conda/recipe.yaml").read_text()
 
 
@@ -90,11 +95,42 @@ def test_every_package_has_the_version_of_the_core() -> None:
     assert f"\nversion: {anygru.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-@pytest.mark.parametrize("workflow", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name)
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_actions_are_pinned_by_hash(workflow: Path) -> None:
     used = re.findall(r"uses: (\S+)", workflow.read_text())
     assert used or workflow.name == "title.yml"
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_keep_no_credentials_and_run_no_unknown_text(workflow: Path) -> None:
+    """No token stays in a clone, a tool has a version, and no text of a pull request is part of a shell line."""
+    text = workflow.read_text()
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+    tools = re.findall(r"pipx run (?:--\S+ \S+ )*(\S+)", text)
+    assert [tool for tool in tools if "==" not in tool] == []
+    scripts = re.findall(r"run: ([|>]-?\n(?:(?: {10,}.*)?\n)+|.*)", text)
+    assert [script for script in scripts if "${{ github." in script] == []
+
+
+def test_every_package_names_its_page_of_the_site() -> None:
+    for package in PACKAGES:
+        url = re.search(r'^Documentation = "(.*)"$', package.read_text(), re.MULTILINE)[1]
+        assert url.startswith(SITE)
+        page = url.removeprefix(SITE).replace(".html", ".md") or "index.md"
+        assert (ROOT / "docs" / page).is_file()
+
+
+def test_dependabot_sees_every_project() -> None:
+    text = (ROOT / ".github/dependabot.yml").read_text()
+    assert 'directories: [/, /benchmarks, "/packages/*"]' in text
+    assert "increase-if-necessary" in text
+
+
+@pytest.mark.parametrize(("tag", "status"), [(f"v{anygru.__version__}", 0), ("v0.0.9", 1), ("", 1)])
+def test_a_tag_names_the_version_of_every_package(tag: str, status: int) -> None:
+    done = subprocess.run([sys.executable, ROOT / ".ci/tag_version.py", tag], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
 
 
 def test_the_readme_is_short() -> None:
