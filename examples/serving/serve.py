@@ -150,7 +150,22 @@ class Connection:
         if self.session is None or not self.session.steps:
             return None
         with self.session as session:
-            return session.state_bytes()
+            return state_of(session)
+
+
+def state_of(session: anygru.Session) -> bytes | None:
+    """The state as bytes; None if it is infinite or NaN, so that the sequence starts again."""
+    try:
+        return session.state_bytes()
+    except anygru.ArgumentError as error:
+        LOG.warning("a state is not kept: %s", error)
+        return None
+
+
+def kept(token: str, session: anygru.Session) -> dict[str, bytes]:
+    """The state of a session by its token; empty if it is infinite or NaN."""
+    state = state_of(session)
+    return {} if state is None else {token: state}
 
 
 class Service:
@@ -189,7 +204,7 @@ class Service:
             for number, (token, each) in enumerate([*self.open.items()]):
                 if each.session is not None and each.session.steps != each.saved:  # 0 once it is closed
                     changed[token] = each, each.session.steps
-                    states[token] = each.session.state_bytes()
+                    states |= kept(token, each.session)
                 if number % 100 == 99:
                     await asyncio.sleep(0)  # steps of other sessions come between
         try:
@@ -287,9 +302,9 @@ class Service:
         if connection.session is None:
             return
         with connection.session as session:
-            state = session.state_bytes() if session.steps else None  # who sent nothing pushes no state out
-        if state is not None:
-            await self.save({token: state})
+            states = kept(token, session) if session.steps else {}  # who sent nothing pushes no state out
+        if states:
+            await self.save(states)
 
     async def frame(self, socket: WebSocket, until: float) -> Any:
         """The next message; None after a time of `time.monotonic()`."""

@@ -366,6 +366,11 @@ def test_nan_stays_in_its_session(model):
         found = pool.step(mixed, x)
         assert found[2].isnan().all()
         bits(found[[0, 1, 3]], expected[[0, 1, 3]])
+    with pytest.raises(ArgumentError, match="infinite or NaN after 3 steps"):
+        mixed[2].state_bytes()
+    assert mixed[0].state_bytes()
+    mixed[2].reset()
+    assert mixed[2].state_bytes()
 
 
 def test_one_session_in_two_threads_is_an_error():

@@ -72,7 +72,11 @@ class Session:
             self._pool._steps[rows] = 0
 
     def state_bytes(self) -> bytes:
-        """The state as bytes that `SessionPool.open` of the same model takes, in any process and at any time."""
+        """The state as bytes that `SessionPool.open` of the same model takes, in any process and at any time.
+
+        Raises:
+            ArgumentError: the state is infinite or NaN.
+        """
         with _Use(self._pool, [self]) as rows:
             return state_bytes.pack(
                 self._pool._machine, self._pool._states[int(rows[0])], int(self._pool._steps[rows[0]])

@@ -17,7 +17,13 @@ _MOST_STEPS = 1 << 62
 
 
 def pack(machine: Machine, numbers: Tensor, steps: int) -> bytes:
-    """Give a state [numbers] after some steps as bytes."""
+    """Give a state [numbers] after some steps as bytes.
+
+    Raises:
+        ArgumentError: a number is infinite or NaN: `unpack` would refuse the bytes, perhaps years later.
+    """
+    if not bool(numbers.isfinite().all()):
+        raise ArgumentError(f"the session's state is infinite or NaN after {steps} steps: reset() or close() it")
     body = numbers.cpu().view(torch.uint8).numpy().tobytes()
     head = (_MAGIC, *machine.digests, steps, numbers.numel())
     check = zlib.crc32(body, zlib.crc32(HEADER.pack(*head, 0)))
