@@ -29,6 +29,24 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.parametrize("ending", ["onnx", "h5"])
+def test_the_tensors_and_not_the_format_say_which_framework_defines_a_gru(ending: str, tmp_path: Path) -> None:
+    """Initializers of an ONNX file can have torch's names."""
+    state = {name: value.detach().numpy() for name, value in torch.nn.GRU(3, 4).state_dict().items()}
+    if ending == "onnx":
+        helper = pytest.importorskip("onnx").helper
+        stored = [pytest.importorskip("onnx").numpy_helper.from_array(value, name) for name, value in state.items()]
+        y = helper.make_tensor_value_info("y", 1, None)
+        graph = helper.make_graph([helper.make_node("Identity", ["weight_ih_l0"], ["y"])], "g", [], [y], stored)
+        (tmp_path / "x.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+    else:
+        with pytest.importorskip("h5py").File(tmp_path / "x.h5", "w") as file:
+            file.update(state)
+    (verdict,) = convert(tmp_path / f"x.{ending}", tmp_path / "y.npz").verdicts
+    assert verdict.same_bits
+    assert "torch.nn.GRU" in verdict.by
+
+
 @pytest.mark.parametrize(("format", "number"), LAYOUTS)
 def test_every_layout_has_a_second_description_that_computes_what_torch_does(
     format: str, number: int, tmp_path: Path

@@ -16,15 +16,15 @@ Results = tuple[np.ndarray, ...]
 
 
 def run_original(
-    gru: FoundGRU, tensors: Mapping[str, StoredTensor], format: str, x: np.ndarray, h: np.ndarray
+    gru: FoundGRU, tensors: Mapping[str, StoredTensor], x: np.ndarray, h: np.ndarray
 ) -> tuple[str, Results] | None:
     """Give the framework's name with outputs and last states (of a cell, the last state); None where it is not there."""
     own = {name[len(gru.path) + 1 if gru.path else 0 :]: tensors[name] for name in gru.names}
     if gru.frozen or gru.batch_first or gru.zoneout:
         return None
-    if format in ("torch", "safetensors") and "weight_hh_l0" in own:
+    if gru.layout.name == "torch.nn.GRU":  # any format can hold tensors under torch's names, also ONNX
         return _torch(gru, own, x, h)
-    if format == "onnx":
+    if gru.layout.name == "ONNX GRU":
         return _onnxruntime(gru, own, x, h)
     if gru.layout.columns and "keras" in sys.modules:  # its import takes seconds and settles its backend
         return _keras(gru, own, x, h)

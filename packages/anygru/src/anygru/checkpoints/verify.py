@@ -104,7 +104,7 @@ def _against_original(
     gru: FoundGRU, file: Checkpoint, ours: Sequence[np.ndarray], x: np.ndarray, h: np.ndarray, place: str
 ) -> str:
     """Compare with the original framework's results, if it is installed; returns its name."""
-    found = run_original(gru, file.stored, file.format, x, h)
+    found = run_original(gru, file.stored, x, h)
     if found is None:
         return ""
     name, theirs = found
