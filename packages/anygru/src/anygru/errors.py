@@ -24,6 +24,10 @@ class BackendError(AnygruError, RuntimeError):
     """A backend chosen by name cannot compute the problem; the message has the reason."""
 
 
+class ExtraMissingError(AnygruError, ImportError):
+    """A command or function needs a package that an extra of anygru installs."""
+
+
 class CheckpointError(AnygruError, ValueError):
     """A checkpoint is damaged, hostile, or cannot be expressed; the message names file, place and cause."""
 

@@ -66,7 +66,7 @@ def confined(code: str, *arguments: object) -> object:
     start += "from anygru.checkpoints import confinement\n"
     start += "libc = ctypes.CDLL(None, use_errno=True)\n"
     start += "other = os.open(os.devnull, os.O_WRONLY)\n"
-    start += "if not confinement.confine(sys.argv[1], 1 << 28, 5, (1,)):\n    print('null'); sys.exit()\n"
+    start += "if not confinement.confine(sys.argv[1:2], 1 << 28, 5, (1,)):\n    print('null'); sys.exit()\n"
     command = [sys.executable, "-c", start + code, *map(str, arguments)]
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     if found is None:
@@ -149,16 +149,19 @@ def has_landlock() -> bool:
         ("print('[' * 100000)", "no answer"),
         ("print('{}')", "no answer"),
         ("print('{\"structure\": true}')", "no answer"),
+        ("print('{\"structure\": -1}')", "no answer"),
+        ('print(\'{"error": 3, "kind": [7]}\')', "x.h5: 3"),
     ],
 )
 def test_a_process_that_a_file_has_taken_over_gives_an_error(
-    work: str, answer: str, monkeypatch: pytest.MonkeyPatch
+    work: str, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         sandbox, "CODE", f"import os, sys; {work}" if "while" not in work else f"import os, sys\n{work}"
     )
-    with pytest.raises(CheckpointError, match=f"x.h5: .*{answer}"):
-        sandbox._run("{}", 1, 1, "x.h5")
+    (tmp_path / "x.h5").write_bytes(b"x")
+    with pytest.raises(CheckpointError, match=rf"x\.h5: .*{answer}|{answer}"):
+        sandbox.read_contained(str(tmp_path / "x.h5"), "hdf5", None, Budget("x"))
 
 
 def test_the_process_has_no_terminal() -> None:
@@ -178,7 +181,7 @@ def test_the_process_has_no_terminal() -> None:
 )
 def test_memory_and_time_have_an_end(work: str, status: int) -> None:
     take = "def take():\n    try:\n        return bytearray(1 << 30)\n    except MemoryError as error:\n        return error\n"
-    code = f"import sys\nfrom anygru.checkpoints import confinement\n{take}confinement.confine('/', 1 << 28, 1, ())\n{work}"
+    code = f"import sys\nfrom anygru.checkpoints import confinement\n{take}confinement.confine(('/',), 1 << 28, 1, ())\n{work}"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == status
 
 
@@ -227,6 +230,18 @@ def test_a_file_that_is_mapped_is_read(tmp_path: Path) -> None:
         file["a"] = np.arange(17 << 20, dtype=np.float32)
     found = load_checkpoint(tmp_path / "large.h5", sandbox=True, limit=1 << 30)
     assert found.stored["a"].values[-1] == (17 << 20) - 1
+
+
+def test_standard_input_is_the_file_of_the_command(tmp_path: Path) -> None:
+    """/dev/stdin is another file in the contained process; a pipe is refused before that process starts."""
+    command = [sys.executable, "-m", "anygru", "inspect", "/dev/stdin"]
+    with open(DATA / "chainer/model.h5", "rb") as file:
+        found = subprocess.run(command, stdin=file, capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("/dev/stdin: hdf5\n")
+    for more in ([], ["--format", "hdf5"]):
+        refused = subprocess.run([*command, *more], input=b"x", capture_output=True, check=False)
+        assert refused.returncode == 2
+        assert refused.stderr.endswith(b"/dev/stdin: cannot be read: it is not a regular file\n")
 
 
 def test_weights_beside_an_onnx_file_are_read(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Restrict the process that reads an untrusted file to the permissions needed for reading.
 
 On Linux (x86-64, AArch64) a seccomp filter allows a few dozen system calls and refuses all others with EPERM, including calls
-of later kernels. If the kernel has Landlock, the process can open only the file that it reads.
+of later kernels. If the kernel has Landlock, the process can open only the files that it reads.
 Sources: seccomp(2), landlock(7), and the tables of system calls in Linux 6.18.
 """
 
@@ -9,7 +9,7 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 MACHINES = ("x86_64", "aarch64")
@@ -103,11 +103,11 @@ def allowed_calls(writable: tuple[int, ...]) -> dict[str, Rule]:
     }
 
 
-def confine(path: str, memory: int, seconds: int, writable: tuple[int, ...]) -> bool:
-    """Permanently drop all permissions except reading one file.
+def confine(places: Sequence[str], memory: int, seconds: int, writable: tuple[int, ...]) -> bool:
+    """Permanently drop all permissions except reading a few files.
 
     Args:
-        path: the file that may be opened, or the folder whose files may be.
+        places: the files that may be opened, and the folders whose files may be.
         memory: further bytes that the process may allocate.
         seconds: of processor time.
         writable: the file descriptors that may be written to.
@@ -124,7 +124,7 @@ def confine(path: str, memory: int, seconds: int, writable: tuple[int, ...]) -> 
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(_NO_NEW_PRIVILEGES, *map(ctypes.c_ulong, (1, 0, 0, 0))):
         raise OSError(ctypes.get_errno(), "the system takes no limits of privileges")
-    _allow_one_place(path)
+    _allow_places(places)
     program = ctypes.create_string_buffer(filter_program(os.uname().machine, writable))
     steps = (len(program) - 1) // 8
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", steps, ctypes.addressof(program)))
@@ -205,8 +205,8 @@ _NETWORK, _SCOPES = 3, 3
 """Binding and connecting TCP (version 4); abstract sockets and signals of other processes (version 6)."""
 
 
-def _allow_one_place(path: str) -> None:
-    """Allow opening only one path, if the kernel has Landlock."""
+def _allow_places(places: Sequence[str]) -> None:
+    """Allow opening only these paths, if the kernel has Landlock."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     version = call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(1))
     if version < 1:
@@ -217,11 +217,8 @@ def _allow_one_place(path: str) -> None:
     ruleset = call(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "the system takes no rules for files")
-    try:
+    for path in filter(os.path.exists, places):  # the reader reports a file that is not there
         place = os.open(path, os.O_PATH)
-    except OSError:  # the reader reports that it cannot be opened
-        place = -1
-    if place >= 0:
         rights = _READ_FILE | (_READ_FOLDER if os.path.isdir(path) else 0)
         rule = struct.pack("=Qi", rights, place)
         if call(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), rule, ctypes.c_uint(0)):

@@ -1,11 +1,13 @@
-"""Reading a file whose format needs a library in C (HDF5, protocol buffers) in a separate process with limits.
+"""Work on a stranger's file in a separate process with limits: formats that libraries in C parse, and graphs that are computed.
 
 The process has a bound on memory and processor time derived from the file's size, a separate session without a
 terminal, and the few system calls of `confinement`. Its arrays come back in shared memory, and the structure around them as
 a pickle that the restricted unpickler reads: a process that a file has taken over can do no more than answer wrongly.
 """
 
+import codecs
 import contextlib
+import importlib
 import io
 import json
 import math
@@ -16,18 +18,18 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
 
-from ..errors import CheckpointError
+from ..errors import AnygruError, CheckpointError, ExtraMissingError, printable
 from . import confinement
 from .formats import format_module
 from .reading.budget import FREE, RATIO, Budget
 from .reading.content import Content, EntryMark
-from .reading.source import array_from, open_bytes
+from .reading.source import array_from, naming, open_bytes, open_regular
 from .reading.unpickle import RestrictedUnpickler
 from .stored import StoredTensor, holder
 
@@ -42,8 +44,16 @@ _SECONDS, _SECONDS_PER_MEGABYTE = 10, 1
 _WAIT = 20
 """The most time by the clock, as a multiple of the processor time: other processes may be running."""
 _LONGEST_ANSWER = 1 << 20
-"""Bytes of the answer on standard output: a place in the shared memory, or the text of an error."""
+"""Bytes of the answer on standard output: a place in the shared memory, a few facts, or the text of an error."""
+_NO_ANSWER = "the process that reads it gave no answer"
 
+
+Work = Callable[[IO[bytes]], dict[str, Any]]
+"""Work in the process: it writes into the shared memory and returns the answer."""
+
+_READING = "anygru.checkpoints.sandbox:reading"
+_CLASSES = {each.__name__: each for each in (CheckpointError, ExtraMissingError)}
+"""The errors that an answer may name."""
 
 CODE = "from anygru.checkpoints.sandbox import serve; serve()"
 """The program of the process."""
@@ -67,16 +77,48 @@ def read_contained(path: str, format: str, limit: int | None, budget: Budget) ->
         CheckpointError: the file is damaged, or the process went over its limits, or came to an end by a signal.
         ImportError: the library is not installed.
     """
-    size = os.path.getsize(path) if os.path.exists(path) else 0
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    place = os.path.realpath(path)  # /dev/stdin is another file in another process
     seconds = _SECONDS + math.ceil(_SECONDS_PER_MEGABYTE * (size + (limit or 0) / RATIO) / _MEGABYTE)
-    order = {"path": path, "format": format, "limit": limit, "seconds": seconds}
-    order["memory"] = 2 * (FREE + RATIO * size if limit is None else limit) + 2 * size + _MEMORY
-    with _shared_memory() as memory:
-        answer = _run(json.dumps({**order, "memory_file": memory.fileno()}), memory.fileno(), seconds, path)
+    memory = 2 * (FREE + RATIO * size if limit is None else limit) + 2 * size + _MEMORY
+    # An ONNX file may name files of its folder that hold its weights.
+    opened = os.path.dirname(place) if format == "onnx" else place
+    order = {"path": place, "format": format, "limit": limit}
+    with naming(path, instead=place):
+        answer, data = run_contained(_READING, order, (opened,), memory, seconds, budget)
+        if type(answer.get("structure")) is not int:
+            raise CheckpointError(f"{path}: {_NO_ANSWER}")
+    return _content(data, answer["structure"], path, budget)
+
+
+def run_contained(
+    job: str, order: dict[str, Any], places: Sequence[str], memory: int, seconds: int, budget: Budget
+) -> tuple[dict[str, Any], memoryview]:
+    """Do a piece of work in a separate process.
+
+    Args:
+        job: MODULE:FUNCTION; the function takes the order, imports all that the work needs, and returns the `Work`.
+        order: with the "path" of the file, for errors.
+        places: the files and folders that the work may open.
+        memory: bytes that the work may allocate.
+        seconds: of processor time.
+        budget: counts what is left in the shared memory.
+
+    Returns:
+        The answer, and the shared memory; nothing in them can be believed.
+
+    Raises:
+        CheckpointError: the work failed, went over its limits, or came to an end by a signal.
+        ExtraMissingError: a library is not installed.
+    """
+    limits = {"job": job, "places": places, "memory": memory, "seconds": seconds}
+    with _shared_memory() as shared:
+        text = json.dumps({**order, **limits, "memory_file": shared.fileno()})
+        answer = _run(text, shared.fileno(), seconds, order["path"])
         if "error" in answer:
-            raise {"ImportError": ImportError}.get(str(answer.get("kind")), CheckpointError)(str(answer["error"]))
-        data = open_bytes(f"/dev/fd/{memory.fileno()}", budget)
-    return _content(data, int(answer["structure"]), path, budget)
+            raise _CLASSES.get(str(answer.get("kind")), CheckpointError)(printable(str(answer["error"])))
+        return answer, open_bytes(f"/dev/fd/{shared.fileno()}", budget)
 
 
 def _shared_memory() -> IO[bytes]:
@@ -123,8 +165,8 @@ def _run(order: str, descriptor: int, seconds: int, path: str) -> dict[str, Any]
         found = json.loads(answer)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or not ("error" in found or type(found.get("structure")) is int):
-        raise CheckpointError(f"{path}: the process that reads it gave no answer")
+    if not isinstance(found, dict) or not found:
+        raise CheckpointError(f"{path}: {_NO_ANSWER}")
     return found
 
 
@@ -153,7 +195,7 @@ def _end(status: int) -> str:
 def _content(data: memoryview, start: int, path: str, budget: Budget) -> Content:
     """The content that the process left in the shared memory; nothing in there is believed."""
     if not 0 <= start <= len(data):
-        raise CheckpointError(f"{path}: the process that reads it gave no answer")
+        raise CheckpointError(f"{path}: {_NO_ANSWER}")
 
     def array(offset: object, size: object, dtype: object, shape: object) -> StoredTensor:
         if (
@@ -170,7 +212,7 @@ def _content(data: memoryview, start: int, path: str, budget: Budget) -> Content
     allowed = {("anygru.checkpoints.sandbox", "SharedArray"): array}
     answer = RestrictedUnpickler(data[start:], allowed, where=path, budget=budget).load()
     if not isinstance(answer, tuple) or len(answer) != 3 or not all(isinstance(part, dict) for part in answer[1:]):
-        raise CheckpointError(f"{path}: the process that reads it gave no answer")
+        raise CheckpointError(f"{path}: {_NO_ANSWER}")
     tree, marks, places = answer
     found = {str(name): place for name, place in places.items() if _is_place(place)}
     return Content(tree, marks={str(name): _mark(mark) for name, mark in marks.items()}, places=found)
@@ -199,31 +241,25 @@ def _mark(told: object) -> EntryMark:
 
 
 def serve() -> None:
-    """Read the file that standard input names, under the limits that it names, and answer on standard output."""
+    """Do the job that standard input names, under the limits that it names, and answer on standard output."""
     confinement.end_with_parent()
     order = json.loads(sys.stdin.buffer.read().decode("utf-8", "surrogateescape"))
     try:
-        module = format_module(order["format"])
-        _import_libraries(order["format"])
-        # An ONNX file may name files of its folder that hold its weights.
-        place = os.path.dirname(os.path.realpath(order["path"])) if order["format"] == "onnx" else order["path"]
+        module, _, name = order["job"].partition(":")
+        work: Work = getattr(importlib.import_module(module), name)(order)
         try:
-            confinement.confine(place, order["memory"], order["seconds"], (1, order["memory_file"]))
+            confinement.confine(order["places"], order["memory"], order["seconds"], (1, order["memory_file"]))
         except OSError as error:
             hint = "sandbox=False or --no-sandbox reads it in the process itself"
             raise CheckpointError(f"{order['path']}: cannot be contained: {error.strerror}; {hint}") from error
-        budget = Budget(order["path"], order["limit"], contained=True)
-        content = module.read(order["path"], budget)
         with open(order["memory_file"], "r+b", buffering=0, closefd=False) as memory:
-            answer: dict[str, object] = {"structure": _write(content, memory)}
+            answer = work(memory)
     except MemoryError:
         answer = {
             "error": f"{order['path']}: more memory would be made from it than is allowed: it is damaged or hostile"
         }
-    except ImportError as error:
-        answer = {"error": str(error), "kind": "ImportError"}
-    except CheckpointError as error:
-        answer = {"error": str(error)}
+    except AnygruError as error:
+        answer = {"error": str(error), "kind": type(error).__name__}
     except OSError as error:
         answer = {"error": f"{order['path']}: cannot be read within the limits: {error.strerror or error}"}
     sys.stdout.write(json.dumps(answer))
@@ -231,11 +267,19 @@ def serve() -> None:
     os._exit(0)  # a library that was led astray runs no code at exit
 
 
-def _import_libraries(format: str) -> None:
-    """Import the modules of the reader before the limits are set: modules take memory, and their files cannot be opened later."""
-    import codecs
-    import importlib
+def reading(order: dict[str, Any]) -> Work:
+    """Import the modules of a format's reader: modules take memory, and their files cannot be opened under the limits."""
+    module = format_module(order["format"])
+    _import_libraries(order["format"])
 
+    def work(memory: IO[bytes]) -> dict[str, Any]:
+        budget = Budget(order["path"], order["limit"], contained=True)
+        return {"structure": _write(module.read(order["path"], budget), memory)}
+
+    return work
+
+
+def _import_libraries(format: str) -> None:
     for encoding in ("ascii", "latin-1", "cp437", "utf-8", "utf-16", "utf-32"):
         codecs.lookup(encoding)
     libraries = ("onnx", "onnx.helper", "onnx.numpy_helper", "ml_dtypes") if format == "onnx" else ("h5py",)

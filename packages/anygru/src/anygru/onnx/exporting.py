@@ -5,17 +5,15 @@ import contextlib
 import itertools
 import logging
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from ..checkpoints.output.atomic import check_regular, mode_of, resolved, sync_folder
+from ..checkpoints.output.atomic import replacing
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..functional import gru, gru_cell
@@ -112,16 +110,10 @@ def save(
         path: the place.
         check: called with the path of the written file before it is moved; where it raises, the old file stays.
     """
-    target = resolved(path)
-    check_regular(target, path)
-    with tempfile.TemporaryDirectory(prefix=".anygru-", dir=target.parent) as folder:
-        program.save(os.path.join(folder, target.name))
+    with replacing(path) as written:
+        program.save(written)
         if check is not None:
-            check(os.path.join(folder, target.name))
-        for written in sorted(Path(folder).iterdir(), key=lambda file: file.name == target.name):
-            os.chmod(written, mode_of(target))
-            os.replace(written, target.parent / written.name)
-    sync_folder(target.parent)
+            check(str(written))
 
 
 def as_module(model: Any, args: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:

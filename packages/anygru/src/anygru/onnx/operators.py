@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from ..errors import AnygruError, ArgumentError, how_to_install
+from ..errors import ArgumentError, ExtraMissingError, how_to_install
 from ..operator import tracing
 
 OPSET = 18
@@ -31,10 +31,6 @@ ACTIVATIONS: dict[str, tuple[str, float | None, float | None]] = {
     "hardsigmoid": ("HardSigmoid", 1.0 / 6.0, 0.5),
     "elu": ("Elu", 1.0, None),
 }
-
-
-class ExtraMissingError(AnygruError, ImportError):
-    """A command or function needs a package that an extra of anygru installs."""
 
 
 def onnxscript_operators() -> Operators:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 import numpy as np
 
-from ...errors import CheckpointError, how_to_install
+from ...errors import CheckpointError, ExtraMissingError, how_to_install
 from ..output.atomic import open_for_replace
 from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress
@@ -210,7 +210,7 @@ def _import_h5py() -> ModuleType:
     try:
         return importlib.import_module("h5py")
     except ImportError as error:
-        raise ImportError(f"HDF5 files need h5py: {how_to_install('hdf5')}") from error
+        raise ExtraMissingError(f"HDF5 files need h5py: {how_to_install('hdf5')}") from error
 
 
 def _write_dataset(h5py: ModuleType, target: "h5.Group", name: str, array: np.ndarray, compression: int | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import CheckpointError, how_to_install
+from ...errors import CheckpointError, ExtraMissingError, how_to_install
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
@@ -100,7 +100,7 @@ def _onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError(f"ONNX models need the package onnx: {how_to_install('onnx')}") from error
+        raise ExtraMissingError(f"ONNX models need the package onnx: {how_to_install('onnx')}") from error
     return onnx
 
 

@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -65,6 +66,44 @@ def open_for_replace(
             os.unlink(temporary)
         raise
     sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
+    """Yield a place for a new file; when the block ends without an error, the file takes the place of `path`.
+
+    Files that the block writes next to it are moved as well, before it. Until then all are in a folder near the target whose
+    name cannot be guessed and in which only this user can write: no other user can plant a link there, and a second writer
+    uses another folder. On an error the old file is whole (after SIGKILL a folder named `.anygru-*` stays).
+
+    Args:
+        path: the file or folder to write; a symbolic link is followed.
+        put_in_place: moves a written folder to its place.
+
+    Raises:
+        CheckpointError: the path is a device or another thing that is not a regular file.
+        OSError: an error of the file system.
+    """
+    target = resolved(path)
+    check_regular(target, path)
+    parent = target.parent
+    if put_in_place is not None:  # a folder is created with its parents
+        parent = next(folder for folder in target.parents if folder.is_dir())
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".anygru-", dir=parent))
+    except OSError as error:  # under the caller's name
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    try:
+        yield folder / target.name
+        if put_in_place is not None:
+            put_in_place(folder / target.name, target)
+            return
+        for written in sorted(folder.iterdir(), key=lambda file: file.name == target.name):
+            os.chmod(written, mode_of(target))
+            os.replace(written, target.parent / written.name)
+        sync_folder(target.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_regular(target: Path, path: str | os.PathLike[str]) -> None:

@@ -1,12 +1,7 @@
 """From one framework's checkpoint to another's, with the result verified before it takes its place."""
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path as FilePath
 from typing import Any
 
 from ...errors import CheckpointError
@@ -14,7 +9,7 @@ from ..checkpoint import load_checkpoint
 from ..conversion import Choices, Conversion
 from ..formats import checked_path, format_for, is_folder, recognise
 from ..formats.oneflow import put_in_place
-from ..output.atomic import mode_of, resolved, sync_folder
+from ..output.atomic import replacing
 from ..reading.content import Progress
 from ..reading.source import naming
 from .filling import fill
@@ -66,18 +61,12 @@ def convert(
     if like is not None:
         _check_choices_of_copy(choices, name, target)
     check_place(target, name)
-    place = resolved(target)  # the target of a symbolic link; the link stays
-    with _workplace(place, target) as workplace:
-        unverified = workplace / "result"
-        with naming(target, instead=unverified):
-            if like is not None:
-                report = fill(checkpoint, like, unverified, choices)
-            else:
-                report = rewrite(checkpoint, unverified, name, choices, progress)
-            report.verdicts = verify(
-                checkpoint, unverified, report, target, sandbox=like is not None and choices.sandbox
-            )
-        _take_place(unverified, place, is_folder(name))
+    with replacing(target, put_in_place if is_folder(name) else None) as unverified, naming(target, instead=unverified):
+        if like is not None:
+            report = fill(checkpoint, like, unverified, choices)
+        else:
+            report = rewrite(checkpoint, unverified, name, choices, progress)
+        report.verdicts = verify(checkpoint, unverified, report, target, sandbox=like is not None and choices.sandbox)
     return report
 
 
@@ -94,30 +83,3 @@ def _check_choices_of_copy(choices: Choices, name: str, target: str) -> None:
             )
     if choices.like is not None and name != (own := recognise(choices.like)):
         raise CheckpointError(f"{target}: a copy of {os.fspath(choices.like)} is a file of {own}, not of {name}")
-
-
-def _take_place(result: FilePath, place: FilePath, folder: bool) -> None:
-    if folder:
-        put_in_place(result, place)
-        return
-    os.chmod(result, mode_of(place))
-    os.replace(result, place)
-    sync_folder(place.parent)
-
-
-@contextmanager
-def _workplace(place: FilePath, target: str) -> Iterator[FilePath]:
-    """A folder near the target that is gone afterwards.
-
-    Its name cannot be guessed and only this user can write in it: no other user can plant a link there, and a second
-    conversion to the same target uses another folder.
-    """
-    parent = next(folder for folder in place.parents if folder.is_dir())
-    try:
-        folder = tempfile.mkdtemp(prefix=".anygru-", dir=parent)
-    except OSError as error:  # under the caller's name
-        raise OSError(error.errno, error.strerror, target) from None
-    try:
-        yield FilePath(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

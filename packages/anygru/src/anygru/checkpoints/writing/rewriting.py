@@ -71,10 +71,10 @@ def refuse(problems: Mapping[str, str]) -> None:
 def check_place(target: str | os.PathLike[str], format: str) -> None:
     """Refuse a path to which this format cannot be written, before any work is done."""
     wants_folder = is_folder(format)
+    check_regular(resolved(target), target)
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is created with its parents
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
-    check_regular(resolved(target), target)
     if os.path.exists(target) and os.path.isdir(target) != wants_folder:
         there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
