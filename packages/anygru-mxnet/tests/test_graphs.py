@@ -2,6 +2,8 @@
 
 import base64
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import torch
 
 import anygru_mxnet as mx
+from anygru.cli import graphs as command
 from anygru.cli import main
 from anygru_mxnet import gluon, graphs, nd
 from anygru_mxnet.gluon import nn, rnn
@@ -187,6 +190,52 @@ def test_a_graph_that_needs_too_much_memory_is_refused_first(nodes, option, targ
     assert main(["convert", path, str(tmp_path / target), "--input", "data=1,1", *seconds]) == 2
     assert option in capsys.readouterr().err
     assert not (tmp_path / target).exists()
+
+
+def test_any_name_of_a_variable_is_a_parameter():
+    names = ["parameters", "a.b", "a_b", "forward", "training"]
+    graph = mx.sym.add_n(*map(mx.sym.Variable, ["data", *names]))
+    module = graphs.GraphModule(graph, {name: torch.full((2,), 10.0**n) for n, name in enumerate(names)})
+    assert module(torch.zeros(2)).tolist() == [11111.0] * 2
+    assert len(list(module.parameters())) == len(names)
+
+
+def test_a_graph_is_computed_in_another_process(tmp_path):
+    ids, expected = exported("GRU", tmp_path)
+    arguments = [str(tmp_path / "net-symbol.json"), str(tmp_path / "net.pt2"), "--input", "data=N,7"]
+    code = f"import sys; from anygru.cli import main; print(main(['convert', *{arguments}]), 'torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.endswith("0 False\n")
+    again = torch.export.load(tmp_path / "net.pt2").module()(torch.from_numpy(ids)).detach().numpy()
+    np.testing.assert_allclose(again, expected, atol=1e-6)
+    assert main(["convert", *arguments, "--no-sandbox"]) == 0
+
+
+def test_a_process_that_takes_too_long_fails(tmp_path, capsys, monkeypatch):
+    exported("GRU", tmp_path)
+    monkeypatch.setattr(command, "_SECONDS", -59)
+    monkeypatch.setattr(command, "_RUNS", 1)
+    target = tmp_path / "net.onnx"
+    target.write_text("old")
+    assert main(["convert", str(tmp_path / "net-symbol.json"), str(target), "--input", "data=2,7"]) == 2
+    assert "too much processor time" in capsys.readouterr().err
+    assert target.read_text() == "old"
+
+
+def test_a_graph_without_a_kernel_in_onnx_runtime_is_written_and_not_verified(tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    data = mx.sym.cast(mx.sym.Variable("data"), dtype="float64")
+    sizes = {"parameters": (3 * 4 * (3 + 4) + 6 * 4,), "state": (1, 2, 4)}
+    names = {name: mx.sym.Variable(name) for name in sizes}
+    mx.sym.RNN(data, mode="gru", state_size=4, num_layers=1, **names).save(str(tmp_path / "net-symbol.json"))
+    values = {f"arg:{name}": nd.ones(shape, dtype="float64") for name, shape in sizes.items()}
+    nd.save(str(tmp_path / "net-0000.params"), values)
+    target = tmp_path / "net.onnx"
+    assert main(["convert", str(tmp_path / "net-symbol.json"), str(target), "--input", "data=5,2,3"]) == 0
+    out = capsys.readouterr().out
+    assert "not verified, because ONNX Runtime cannot run it" in out
+    assert "verified:" not in out
+    assert target.exists()
 
 
 def test_the_cost_of_a_graph_bounds_its_products_and_its_results(tmp_path):

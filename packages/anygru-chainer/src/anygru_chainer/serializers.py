@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from anygru import extend
+from anygru import extend, load_checkpoint
 
 from . import backend
 from .backends import _cpu, cuda
@@ -300,9 +300,11 @@ def load_hdf5(filename: str, obj: Any) -> None:
     HDF5Deserializer(_FlatGroup(extend.hdf5_files.load(filename))).load(obj)
 
 
-def _load_checkpoint(link: Link, path: str) -> None:
+def _load_checkpoint(link: Link, path: str, sandbox: bool = True) -> None:
     if path.lower().endswith((".h5", ".hdf5")):
-        load_hdf5(path, link)
+        file = load_checkpoint(path, "hdf5", sandbox=sandbox)
+        empty = dict.fromkeys(file.values, numpy.array(None, dtype=object))
+        HDF5Deserializer(_FlatGroup({name: each.values for name, each in file.stored.items()} | empty)).load(link)
         return
     model = "updater/model:main/"  # its place in a snapshot of a Trainer
     in_snapshot = any(name.startswith(model) for name in extend.chainer_files.load_npz(path))

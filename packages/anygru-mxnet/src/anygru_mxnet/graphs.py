@@ -15,7 +15,7 @@ from .symbol.node import topological
 from .symbol.sizing import ready
 from .symbol.symbol import Symbol
 
-__all__ = ["GraphModule", "load"]
+__all__ = ["GraphModule", "load", "small"]
 
 
 class GraphModule(nn.Module):
@@ -43,7 +43,10 @@ class GraphModule(nn.Module):
         for name in self._program.variables:
             if name not in values:
                 continue
-            self._own[name] = name.replace(".", "_")  # torch has no names with dots
+            own = name.replace(".", "_") or "_"  # torch has no names with dots
+            while hasattr(self, own):  # such as `parameters`, or `a.b` next to `a_b`
+                own += "_"
+            self._own[name] = own
             if name in states or not values[name].is_floating_point():
                 self.register_buffer(self._own[name], values[name])
             else:
@@ -87,6 +90,12 @@ class GraphModule(nn.Module):
         finally:
             state.training = before
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def small() -> GraphModule:
+    """A graph with an input `data` [N, 2] and one layer, which `anygru convert` exports to import all that it needs."""
+    graph = symbol.FullyConnected(symbol.Variable("data"), num_hidden=2, name="layer")
+    return GraphModule(graph, {"layer_weight": torch.ones(2, 2), "layer_bias": torch.zeros(2)}).eval()
 
 
 def load(path: str, params: str | None = None) -> GraphModule:

@@ -133,6 +133,26 @@ def test_provenance_follows_no_link_of_a_folder(link: str, tmp_path: Path, capsy
     assert not (tmp_path / "a.safetensors").exists()
 
 
+def test_provenance_covers_the_files_beside_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    values = onnx.numpy_helper.from_array(np.arange(64, dtype=np.float32), "values")
+    y = onnx.helper.make_tensor_value_info("y", 1, None)
+    node = onnx.helper.make_node("Identity", ["values"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], [y], [values]))
+    place = {"save_as_external_data": True, "location": "m.data", "size_threshold": 0}
+    onnx.save(model, str(tmp_path / "m.onnx"), **place)
+    found = []
+    for change, more in ((b"", []), (b"", ["--no-sandbox"]), (b"x", [])):
+        with open(tmp_path / "m.data", "ab") as file:
+            file.write(change)  # which no tensor covers
+        target = str(tmp_path / "x.safetensors")
+        assert main(["convert", str(tmp_path / "m.onnx"), target, "--provenance", *more]) == 0
+        assert main(["inspect", target]) == 0
+        found.append(re.findall(r"sha256 of the source: (\w{64})", capsys.readouterr().out))
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+
+
 def test_provenance_is_shown_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "x.safetensors"
     source = str(DATA / "mxnet/model.params")

@@ -343,7 +343,7 @@ class _Reader:
 
 
 def open_pickle_dataset(path: str | os.PathLike[str]) -> PickleDataset:
-    """The examples of a file, which several processes may read at a time."""
+    """The examples of a file, which several processes may read at a time; reading one can execute code of the file's author."""
     return PickleDataset(_Reader(path))
 
 

@@ -45,6 +45,7 @@ _WAIT = 20
 """The most time by the clock, as a multiple of the processor time: other processes may be running."""
 _LONGEST_ANSWER = 1 << 20
 """Bytes of the answer on standard output: a place in the shared memory, a few facts, or the text of an error."""
+_LONGEST_TEXT = 1000
 _NO_ANSWER = "the process that reads it gave no answer"
 
 
@@ -211,11 +212,12 @@ def _content(data: memoryview, start: int, path: str, budget: Budget) -> Content
 
     allowed = {("anygru.checkpoints.sandbox", "SharedArray"): array}
     answer = RestrictedUnpickler(data[start:], allowed, where=path, budget=budget).load()
-    if not isinstance(answer, tuple) or len(answer) != 3 or not all(isinstance(part, dict) for part in answer[1:]):
+    if not isinstance(answer, tuple) or tuple(map(type, answer[1:])) != (dict, dict, tuple):
         raise CheckpointError(f"{path}: {_NO_ANSWER}")
-    tree, marks, places = answer
+    tree, marks, places, files = answer
     found = {str(name): place for name, place in places.items() if _is_place(place)}
-    return Content(tree, marks={str(name): _mark(mark) for name, mark in marks.items()}, places=found)
+    read = {str(name): _mark(mark) for name, mark in marks.items()}
+    return Content(tree, marks=read, places=found, files=tuple(map(str, files)))
 
 
 def _is_place(found: object) -> bool:
@@ -262,6 +264,8 @@ def serve() -> None:
         answer = {"error": str(error), "kind": type(error).__name__}
     except OSError as error:
         answer = {"error": f"{order['path']}: cannot be read within the limits: {error.strerror or error}"}
+    except Exception as error:  # of a library, from bytes that nobody foresaw
+        answer = {"error": f"{order['path']}: cannot be read: {type(error).__name__}: {str(error)[:_LONGEST_TEXT]}"}
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()
     os._exit(0)  # a library that was led astray runs no code at exit
@@ -310,7 +314,8 @@ def _write(content: Content, memory: IO[bytes]) -> int:
 
     structure = io.BytesIO()
     pickler = _Pickler(structure, put)
-    pickler.dump((content.tree, {name: {**asdict(mark)} for name, mark in content.marks.items()}, content.places))
+    marks = {name: {**asdict(mark)} for name, mark in content.marks.items()}
+    pickler.dump((content.tree, marks, content.places, content.files))
     memory.write(structure.getvalue())
     return position
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..checkpoints import NAMES
 from ..errors import printable
 from . import Failure, UsageError, existing, removing_temporary_files
-from .inspect import BIDIRECTIONAL
+from .inspect import BIDIRECTIONAL, NO_SANDBOX
 from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="compile the file, run it and compare it with the layer (default: if a C compiler is found)",
     )
+    parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument(
         "--wasm", metavar="DIR", help="also write a WebAssembly module and a page that runs it (needs clang and lld)"
     )
@@ -65,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
     if args.wasm is not None:
         find_tools()  # before the other file is written
     with removing_temporary_files(), as_file(args.source) as source:
-        checkpoint = load_checkpoint(source, args.source_format, bidirectional=args.bidirectional)
+        checkpoint = load_checkpoint(source, args.source_format, bidirectional=args.bidirectional, sandbox=args.sandbox)
         layer = _layer(checkpoint, args.gru)
         try:
             if args.out is not None:

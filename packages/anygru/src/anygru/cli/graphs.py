@@ -8,15 +8,18 @@ import glob
 import importlib
 import io
 import logging
+import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .. import dialects
 from ..checkpoints.output.atomic import open_for_replace
-from ..checkpoints.reading.budget import FREE, RATIO
+from ..checkpoints.reading.budget import FREE, RATIO, Budget
+from ..checkpoints.sandbox import Work, run_contained
 from ..errors import AnygruError, how_to_install, printable
 from . import Failure, UsageError, existing, removing_temporary_files, verified
 from .running import Run, as_tuple, first_line, in_onnx_runtime
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 _ENDING = "-symbol.json"
 _TARGETS = (".onnx", ".pt2")
 _PER_SECOND = 10**9
+_COMPUTING = "anygru.cli.graphs:computing"
+_MEMORY, _COPIES = 1 << 30, 6
+"""Bytes for the libraries, and how often a graph's results may be in memory: in torch, in the file, and in its runtime."""
+_SECONDS, _RUNS = 120, 8
+"""Processor time to export, and how often a graph may be run to compare it."""
 _SIZE_OF_NAMES = 3
 """The example size of the first axis that has a name; the next one is larger by one, so that torch distinguishes them."""
 
@@ -39,54 +47,108 @@ def is_graph(path: str) -> bool:
 
 def convert_graph(args: argparse.Namespace) -> int:
     """Write a graph with its values as a module, and print a report."""
-    ending = os.path.splitext(args.target)[1]
-    if ending not in _TARGETS:
+    if os.path.splitext(args.target)[1] not in _TARGETS:
         raise UsageError(f"{args.target!r}: a graph becomes a file of ONNX (.onnx) or of torch.export (.pt2)")
     params = existing(args.params) if args.params else _newest(args.source)
-    package = dialects.roots().get("mxnet")
-    if package is None:
+    if "mxnet" not in dialects.roots():
         raise UsageError(f"{args.source!r} is MXNet's; to read it: {how_to_install('mxnet')}")
-    try:
-        module = importlib.import_module(f"{package}.graphs").load(args.source, params)
-    except RuntimeError as error:  # the dialect raises the errors of its framework
-        raise UsageError(str(error)) from error
     sizes = dict(_sizes(text) for text in args.inputs)
-    examples, open_sizes = _examples(module, sizes)
-    further = [_examples(module, sizes, 2)[0]] if any(open_sizes.values()) else []
-    _bound(args, module, params, [examples, *further])
-    make = _onnx if ending == ".onnx" else _exported
+    read = sum(os.path.getsize(path) for path in (args.source, params))
+    given = sum(
+        4 * math.prod(_SIZE_OF_NAMES + 9 if isinstance(part, str) else part for part in each) for each in sizes.values()
+    )
+    limit = FREE + RATIO * (read + given) if args.limit is None else args.limit
+    order = {"path": args.source, "params": params, "sizes": sizes, "limit": limit, "work": args.seconds * _PER_SECOND}
+    order["ending"] = os.path.splitext(args.target)[1]
     with removing_temporary_files():
-        data, by, run = _made(make, module, examples, open_sizes)
-        verdict = verified.compare(module, [examples, *further], run, by) if run is not None else verified.NOT_VERIFIED
+        answer, data = _answer(order, args.sandbox)
         with open_for_replace(args.target) as file:
             file.write(data)
-    print(printable(f"{args.source} with {params} -> {args.target}"))
-    numbers = sum(parameter.numel() for parameter in module.parameters())
-    print(f"{count(len(list(module.parameters())), 'parameter')} of {count(numbers, 'number')}")
-    for name in module.input_names:
-        print(printable(f"input {name}: {', '.join(map(str, sizes[name]))}"))
-    print(printable(f"outputs: {', '.join(module.output_names)}"))
-    print(verdict)
-    print(printable(f"wrote {args.target}"))
+    for line in (f"{args.source} with {params} -> {args.target}", *answer["lines"], f"wrote {args.target}"):
+        print(printable(line))
     return 0
 
 
-def _bound(args: argparse.Namespace, module: Any, params: str, examples: list[list["Tensor"]]) -> None:
+def _answer(order: dict[str, Any], sandbox: bool) -> tuple[dict[str, Any], memoryview]:
+    """Compute in a separate process with limits, or in this one."""
+    if sandbox and os.name == "posix":
+        places = (order["path"], order["params"], *filter(os.path.isdir, sys.path))
+        memory, seconds = _MEMORY + _COPIES * order["limit"], _SECONDS + _RUNS * order["work"] // _PER_SECOND
+        budget = Budget(order["path"], memory)
+        answer, data = run_contained(_COMPUTING, order, places, memory, seconds, budget)
+    else:
+        memory_file = io.BytesIO()
+        answer, data = computing(order, sandbox=False)(memory_file), memory_file.getbuffer()
+    if "failure" in answer:
+        raise (UsageError if answer.get("usage") else Failure)(str(answer["failure"]))
+    if not isinstance(answer.get("lines"), list):
+        raise Failure(f"{order['path']}: the process that computes it gave no answer")
+    return {"lines": list(map(str, answer["lines"]))}, data
+
+
+def computing(order: dict[str, Any], sandbox: bool = True) -> Work:
+    """Import and use all that is needed to export a graph: under the limits, no library can be opened."""
+    import torch
+
+    if sandbox:
+        torch.backends.mkldnn.enabled = False  # type: ignore[assignment]  # it compiles code, which the limits refuse
+    dialect = importlib.import_module(f"{dialects.roots()['mxnet']}.graphs")
+    make = _onnx if order["ending"] == ".onnx" else _exported
+    _use(make, dialect.small())
+
+    def work(memory: IO[bytes]) -> dict[str, Any]:
+        try:
+            return _computed(dialect, make, order, memory)
+        except (AnygruError, Failure) as error:
+            return {"failure": str(error), "usage": isinstance(error, AnygruError)}
+
+    return work
+
+
+def _use(make: Callable[..., "Made"], module: Any) -> None:
+    """Export and run a small graph: torch and its exporter import most of their modules when they are first needed."""
+    sizes: dict[str, list[int | str]] = {"data": ["N", 2]}
+    examples, open_sizes = _examples(module, sizes)
+    module.cost({"data": (3, 2)})
+    verified.judge(module, [examples], _made(make, module, examples, open_sizes)[2], "")
+
+
+def _computed(dialect: Any, make: Callable[..., "Made"], order: dict[str, Any], memory: IO[bytes]) -> dict[str, Any]:
+    """Write the file of a graph into the memory, and return the lines of a report on it."""
+    sizes = order["sizes"]
+    try:
+        module = dialect.load(order["path"], order["params"])
+    except RuntimeError as error:  # the dialect raises the errors of its framework
+        raise UsageError(str(error)) from error
+    examples, open_sizes = _examples(module, sizes)
+    further = [_examples(module, sizes, 2)[0]] if any(open_sizes.values()) else []
+    _bound(module, [examples, *further], order)
+    data, by, opened = _made(make, module, examples, open_sizes)
+    verdict = verified.judge(module, [examples, *further], opened, by)
+    view = memoryview(data)
+    while view:
+        view = view[memory.write(view[: 1 << 30]) :]
+    numbers = sum(parameter.numel() for parameter in module.parameters())
+    lines = [f"{count(len(list(module.parameters())), 'parameter')} of {count(numbers, 'number')}"]
+    lines += [f"input {name}: {', '.join(map(str, sizes[name]))}" for name in module.input_names]
+    return {"lines": [*lines, f"outputs: {', '.join(module.output_names)}", verdict]}
+
+
+def _bound(module: Any, examples: list[list["Tensor"]], order: dict[str, Any]) -> None:
     """Refuse a graph that asks for more memory or time than `--limit` and `--seconds`, before anything is computed."""
-    read = os.path.getsize(args.source) + os.path.getsize(params)
     for inputs in examples:
-        given = sum(tensor.nbytes for tensor in inputs)
-        limit = FREE + RATIO * (read + given) if args.limit is None else args.limit
         try:
             memory, work = module.cost({name: t.shape for name, t in zip(module.input_names, inputs, strict=True)})
         except RuntimeError as error:
             raise Failure(f"the graph cannot be exported: {first_line(error)}") from error
-        if memory > limit:
-            raise UsageError(f"{args.source}: its results take up to {memory} bytes, more than --limit {limit}")
-        if work > args.seconds * _PER_SECOND:
+        if memory > order["limit"]:
             raise UsageError(
-                f"{args.source}: one run takes up to {work} multiplications, more than --seconds {args.seconds} allows, at "
-                f"{_PER_SECOND} in each"
+                f"{order['path']}: its results take up to {memory} bytes, more than --limit {order['limit']}"
+            )
+        if work > order["work"]:
+            raise UsageError(
+                f"{order['path']}: one run takes up to {work} multiplications, more than --seconds "
+                f"{order['work'] // _PER_SECOND} allows, at {_PER_SECOND} in each"
             )
 
 
@@ -141,13 +203,13 @@ def _dynamic(module: Any, open_sizes: dict[str, dict[int, str]]) -> Any:
     return (axes,)  # of the one parameter `*inputs`
 
 
-Made = tuple[bytes, str, Run | None]
+Made = tuple[bytes, str, Callable[[], Run | None]]
 
 
 def _made(
     make: Callable[..., Made], module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[int, str]]
 ) -> Made:
-    """The bytes of a file, the name of its runtime, and a function that runs it; errors of torch's exporter become one line."""
+    """The bytes of a file, the name of its runtime, and a function that opens it; errors of torch's exporter become one line."""
     logging.disable(logging.WARNING)  # of constants that are not folded
     try:
         with warnings.catch_warnings():
@@ -173,8 +235,12 @@ def _exported(module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[
     file = io.BytesIO()
     torch.export.save(program, file)
     data = file.getvalue()
-    again = torch.export.load(io.BytesIO(data)).module()
-    return data, "the written program", lambda inputs: as_tuple(again(*inputs))
+
+    def opened() -> Run:
+        again = torch.export.load(io.BytesIO(data)).module()
+        return lambda inputs: as_tuple(again(*inputs))
+
+    return data, "the written program", opened
 
 
 def _onnx(module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[int, str]]) -> Made:
@@ -184,5 +250,4 @@ def _onnx(module: Any, examples: list["Tensor"], open_sizes: dict[str, dict[int,
     names = {"input_names": module.input_names, "output_names": module.output_names}
     program = export(module, tuple(examples), dynamic_shapes=dynamic, **names)
     data = program.model_proto.SerializeToString()
-    run = in_onnx_runtime(data)
-    return data, "" if run is None else "ONNX Runtime", run
+    return data, "ONNX Runtime", lambda: in_onnx_runtime(data, threads=1)

@@ -24,7 +24,7 @@ def function_of(place: str, name: str) -> Callable[[], Any]:
     Raises:
         UsageError: the file is not a Python file, or does not define the function.
     """
-    is_file = os.path.isfile(place)
+    is_file = os.path.exists(place)
     sys.path.insert(0, os.path.dirname(os.path.abspath(place)) if is_file else os.getcwd())
     function = getattr(_module_of_file(place) if is_file else importlib.import_module(place), name, None)
     if not callable(function):
@@ -34,7 +34,7 @@ def function_of(place: str, name: str) -> Callable[[], Any]:
 
 
 def _module_of_file(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path) if os.path.isfile(path) else None
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python file")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)

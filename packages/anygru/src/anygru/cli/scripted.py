@@ -11,9 +11,10 @@ from torch import nn
 
 from .. import dialects
 from ..checkpoints import load_checkpoint
-from ..onnx.exporting import as_module, export, save
+from ..checkpoints.output.atomic import replacing
+from ..onnx.exporting import as_module, export
 from . import UsageError, existing, verified
-from .running import NotSupported, function_of, in_onnx_runtime
+from .running import function_of, in_onnx_runtime
 from .terminal import STANDARD_INPUT
 
 _SEED = 0
@@ -35,24 +36,18 @@ def convert(args: argparse.Namespace) -> list[str]:
         inputs = tuple(_example(each) for each in args.inputs)
     if inputs is None:
         raise UsageError("which inputs? Return (model, (input, ...)) from the function, or name shapes: --input 4,10,3")
-    _load(model, args.source)
+    _load(model, args.source, args.sandbox)
     try:
         module, tensors = as_module(model, inputs)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
     module.eval()
-    program, verdict = export(module, tensors), [verified.NOT_VERIFIED]
-
-    def check(path: str) -> None:
-        try:
-            if (run := in_onnx_runtime(path)) is not None:
-                verdict[0] = verified.compare(module, [tensors], run, "ONNX Runtime")
-        except NotSupported as error:
-            verdict[0] = str(error)
-
-    save(program, args.target, check)
+    program = export(module, tensors)
+    with replacing(args.target) as path:
+        program.save(path)
+        verdict = verified.judge(module, [tensors], lambda: in_onnx_runtime(str(path)), "ONNX Runtime")
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    return [f"{type(model).__name__} with {parameters:,} parameters, in inference", verdict[0]]
+    return [f"{type(model).__name__} with {parameters:,} parameters, in inference", verdict]
 
 
 def _build(script: str) -> tuple[Any, tuple[Any, ...] | None]:
@@ -84,13 +79,13 @@ def _example(text: str) -> Any:
     return numpy.random.RandomState(_SEED).standard_normal(sizes).astype(kind)
 
 
-def _load(model: Any, source: str) -> None:
+def _load(model: Any, source: str, sandbox: bool) -> None:
     try:
         if isinstance(model, nn.Module):
-            model.load_state_dict(load_checkpoint(source).tensors)
+            model.load_state_dict(load_checkpoint(source, sandbox=sandbox).tensors)
             return
         if hasattr(model, "__load_checkpoint__"):
-            model.__load_checkpoint__(source)
+            model.__load_checkpoint__(source, sandbox)
             return
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         told = error.args[0] if isinstance(error, KeyError) else error

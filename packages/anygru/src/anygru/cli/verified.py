@@ -1,10 +1,10 @@
 """Compare a model file with its model before it replaces the target; used by every command that writes models."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from . import Failure
-from .running import Run, as_tuple, first_line
+from .running import NotSupported, Run, as_tuple, first_line
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -16,6 +16,23 @@ BOUNDS = {"float64": 1e-8, "float32": 1e-4, "bfloat16": 0.1, "float16": 2e-2}
 in another order than torch, which moves results by a few roundings in each layer."""
 _ROUNDED = 0.1
 """The same where a frozen layer has rounded weights: a value that is rounded to the other side moves a result by a step."""
+
+
+def judge(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], opened: Callable[[], Run | None], by: str) -> str:
+    """Return a line for the report on a written file: the verdict of `compare`, or why nothing can run the file.
+
+    Args:
+        module, inputs, by: as for `compare`.
+        opened: returns a function that runs the file; None: the runtime is not installed.
+
+    Raises:
+        Failure: as `compare` does.
+    """
+    try:
+        run = opened()
+        return NOT_VERIFIED if run is None else compare(module, inputs, run, by)
+    except NotSupported as error:
+        return str(error)
 
 
 def compare(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], run: Run, by: str) -> str:

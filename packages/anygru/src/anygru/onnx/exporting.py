@@ -96,24 +96,9 @@ def export(
     _name_nodes(program)
     _check_version(program, options["opset_version"])
     if path is not None:
-        save(program, path)
+        with replacing(path) as written:  # large weights are in a second file
+            program.save(written)
     return program
-
-
-def save(
-    program: "torch.onnx.ONNXProgram", path: str | os.PathLike[str], check: Callable[[str], None] | None = None
-) -> None:
-    """Write the file in a temporary folder next to its target, and then move it; large weights are in a second file.
-
-    Args:
-        program: the exported model.
-        path: the place.
-        check: called with the path of the written file before it is moved; where it raises, the old file stays.
-    """
-    with replacing(path) as written:
-        program.save(written)
-        if check is not None:
-            check(str(written))
 
 
 def as_module(model: Any, args: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, OF_SHAPES, Node, stacks
 from ..reading.protobuf import varint
-from ..reading.source import array_from, count_elements, empty_array, open_bytes, shown
+from ..reading.source import array_from, count_elements, empty_array, file_beside, open_bytes, shown
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
 
@@ -83,7 +83,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
         notes = dict.fromkeys(note for node in nodes for note in node.mark.notes)
         marks[name] = replace(nodes[0].mark, notes=tuple(notes))
     tree |= {name: value for name, value in constants.unused() if name not in tree}
-    return Content(tree, marks=marks)
+    return Content(tree, marks=marks, files=tuple(sorted(constants.files)))
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -157,7 +157,8 @@ class _Constants:
 
     def __init__(self, graph: "GraphProto", where: str, budget: Budget) -> None:
         self._where, self._budget = where, budget
-        self._files: dict[str, memoryview] = {}
+        self.files: dict[str, memoryview] = {}
+        """The bytes of files of external data, by their names."""
         self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in graph.initializer}
         self._makers = {output: node for node in graph.node for output in node.output if output}
         made = [tensor.name for tensor in graph.initializer]
@@ -272,17 +273,10 @@ class _Constants:
     def _external(self, tensor: "TensorProto", place: str) -> memoryview:
         """Bytes from a separate file, which must be in the model's folder and no link out of it."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
-        if "\0" in entries.get("location", ""):
-            raise CheckpointError(f"{place}: external data {entries['location']!r} has a zero byte in its name")
-        folder = os.path.realpath(os.path.dirname(self._where) or ".")
-        target = os.path.realpath(os.path.join(folder, entries.get("location", "")))
-        if not entries.get("location") or os.path.commonpath([folder, target]) != folder or target == folder:
-            raise CheckpointError(f"{place}: external data {entries.get('location')!r} is not in the model's folder")
-        if not os.path.isfile(target):
-            raise CheckpointError(f"{place}: external data {entries['location']!r} is no file")
-        if target not in self._files:
-            self._files[target] = open_bytes(target, self._budget)
-        data = self._files[target]
+        name = entries.get("location", "")
+        if name not in self.files:
+            self.files[name] = open_bytes(file_beside(self._where, name, f"{place}: external data"), self._budget)
+        data = self.files[name]
         try:
             start = int(entries.get("offset", "0")[:20])
             length = int(entries["length"][:20]) if "length" in entries else len(data) - start

@@ -15,7 +15,7 @@ from typing import IO, Any
 from ...errors import CheckpointError
 
 _NEW_FILE_MODE = 0o666
-"""The permissions of a new file before the process's mask is applied."""
+"""The permissions of a new file, from which the process's mask takes some."""
 _PIECE = 16 << 20
 
 
@@ -47,10 +47,10 @@ def open_for_replace(
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
     target = resolved(path)
     check_regular(target, path)
+    permissions, temporary = _old_mode(target), target.parent / f".{_shortened(target.name)}.{secrets.token_hex(8)}.tmp"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{_shortened(target.name)}.", suffix=".tmp", dir=target.parent
-        )
+        descriptor = os.open(temporary, flags, _NEW_FILE_MODE if permissions is None else permissions & _NEW_FILE_MODE)
     except OSError as error:  # under the caller's name
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
@@ -59,8 +59,7 @@ def open_for_replace(
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, mode_of(target))
-        os.replace(temporary, target)
+        _replace(temporary, target, permissions)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -99,8 +98,7 @@ def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path],
             put_in_place(folder / target.name, target)
             return
         for written in sorted(folder.iterdir(), key=lambda file: file.name == target.name):
-            os.chmod(written, mode_of(target))
-            os.replace(written, target.parent / written.name)
+            _replace(written, target.parent / written.name, _old_mode(target))
         sync_folder(target.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -149,26 +147,18 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
             os.close(descriptor)
 
 
-def mode_of(target: Path) -> int:
-    """The permissions of the replaced file, or the default permissions of a new file."""
+def _old_mode(target: Path) -> int | None:
+    """The permissions of the file that is replaced; None: there is none."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:
-        return _default_mode(target.parent)
+        return None
 
 
-def _default_mode(folder: Path) -> int:
-    """The permissions of a new file, determined by creating and removing one.
-
-    The process's mask cannot be read without setting it, and other threads make files in that moment.
-    """
-    name = folder / f".anygru-{secrets.token_hex(16)}"
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_FILE_MODE)
-    try:
-        return os.fstat(descriptor).st_mode & 0o7777
-    finally:
-        os.close(descriptor)
-        os.unlink(name)
+def _replace(written: Path, target: Path, permissions: int | None) -> None:
+    if permissions is not None:  # a new file has the default permissions
+        os.chmod(written, permissions)
+    os.replace(written, target)
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:

@@ -87,6 +87,7 @@ class Content:
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
         places: where a file of HDF5 holds the values of a tensor in one piece, by its name: the first byte (in a `.keras`
             archive, of the member), and NumPy's name of the dtype.
+        files: the names of other files that hold values, from the folder of the file (ONNX's external data).
     """
 
     tree: Any
@@ -94,6 +95,7 @@ class Content:
     metadata: dict[str, str] = field(default_factory=dict)
     parameter_names: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[int, str]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 _PER_ENTRY = 160

@@ -52,6 +52,23 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
 
 
+def file_beside(path: str | os.PathLike[str], name: str, place: str) -> str:
+    """Return the path of a file that another file names, in the folder of that file or below it.
+
+    Raises:
+        CheckpointError: the name leads out of the folder, also through a link, or to no file.
+    """
+    if not name or "\0" in name:
+        raise CheckpointError(f"{place} {shown(name)} is not the name of a file")
+    folder = os.path.realpath(os.path.dirname(os.path.realpath(path)))
+    target = os.path.realpath(os.path.join(folder, name))
+    if os.path.commonpath([folder, target]) != folder or target == folder:
+        raise CheckpointError(f"{place} {shown(name)} is not in the model's folder")
+    if not os.path.isfile(target):
+        raise CheckpointError(f"{place} {shown(name)} is no file")
+    return target
+
+
 def open_bytes(path: str | os.PathLike[str], budget: Budget) -> memoryview:
     """Return the content of a regular file as a writable view; writing to it never reaches the file.
 

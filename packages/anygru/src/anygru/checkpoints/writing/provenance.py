@@ -6,7 +6,7 @@ The digest of the result covers its tensors, since a file cannot contain its own
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 
@@ -16,7 +16,7 @@ from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..conversion import Choices
 from ..formats import FORMATS_WITH_METADATA
-from ..reading.source import open_regular
+from ..reading.source import file_beside, open_regular
 from ..stored import StoredTensor
 
 KEY = "anygru.provenance"
@@ -38,7 +38,7 @@ def describe(source: Checkpoint, tensors: Mapping[str, StoredTensor], choices: C
         "anygru": version("anygru"),
         "source": os.path.basename(os.path.realpath(source.path)),
         "source_format": source.format,
-        "source_sha256": file_digest(source.path),
+        "source_sha256": _source_digest(source),
         "tensors_sha256": tensor_digest(tensors),
         "options": {name: value for name, value in chosen.items() if name not in ("provenance", "sandbox")},
     }
@@ -81,6 +81,20 @@ def tensor_digest(tensors: Mapping[str, StoredTensor]) -> str:
     return digest.hexdigest()
 
 
+def _source_digest(source: Checkpoint) -> str:
+    """The digest of a file; with other files that hold its values, of the names and digests of all, as of a folder."""
+    if not source.content.files:
+        return file_digest(source.path)
+    names = {name: file_beside(source.path, name, f"{source.path}: external data") for name in source.content.files}
+    names[os.path.basename(os.path.realpath(source.path))] = source.path
+    return _listed((name, file_digest(path)) for name, path in sorted(names.items()))
+
+
+def _listed(digests: Iterable[tuple[str, str]]) -> str:
+    listed = "".join(f"{name} {digest}\n" for name, digest in digests)
+    return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def file_digest(path: str) -> str:
     """Return the SHA-256 of a file, or of the names and digests of a folder's files.
 
@@ -88,8 +102,7 @@ def file_digest(path: str) -> str:
         CheckpointError: it is not a regular file, or a folder has a link or another thing that is not one.
     """
     if os.path.isdir(path):
-        listed = "".join(f"{name} {file_digest(os.path.join(path, name))}\n" for name in sorted(_names_below(path)))
-        return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()
+        return _listed((name, file_digest(os.path.join(path, name))) for name in sorted(_names_below(path)))
     digest = hashlib.sha256()
     with open_regular(path) as file:
         left = os.fstat(file.fileno()).st_size  # some files of /proc have no end, and a size of 0
