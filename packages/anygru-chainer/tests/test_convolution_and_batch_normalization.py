@@ -115,3 +115,13 @@ def test_groups_of_channels_are_normalized():
     assert L.GroupNormalization(3)(np.ones((1, 3), np.float32)).array.tolist() == [[0, 0, 0]]
     with pytest.raises(ValueError, match="not divisible"):
         L.GroupNormalization(2)(X)
+
+
+def test_the_gradient_of_an_empty_batch_is_an_error():
+    """As in Chainer 7.8.1, recorded; the forward pass gives an empty array."""
+    x = chainer.Variable(np.zeros((0, 4), "f"))
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        y = L.BatchNormalization(4)(x)
+    assert y.shape == (0, 4)
+    with pytest.raises(ZeroDivisionError, match="at least one element"):
+        F.sum(y).backward()

@@ -12,6 +12,12 @@ LOC, LOG_SCALE, X = (R.randn(3, 4).astype("f") for _ in range(3))
 NORMAL = D.Normal(LOC, log_scale=LOG_SCALE)
 TORCH_NORMAL = torch.distributions.Normal(torch.from_numpy(LOC), torch.from_numpy(LOG_SCALE).exp())
 BITS = (X > 0).astype("f")
+PLACES = np.array([3, 0, 2], "i")
+CATEGORICAL = D.Categorical(logit=LOC)
+TORCH_CATEGORICAL = torch.distributions.Categorical(logits=torch.from_numpy(LOC))
+UNIFORM = D.Uniform(loc=LOC, scale=np.full((3, 4), 2, "f"))
+TORCH_UNIFORM = torch.distributions.Uniform(*map(torch.from_numpy, (LOC, LOC + 2)), validate_args=False)
+WIDER = np.where(X > 0, 0.5, -0.5).astype("f")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +37,27 @@ BITS = (X > 0).astype("f")
             chainer.kl_divergence(NORMAL, D.Normal(X, np.full((3, 4), 2, "f"))),
             torch.distributions.kl_divergence(TORCH_NORMAL, torch.distributions.Normal(torch.from_numpy(X), 2)),
         ),
+        (CATEGORICAL.log_prob(PLACES), TORCH_CATEGORICAL.log_prob(torch.from_numpy(PLACES))),
+        (D.Categorical(CATEGORICAL.p).log_prob(PLACES), TORCH_CATEGORICAL.log_prob(torch.from_numpy(PLACES))),
+        (CATEGORICAL.entropy, TORCH_CATEGORICAL.entropy()),
+        (
+            chainer.kl_divergence(CATEGORICAL, D.Categorical(logit=X)),
+            torch.distributions.kl_divergence(
+                TORCH_CATEGORICAL, torch.distributions.Categorical(logits=torch.from_numpy(X))
+            ),
+        ),
+        *[
+            (getattr(UNIFORM, name)(X), getattr(TORCH_UNIFORM, name)(torch.from_numpy(X)))
+            for name in ("log_prob", "cdf", "icdf")
+        ],
+        *[(getattr(UNIFORM, name), getattr(TORCH_UNIFORM, name)) for name in ("mean", "variance", "stddev")],
+        (UNIFORM.entropy, TORCH_UNIFORM.entropy()),
+        (
+            chainer.kl_divergence(UNIFORM, D.Uniform(low=LOC - WIDER, high=LOC + 3)),
+            torch.distributions.kl_divergence(
+                TORCH_UNIFORM, torch.distributions.Uniform(torch.from_numpy(LOC - WIDER), torch.from_numpy(LOC + 3))
+            ),
+        ),
     ],
 )
 def test_distributions_are_torchs(ours, theirs):
@@ -43,11 +70,21 @@ def test_samples_are_drawn_from_numpys_generator():
     np.random.seed(1)
     np.testing.assert_allclose(NORMAL.sample((2,)).array, expected, rtol=1e-5)
     assert D.Independent(NORMAL).sample(5).shape == (5, 3, 4)
+    np.random.seed(1)
+    expected = [np.random.choice(4, size=6, p=row) for row in CATEGORICAL.p.array]
+    np.random.seed(1)
+    np.testing.assert_array_equal(CATEGORICAL.sample((2, 3)).array.reshape(6, 3), np.transpose(expected))
+    np.random.seed(1)
+    expected = LOC + 2 * np.random.uniform(0, 1, (5, 3, 4)).astype("f")
+    np.random.seed(1)
+    np.testing.assert_allclose(UNIFORM.sample(5).array, expected, rtol=1e-5)
 
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match=r"Either `scale` or `log_scale` \(not both\)"):
         D.Normal(LOC)
+    with pytest.raises(ValueError, match=r"Either `low, high` or `loc, scale` \(not both\)"):
+        D.Uniform(low=LOC)
     with pytest.raises(ValueError, match="Event shapes do not match"):
         chainer.kl_divergence(D.Independent(NORMAL), D.Independent(NORMAL, 2))
     with pytest.raises(NotImplementedError):

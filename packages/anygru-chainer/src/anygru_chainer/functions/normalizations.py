@@ -71,6 +71,11 @@ class BatchNormalization(TorchFunction):
         self.mean, self.var = as_array(mean.detach().to(kept)), as_array(var.detach().to(kept))
         return _normalize(x, gamma, beta, mean, var, axes, self.eps)
 
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self._leaves[0].numel():  # as in Chainer 7.8.1 (recorded)
+            raise ZeroDivisionError("the gradient of batch normalization needs at least one element in the batch")
+        return super().backward(target_input_indexes, grad_outputs)
+
 
 class FixedBatchNormalization(TorchFunction):
     """Normalization by given statistics."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import backend
 from ...dataset import Iterator, call_converter, concat_examples
+from ...function import force_backprop_mode
 from ...optimizer import Optimizer
 from ...serializer import AbstractSerializer
 from ...types import DeviceSpec
@@ -207,18 +208,17 @@ class ParallelUpdater(StandardUpdater):
         optimizer, main = self._optimizers["main"], self._models["main"]
         iterator = self.get_iterator("main")
         batch = iterator.next()
-        names = list(self._models)
+        names, losses = list(self._models), []
+        parts = {name: part for i, name in enumerate(names) if (part := batch[i :: len(names)])}
+        arrays = {name: call_converter(self.converter, part, self._devices.get(name)) for name, part in parts.items()}
         for model in self._models.values():
             model.cleargrads()
-        losses = []
-        for i, name in enumerate(names):
-            part = batch[i :: len(names)]
-            if not part:
-                continue
-            model = self._models[name]
-            arrays = call_converter(self.converter, part, self._devices.get(name))
-            args, kwargs = as_arguments(arrays)
-            losses.append((self.loss_func or model)(*args, **kwargs))
+        for name, given in arrays.items():
+            args, kwargs = as_arguments(given)
+            with force_backprop_mode(), self._models[name].device.create_context():
+                losses.append((self.loss_func or self._models[name])(*args, **kwargs))
+        for model in self._models.values():
+            model.cleargrads()  # of parameters that the forward pass has initialized
         for loss in losses:
             loss.backward(loss_scale=self.loss_scale)
         for name, model in self._models.items():
