@@ -3,7 +3,7 @@
 Layers without names, missing dtypes and sizes, positional and keyword arguments, buckets, callbacks, saving and resuming. MXNet's
 random numbers are anygru's, so that the initial weights need not be set. Two faults of MXNet are not drawn: its gradients after
 `forward(is_train=False)` through BatchNorm, and `grad_req="null"` with several Dropout nodes, where its engine fails. `BatchNorm`
-with its default `fix_gamma=True` is not drawn either: `get_params` of a module returns the present values, and in MXNet a copy
+with its default `fix_gamma=True` is also not drawn: `get_params` of a module returns the present values, and in MXNet a copy
 from the last update.
 """
 
@@ -606,7 +606,7 @@ def in_float64(text):
 
 
 def reordered(text, order=(5, 2, 4, 1, 0, 3)):
-    """The program with its six samples in another order, which changes nothing but the rounding of sums."""
+    """The program with its six samples in another order, which changes only the rounding of sums."""
     back = [order.index(place) for place in range(6)]
     text = text.replace("loss_of = ", "x, y = x[[{0}]], y[[{0}]]\nloss_of = ".format(str(list(order))[1:-1]), 1)
     return text.replace("put(loss)", "put(loss[%s])" % back)
