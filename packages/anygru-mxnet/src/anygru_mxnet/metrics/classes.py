@@ -20,11 +20,7 @@ class Accuracy(GlobalMetric):
     """The fraction of correct classes. Predictions are classes, or scores along an axis."""
 
     def __init__(
-        self,
-        axis: int = 1,
-        name: str = "accuracy",
-        output_names: Labels = None,
-        label_names: Labels = None,
+        self, axis: int = 1, name: str = "accuracy", output_names: Labels = None, label_names: Labels = None
     ) -> None:
         super().__init__(name, output_names, label_names, axis=axis)
         self.axis = axis
@@ -47,11 +43,7 @@ class TopKAccuracy(GlobalMetric):
     """The fraction of samples with the correct class among the k highest scores."""
 
     def __init__(
-        self,
-        top_k: int = 1,
-        name: str = "top_k_accuracy",
-        output_names: Labels = None,
-        label_names: Labels = None,
+        self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Labels = None, label_names: Labels = None
     ) -> None:
         super().__init__(name, output_names, label_names, top_k=top_k)
         self.top_k = top_k
@@ -168,11 +160,7 @@ class F1(_Binary):
     """The harmonic mean of precision and recall of class 1."""
 
     def __init__(
-        self,
-        name: str = "f1",
-        output_names: Labels = None,
-        label_names: Labels = None,
-        average: str = "macro",
+        self, name: str = "f1", output_names: Labels = None, label_names: Labels = None, average: str = "macro"
     ) -> None:
         super().__init__(name, output_names, label_names, average)
 
@@ -185,11 +173,7 @@ class MCC(_Binary):
     """Matthews' correlation of two classes."""
 
     def __init__(
-        self,
-        name: str = "mcc",
-        output_names: Labels = None,
-        label_names: Labels = None,
-        average: str = "macro",
+        self, name: str = "mcc", output_names: Labels = None, label_names: Labels = None, average: str = "macro"
     ) -> None:
         super().__init__(name, output_names, label_names, average)
 
@@ -207,11 +191,7 @@ class PCC(GlobalMetric):
     """Pearson's correlation of many classes, Matthews' of two (Gorodkin 2004)."""
 
     def __init__(
-        self,
-        name: str = "pcc",
-        output_names: Labels = None,
-        label_names: Labels = None,
-        has_global_stats: bool = True,
+        self, name: str = "pcc", output_names: Labels = None, label_names: Labels = None, has_global_stats: bool = True
     ) -> None:
         self._local, self._whole = np.zeros((2, 2)), np.zeros((2, 2))
         EvalMetric.__init__(self, name, output_names, label_names, has_global_stats=has_global_stats)
@@ -306,11 +286,7 @@ class CrossEntropy(GlobalMetric):
     """The mean negative log probability of the labels."""
 
     def __init__(
-        self,
-        eps: float = 1e-12,
-        name: str = "cross-entropy",
-        output_names: Labels = None,
-        label_names: Labels = None,
+        self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Labels = None, label_names: Labels = None
     ) -> None:
         super().__init__(name, output_names, label_names, eps=eps)
         self.eps = eps
@@ -331,10 +307,6 @@ class NegativeLogLikelihood(CrossEntropy):
     """The mean negative log probability of the labels."""
 
     def __init__(
-        self,
-        eps: float = 1e-12,
-        name: str = "nll-loss",
-        output_names: Labels = None,
-        label_names: Labels = None,
+        self, eps: float = 1e-12, name: str = "nll-loss", output_names: Labels = None, label_names: Labels = None
     ) -> None:
         super().__init__(eps, name, output_names, label_names)

@@ -48,11 +48,7 @@ class CompositeEvalMetric(EvalMetric):
     """Several metrics at once."""
 
     def __init__(
-        self,
-        metrics: Any = None,
-        name: str = "composite",
-        output_names: Labels = None,
-        label_names: Labels = None,
+        self, metrics: Any = None, name: str = "composite", output_names: Labels = None, label_names: Labels = None
     ) -> None:
         self.metrics = [create(metric) for metric in metrics or []]
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)

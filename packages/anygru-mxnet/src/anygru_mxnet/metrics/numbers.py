@@ -65,11 +65,7 @@ class PearsonCorrelation(GlobalMetric):
     """Pearson's correlation: "macro" the mean over batches, "micro" over all samples together."""
 
     def __init__(
-        self,
-        name: str = "pearsonr",
-        output_names: Labels = None,
-        label_names: Labels = None,
-        average: str = "macro",
+        self, name: str = "pearsonr", output_names: Labels = None, label_names: Labels = None, average: str = "macro"
     ) -> None:
         self.average = average
         super().__init__(name, output_names, label_names)

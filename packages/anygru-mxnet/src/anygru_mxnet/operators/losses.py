@@ -119,11 +119,7 @@ _regression("MAERegressionOutput", lambda values: values, lambda values, label: 
 
 @operator("SVMOutput", inputs=2, infer=lambda _, shapes: [shapes[0], shapes[0] and shapes[0][:-1]], loss=True)
 def _svm_output(
-    data: Tensor,
-    label: Tensor,
-    margin: float = 1.0,
-    regularization_coefficient: float = 1.0,
-    use_linear: bool = False,
+    data: Tensor, label: Tensor, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False
 ) -> Tensor:
     """The data, with the gradient of one-against-all hinge losses, squared unless `use_linear`."""
     values = data.detach()

@@ -79,10 +79,7 @@ ADAMW = Update(
     last=("eta", "clip_gradient"),
 )
 LAMB = Update(
-    updates.lamb,
-    _MOMENTS,
-    many=(("learning_rates", "lr"), ("wds", "wd"), ("step_count", "t")),
-    count="num_tensors",
+    updates.lamb, _MOMENTS, many=(("learning_rates", "lr"), ("wds", "wd"), ("step_count", "t")), count="num_tensors"
 )
 # The name of each operator, its rule, and whether it has a float32 copy of the weight.
 ONE = [
@@ -215,13 +212,7 @@ def _lamb_update_phase1(
 @operator("lamb_update_phase2", inputs=4)
 @torch.no_grad()
 def _lamb_update_phase2(
-    weight: Tensor,
-    g: Tensor,
-    r1: Tensor,
-    r2: Tensor,
-    lr: float,
-    lower_bound: float = -1.0,
-    upper_bound: float = -1.0,
+    weight: Tensor, g: Tensor, r1: Tensor, r2: Tensor, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0
 ) -> Tensor:
     """The weight after LAMB's step `g`, scaled by the norms r1 of the weight and r2 of the step."""
     target = weight.detach().clone()

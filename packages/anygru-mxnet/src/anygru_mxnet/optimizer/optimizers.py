@@ -16,20 +16,7 @@ from ..ndarray.ndarray import NDArray
 from ..operators import OPERATORS, updates
 from .optimizer import Optimizer, each, register
 
-__all__ = [
-    "NAG",
-    "SGD",
-    "SGLD",
-    "AdaDelta",
-    "AdaGrad",
-    "Adam",
-    "Adamax",
-    "Ftrl",
-    "Nadam",
-    "RMSProp",
-    "Signum",
-    "ccSGD",
-]
+__all__ = ["NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSProp", "Signum", "ccSGD"]
 
 
 class Rule(Optimizer):

@@ -102,11 +102,7 @@ class BidirectionalCell(_Cells):
     _steps = False
 
     def __init__(
-        self,
-        l_cell: BaseRNNCell,
-        r_cell: BaseRNNCell,
-        params: RNNParams | None = None,
-        output_prefix: str = "bi_",
+        self, l_cell: BaseRNNCell, r_cell: BaseRNNCell, params: RNNParams | None = None, output_prefix: str = "bi_"
     ) -> None:
         super().__init__(params, [l_cell, r_cell])
         self._output_prefix = output_prefix

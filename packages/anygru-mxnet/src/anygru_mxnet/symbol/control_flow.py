@@ -158,10 +158,7 @@ def while_loop(
             raise ValueError("The number of loop_vars should be consistent during the loop")
         return [] if outputs is None else outputs, following
 
-    graphs = [
-        _Graph(f"{name}_cond", lambda: (cond(*_fresh(variables, form)), [])),
-        _Graph(f"{name}_func", step),
-    ]
+    graphs = [_Graph(f"{name}_cond", lambda: (cond(*_fresh(variables, form)), [])), _Graph(f"{name}_func", step)]
     within = {_name_within(symbol): symbol._entries[0] for symbol in variables}
     inputs, (tested, called) = _connect(graphs, within)
     names = [variable.name for variable in graphs[1].variables]

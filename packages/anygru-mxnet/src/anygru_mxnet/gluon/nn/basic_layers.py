@@ -12,14 +12,7 @@ from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
 from .activations import Activation
 
-__all__ = [
-    "Dense",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "HybridLambda",
-    "Lambda",
-]
+__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "HybridLambda", "Lambda"]
 
 
 class Dense(HybridBlock):
@@ -119,12 +112,7 @@ class Embedding(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._kwargs = {
-            "input_dim": input_dim,
-            "output_dim": output_dim,
-            "dtype": dtype,
-            "sparse_grad": sparse_grad,
-        }
+        self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": dtype, "sparse_grad": sparse_grad}
         self.weight = self.params.get(
             "weight",
             shape=(input_dim, output_dim),

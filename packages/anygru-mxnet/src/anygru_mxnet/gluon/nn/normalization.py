@@ -144,15 +144,7 @@ class LayerNorm(_ScaledNorm):
         params: ParameterDict | None = None,
     ) -> None:
         super().__init__(
-            axis,
-            epsilon,
-            center,
-            scale,
-            beta_initializer,
-            gamma_initializer,
-            in_channels,
-            prefix=prefix,
-            params=params,
+            axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, prefix=prefix, params=params
         )
 
     def hybrid_forward(self, F: ModuleType, data: Data, gamma: Data, beta: Data) -> Any:
