@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from ..errors import ArgumentError, ArgumentTypeError
 from .modifiers import DropoutOn, Noise
@@ -22,8 +23,9 @@ def is_shape(shape: Sequence[int], expected: Sequence[int]) -> bool:
 
 
 def is_distributed(tensor: object) -> bool:
-    """Whether it is a DTensor of torch, by its name: to import torch.distributed takes long."""
-    return type(tensor).__name__ == "DTensor"
+    """Whether it is a DTensor of torch or of a subclass, by the name: to import torch.distributed takes long."""
+    kind = type(tensor)
+    return kind is not Tensor and kind is not Parameter and any(base.__name__ == "DTensor" for base in kind.__mro__)
 
 
 def check_distributed(input: Tensor, weights: Sequence[Tensor]) -> None:
