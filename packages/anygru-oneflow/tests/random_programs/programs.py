@@ -257,26 +257,41 @@ class Runner:
         return value if isinstance(value, (str, bool)) or value is None else str(value)
 
 
-def record(seed, count, path):
-    """Run this file again and again, each time behind the program that ended it, and write all answers."""
+def recorded(script, seed, count, path):
+    """The rows of a script's programs. The script is started again behind each program that ends its process."""
     lines = path + ".lines"
-    drawn = programs(seed, count)
     while True:
         done = open(lines).read().splitlines() if os.path.exists(lines) else []
-        if len([line for line in done if line.startswith("begin")]) == count and done[-1] == "end":
+        if done and done[-1] == "end":
             break
-        subprocess.run([sys.executable, __file__, str(seed), str(count), path, "run"], stderr=subprocess.DEVNULL)
-    answers = {}
-    for line in open(lines):
-        if line.startswith("{"):
-            row = json.loads(line)
-            if isinstance(row["answer"], dict):
-                row["answer"].pop("classes", None)
-            answers[row["number"]] = row["answer"]
-    text = json.dumps({"seed": seed, "programs": [[drawn[number], answers[number]] for number in sorted(answers)]})
-    with lzma.open(path, "wt", preset=9) as file:
-        file.write(text)
+        subprocess.run([sys.executable, script, str(seed), str(count), path, "run"], stderr=subprocess.DEVNULL)
     os.remove(lines)
+    return [json.loads(line) for line in done if line.startswith("{")]
+
+
+def run(runner, drawn, path):
+    """Run the programs that a file of lines does not have yet, write a line for each answer, and end the process."""
+    lines = path + ".lines"
+    begun = sum(line.startswith("begin") for line in open(lines)) if os.path.exists(lines) else 0
+    with open(lines, "a") as file:
+        for number, program in enumerate(drawn[begun:], begun):
+            file.write("begin\n")
+            file.flush()
+            file.write(json.dumps({"number": number, "answer": runner.answer(program)}) + "\n")
+            file.flush()
+        file.write("end\n")
+    os._exit(0)
+
+
+def record(seed, count, path):
+    """Run the programs of a seed and write all answers."""
+    drawn, answers = programs(seed, count), []
+    for row in recorded(__file__, seed, count, path):
+        if isinstance(row["answer"], dict):
+            row["answer"].pop("classes", None)
+        answers.append([drawn[row["number"]], row["answer"]])
+    with lzma.open(path, "wt", preset=9) as file:
+        file.write(json.dumps({"seed": seed, "programs": answers}))
 
 
 def again(path):
@@ -293,24 +308,11 @@ def again(path):
         file.write(json.dumps({"programs": found}))
 
 
-def run(seed, count, path):
-    import oneflow
-
-    runner, lines = Runner(oneflow), path + ".lines"
-    begun = sum(line.startswith("begin") for line in open(lines)) if os.path.exists(lines) else 0
-    with open(lines, "a") as file:
-        for number, program in enumerate(programs(seed, count)):
-            if number < begun:
-                continue
-            file.write("begin\n")
-            file.flush()
-            file.write(json.dumps({"number": number, "answer": runner.answer(program)}) + "\n")
-            file.flush()
-        file.write("end\n")
-    os._exit(0)
-
-
 if __name__ == "__main__" and sys.argv[1] == "again":
     again(sys.argv[2])
+elif __name__ == "__main__" and len(sys.argv) > 4:
+    import oneflow
+
+    run(Runner(oneflow), programs(int(sys.argv[1]), int(sys.argv[2])), sys.argv[3])
 elif __name__ == "__main__":
-    (run if len(sys.argv) > 4 else record)(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    record(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -12,7 +12,6 @@ import json
 import lzma
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
@@ -400,40 +399,21 @@ def programs(seed, count):
 
 
 def record(seed, count, path):
-    """Run this file again and again, each time behind the program that ended it, and add the answers to a file."""
-    lines = path + ".lines"
-    while True:
-        done = open(lines).read().splitlines() if os.path.exists(lines) else []
-        if done and done[-1] == "end":
-            break
-        subprocess.run([sys.executable, __file__, str(seed), str(count), path, "run"], stderr=subprocess.DEVNULL)
-    rows = [json.loads(line) for line in open(lines) if line.startswith("{")]
+    """Run the programs of a seed and add the answers to a file."""
+    from programs import recorded
+
+    rows = recorded(__file__, seed, count, path)
     found = json.load(lzma.open(path, "rt")) if os.path.exists(path) else {}
     found[str(seed)] = {row["number"]: row["answer"] for row in rows}
     with lzma.open(path, "wt", preset=9) as file:
         file.write(json.dumps(found, separators=(",", ":")))
-    os.remove(lines)
-
-
-def run(seed, count, path):
-    import oneflow
-
-    runner, lines = Runner(oneflow), path + ".lines"
-    begun = sum(line.startswith("begin") for line in open(lines)) if os.path.exists(lines) else 0
-    with open(lines, "a") as file:
-        for number, program in enumerate(programs(seed, count)):
-            if number < begun:
-                continue
-            file.write("begin\n")
-            file.flush()
-            file.write(json.dumps({"number": number, "answer": runner.answer(program)}) + "\n")
-            file.flush()
-        file.write("end\n")
-    os._exit(0)
 
 
 if __name__ == "__main__" and len(sys.argv) > 4:
-    run(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    import oneflow
+    from programs import run
+
+    run(Runner(oneflow), programs(int(sys.argv[1]), int(sys.argv[2])), sys.argv[3])
 elif __name__ == "__main__" and sys.argv[3].isdigit():
     print("\n".join(programs(int(sys.argv[1]), int(sys.argv[2]))[int(sys.argv[3])]))
 elif __name__ == "__main__":
