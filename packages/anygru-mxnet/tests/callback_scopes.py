@@ -1,7 +1,6 @@
 """The scopes in which MXNet 1.9.1 calls a user's functions. `python callback_scopes.py` prints the scopes of each callback.
 
-Run by MXNet it gives `data/callback_scopes.json`. `PLACES` lists where MXNet opens scopes around a callback; the other callbacks
-see the scopes of their caller.
+Run by MXNet it gives `data/callback_scopes.json`.
 """
 
 # MXNet runs this file with Python 3.8.
@@ -14,21 +13,6 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon, nd
 
-PLACES = {
-    "a fresh NameManager around sym_gen": "module/bucketing_module.py:111",
-    "the names of a block around children and a traced hybrid_forward": "gluon/block.py:80, 1059, 1504",
-    "the input's context around a call of a HybridBlock and a SymbolBlock": "gluon/block.py:1491, 1493, 1683",
-    "the input's context around begin_state": "gluon/rnn/rnn_cell.py:47",
-    "no recording around initializers, new contexts and dtypes of parameters": "gluon/parameter.py:338, 489, 651",
-    "no recording around Function.forward; a thread's own scopes around its backward": "autograd.py:439, 449",
-    "a thread's own scopes and the input's context around a CustomOp": "operator.py:1002, 1040",
-    "an attribute around the functions of foreach, while_loop and cond": "symbol/contrib.py:285, 487, 646",
-    "recording and training around the net and the loss in Estimator.fit": "gluon/contrib/estimator/batch_processor.py:98",
-    "recording and training around the function of grad_and_loss": "contrib/autograd.py:187",
-    "NumPy's semantics around functions and methods under use_np": "util.py:296, 480",
-    "NumPy's semantics off around files without them": "gluon/block.py:513",
-    "the caller's NumPy semantics in the workers of a DataLoader": "gluon/data/dataloader.py:662",
-}
 seen = {}
 
 
@@ -88,6 +72,12 @@ class Init(mx.init.Initializer):
         arr[:] = 1
 
 
+class Deferred(mx.init.Initializer):
+    def _init_weight(self, name, arr):
+        look("Initializer, deferred")
+        arr[:] = 1
+
+
 def blocks():
     for label in ("arrays", "hybridized"):
         block = Block(label, prefix="b_")
@@ -99,6 +89,10 @@ def blocks():
     Block("symbols", prefix="b_")(mx.sym.var("data"))
     with autograd.record():
         Plain()(nd.ones((1,), ctx=mx.cpu(1)))
+    deferred = gluon.nn.Dense(1, weight_initializer=Deferred())
+    deferred.initialize()
+    with autograd.record():
+        deferred(nd.ones((1, 2)))
     hooked = Plain()
     hooked.register_forward_pre_hook(lambda *a: look("forward_pre_hook"))
     hooked.register_forward_hook(lambda *a: look("forward_hook"))
@@ -261,16 +255,21 @@ def old_autograd():
 
 
 def data():
+    label = ["Dataset.__getitem__"]
+
     class Data(gluon.data.Dataset):
         def __len__(self):
             return 2
 
         def __getitem__(self, i):
-            look("Dataset.__getitem__")
+            look(label[0])
             return np.float32(i)
 
     with autograd.record():
         list(gluon.data.DataLoader(Data(), 1, batchify_fn=lambda parts: (look("batchify_fn"), nd.array(parts))[1]))
+    label[0] = "Dataset.__getitem__ in a worker"
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        list(gluon.data.DataLoader(Data(), 1, num_workers=1, thread_pool=True))
     kv = mx.kv.create("local")
     kv.init(3, nd.ones((1,)))
     kv._set_updater(lambda key, a, b: look("updater of a KVStore"))

@@ -10,6 +10,7 @@ import numpy as np
 from ... import ndarray
 from ...context import cpu_pinned
 from ...ndarray.ndarray import NDArray
+from ...state import state
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "default_batchify_fn"]
@@ -88,7 +89,10 @@ class DataLoader:
         self._num_workers = max(num_workers, 0)
         self._prefetch = max(0, 2 * self._num_workers if prefetch is None else int(prefetch))
         self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
-        self._timeout = timeout
+        self._timeout, self._numpy = (
+            timeout,
+            state.numpy,
+        )  # workers create the class of arrays of the caller, as in MXNet 1.9.1
 
     def _batch(self, places: list) -> Any:
         batch = self._batchify_fn([self._dataset[place] for place in places])
@@ -99,7 +103,9 @@ class DataLoader:
             for places in self._batch_sampler:
                 yield self._batch(places)
             return
-        with ThreadPoolExecutor(self._num_workers) as workers:
+        with ThreadPoolExecutor(
+            self._num_workers, initializer=setattr, initargs=(state, "numpy", self._numpy)
+        ) as workers:
             waiting: list[Future] = []
             for places in self._batch_sampler:
                 waiting.append(workers.submit(self._batch, places))
