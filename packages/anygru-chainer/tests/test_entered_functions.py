@@ -51,11 +51,11 @@ def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
 
 
 def test_a_call_over_sequences_enters_few_functions_in_all():
-    """Of this package and of the core together."""
+    """Of this package (18) and of the core (52, of which 3 refuse DTensors)."""
     layer, xs = make(L.NStepGRU, 1, 3, 4, 0.0)
     counts = entered(lambda: layer(None, xs), below=(HERE, CORE))
-    assert len(counts) <= 67, counts
-    assert counts.total() <= 131, counts
+    assert len(counts) <= 70, counts
+    assert counts.total() <= 138, counts
 
 
 @pytest.mark.parametrize(("link", "most"), [(L.StatefulGRU, 32), (L.LSTM, 32)])

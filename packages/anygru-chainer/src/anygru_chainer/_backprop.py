@@ -6,6 +6,7 @@ gradients on the way are Variables; they form another graph if `config.enable_ba
 
 import heapq
 import traceback
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -117,6 +118,39 @@ def backprop_to_all(
             else:
                 queue.push(node._creator_node)
     _set_leaves(leaves, table, loss_scale)
+
+
+def start_gradient(output: Any, loss_scale: float | None) -> Any:
+    """The gradient from which `output.backward()` starts: its own, or one for a single element (TypeError without)."""
+    if output.array.size == 1 and output.grad_var is None:
+        if output.array.ndim != 0:
+            warnings.warn(
+                "Treating a variable with only one element as a scalar in Variable.backward is deprecated. A scalar "
+                "variable must be a 0-dimensional array. Apply chainer.functions.squeeze to obtain a scalar "
+                "variable. If the size of this variable accidentally becomes one, set zero to grad.",
+                DeprecationWarning,
+            )
+        output.grad = output.xp.ones_like(output.array)
+        if loss_scale is not None:
+            output.grad *= loss_scale
+    # An empty output needs no gradient to start from.
+    start = output.grad_var if output.array.size or output.creator_node is None else type(output)(output.array)
+    if start is None and output.creator_node is not None:
+        expected = "needs a gradient to start from; set its `grad`, or make it a scalar (no axes) first"
+        raise TypeError(f"backward: a variable of shape {output.shape} {expected}")
+    return start
+
+
+def unchain_all(function: Any) -> None:
+    """Remove a function and all functions behind it from the graph."""
+    pending, seen = [function], set()
+    while pending:
+        function = pending.pop()
+        if function is None or id(function) in seen or function.inputs is None:
+            continue
+        seen.add(id(function))
+        pending += [node.creator_node for node in function.inputs]
+        function.unchain()
 
 
 def _take_gradients(function: Any, table: GradTable) -> tuple[list[Any], tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from .backends import _cpu
 from .types import NdArray
 
 if TYPE_CHECKING:
-    from ._variable import Variable
+    from .variable import Variable
 
 
 class VariableNode:

@@ -45,6 +45,22 @@ class Intel64Device(Device):
     from_array = ChainerxDevice.from_array
 
 
+class WithoutOtherDevices:
+    """The moves to ChainerX and iDeep, which do not exist here, of Variables and links."""
+
+    def to_intel64(self) -> Any:
+        """iDeep does not exist here: RuntimeError."""
+        raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use to_device('@numpy')")
+
+    def to_chx(self) -> Any:
+        """ChainerX does not exist here: RuntimeError."""
+        raise RuntimeError("ChainerX is not available.")
+
+    def from_chx(self) -> Any:
+        """Does nothing: ChainerX arrays do not exist here. Returns self."""
+        return self
+
+
 def contains_nan(array: NdArray) -> bool:
     """Whether a floating point array has a NaN."""
     return array.dtype.kind == "f" and bool(get_array_module(array).isnan(array).any())

@@ -8,7 +8,7 @@ from .backends import cuda
 from .types import DeviceSpec
 
 
-class DeviceResident:
+class DeviceResident(backend.WithoutOtherDevices):
     """An object with a device; `to_device` sends a visitor through it that moves its arrays and variables."""
 
     _device: backend.Device = backend.CpuDevice()
@@ -47,21 +47,7 @@ class DeviceResident:
         _warn_deprecated("to_gpu", "@cupy:N")
         return self._move(target, self)
 
-    def to_intel64(self) -> Any:
-        """iDeep does not exist here: RuntimeError."""
-        raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use to_device('@numpy')")
-
-    def to_chx(self) -> Any:
-        """ChainerX does not exist here: RuntimeError."""
-        raise RuntimeError("ChainerX is not available.")
-
-    to_chainerx = to_chx
-
-    def from_chx(self) -> Any:
-        """Does nothing: ChainerX arrays do not exist here. Returns self."""
-        return self
-
-    from_chainerx = from_chx
+    to_chainerx, from_chainerx = backend.WithoutOtherDevices.to_chx, backend.WithoutOtherDevices.from_chx
 
     def to_device(self, device: DeviceSpec) -> Any:
         """Move all arrays and variables to a device; see `chainer.get_device`. Returns self."""
