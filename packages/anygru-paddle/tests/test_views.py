@@ -119,3 +119,18 @@ def test_a_view_is_changed_in_place(view: str, operation: str) -> None:
     np.testing.assert_array_equal(part.numpy(), expected.numpy())
     (part * 3).sum().backward()
     np.testing.assert_array_equal(leaf.grad.numpy(), gradient)
+
+
+@pytest.mark.parametrize("base", ["leaf", "result"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_made_without_gradients_stops_them(view: str, base: str) -> None:
+    leaf = _leaf()
+    given = leaf if base == "leaf" else leaf * 1
+    with paddle.no_grad():
+        part = VIEWS[view](given)
+        assert part.stop_gradient
+        part.scale_(2.0)
+    part.add_(paddle.ones_like(part))
+    assert (part * 2).stop_gradient
+    if view != "split":  # it copies
+        np.testing.assert_array_equal(part.numpy(), VIEWS[view](given).numpy())

@@ -67,8 +67,14 @@ def as_torch(value: Operand) -> torch.Tensor:
 
 
 def wrap(value: torch.Tensor) -> "Tensor":
-    """A torch result as a paddle Tensor: the same object under another class, nothing copied."""
+    """A torch result as a paddle Tensor: the same object under another class, nothing copied.
+
+    torch lets a view that was made under `no_grad` require the gradients of its base; the result is then detached.
+    """
     if type(value) is torch.Tensor:
+        if value.requires_grad and not torch.is_grad_enabled() and value._is_view() and value.is_leaf:
+            base: torch.Tensor = value._base  # type: ignore[assignment]
+            value = value.detach() if base.requires_grad else value
         value.__class__ = _array
     elif recording.is_on:
         value.__class__ = _recorded.get(type(value), type(value))
@@ -198,8 +204,7 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
                 raise
             raise translated from error
         if type(result) is torch.Tensor:
-            result.__class__ = _array
-            return result
+            return wrap(result)
         return result if type(result) is _array else wrap_all(result)
 
     return call
