@@ -60,7 +60,7 @@ def batch_norm(
     """Normalization by the statistics of the batch (training) or the running ones.
 
     In training the running statistics become momentum * old + (1 - momentum) * the batch's (with the biased variance), in
-    place.
+    place. A batch with one element for each channel is returned unchanged, and so are the running statistics.
     """
     need_float(x, "batch_norm")
     momentum, epsilon = single(momentum), single(epsilon)
@@ -71,6 +71,10 @@ def batch_norm(
     inner = to_first(x, channels_last)
     axes = [axis for axis in range(inner.ndim) if axis != 1]
     shape = [1, -1] + [1] * (inner.ndim - 2)
+    weight, bias = _together(weight, bias)
+    if by_batch and all(length == 1 for axis, length in enumerate(inner.shape) if axis != 1):
+        # The kernels of 2.6.2 skip one element, which has no variance; the gradients of scale and bias are zeros (recorded).
+        return x + sum(0 * each.sum() for each in (weight, bias) if each is not None)
     if by_batch:
         mean = torch.mean(inner, dim=axes)
         var = torch.var(inner, dim=axes, correction=0)
@@ -82,7 +86,6 @@ def batch_norm(
     else:
         mean, var = running_mean, running_var
     out = torch.sub(inner, torch.reshape(mean, shape)) * torch.rsqrt(torch.add(torch.reshape(var, shape), epsilon))
-    weight, bias = _together(weight, bias)
     if weight is not None:
         out = torch.mul(out, torch.reshape(weight, shape))
     if bias is not None:
