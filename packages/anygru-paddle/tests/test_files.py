@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -62,3 +63,36 @@ def test_copies_count_in_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     name = _written(tmp_path / "m.pdparams", {"w": ("w", np.ones(1 << 20, "float32"))})
     with pytest.raises(CheckpointError, match="bytes of memory would be made"):
         paddle.load(name)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "written"),
+    [
+        (lambda: paddle.arange(2, dtype="float32"), "0400000008051002000000000000803f"),
+        (lambda: paddle.ones([2], "bfloat16"), "0400000008161002803f803f"),
+        (lambda: paddle.to_tensor([True, False]), "04000000080010020100"),
+        (lambda: paddle.to_tensor(3.5), "02000000080500006040"),
+        (lambda: paddle.zeros([0, 300]), "070000000805100010ac02"),
+    ],
+)
+def test_a_tensor_in_binary_format(tensor: Any, written: str, tmp_path: Path) -> None:
+    """The bytes were recorded from Paddle 2.6.2."""
+    name = str(tmp_path / "t")
+    paddle.save(tensor(), name, use_binary_format=True)
+    assert Path(name).read_bytes().hex() == "00" * 16 + written
+    loaded = paddle.load(name)
+    assert (loaded.shape, loaded.dtype) == (tensor().shape, tensor().dtype)
+    np.testing.assert_array_equal(loaded.astype("float32").numpy(), tensor().astype("float32").numpy())
+
+
+def test_binary_format_in_memory_and_for_other_objects(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    paddle.save(paddle.ones([2]), buffer, use_binary_format=True)
+    buffer.seek(0)
+    assert paddle.load(buffer, return_numpy=True).tolist() == [1.0, 1.0]
+    with pytest.raises(EOFError):
+        paddle.load(buffer)
+    with pytest.raises(NotImplementedError, match="expected Tensor, but received <class 'dict'>"):
+        paddle.save({"a": paddle.ones([1])}, str(tmp_path / "t"), use_binary_format=True)
+    with pytest.raises(TypeError, match="should be bool"):
+        paddle.save(paddle.ones([1]), str(tmp_path / "t"), use_binary_format=1)

@@ -6,6 +6,7 @@ import torch
 
 import anygru
 import anygru_paddle as paddle
+from anygru import load_checkpoint
 from anygru.dialects import from_dialect
 from anygru_paddle import fluid, nn
 from anygru_paddle.fluid.dygraph import GRUCell, LSTMCell, to_variable
@@ -312,7 +313,30 @@ def test_gru_unit_is_its_equations_and_becomes_a_cell(origin_mode):
     np.testing.assert_allclose(reset_state.numpy(), r * h, atol=1e-12)
     np.testing.assert_allclose(gates.numpy(), np.concatenate([u, r, m], 1), atol=1e-12)
     cell = unit.to_gru_cell(projection.weight, projection.bias)
-    np.testing.assert_allclose(cell(to_variable(x), to_variable(h)).numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(cell(torch.tensor(x), torch.tensor(h)).detach().numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        unit.to_gru_cell()(torch.tensor(projected), torch.tensor(h)).detach().numpy(), expected, atol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"unit\.to_gru_cell\(\) copies"):
+        from_dialect(unit)
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_a_converted_gru_unit_takes_projected_inputs(biased, tmp_path):
+    with paddle.utils.unique_name.guard():
+        net = nn.LayerDict(
+            {"fc": nn.Linear(3, 12), "unit": fluid.dygraph.GRUUnit(12, bias_attr=None if biased else False)}
+        )
+    if biased:
+        fill(net["unit"])
+    paddle.save(net.state_dict(), str(tmp_path / "m.pdparams"))
+    (found,) = load_checkpoint(tmp_path / "m.pdparams").gru_layers
+    assert (found.path, found.input_size, found.hidden_size, found.reset) == ("unit", 12, 4, "before")
+    assert any("GRUUnit" in note for note in found.notes)
+    cell = load_checkpoint(tmp_path / "m.pdparams").gru("unit")
+    projected, h = torch.randn(2, 12), torch.randn(2, 4)
+    expected = net["unit"](paddle.to_tensor(projected.numpy()), paddle.to_tensor(h.numpy()))[0]
+    np.testing.assert_allclose(cell(projected, h).detach().numpy(), expected.numpy(), atol=1e-6)
 
 
 def test_layers_of_fluid():

@@ -36,6 +36,7 @@ _HOME = {
     "hdf5_files": "checkpoints.formats.hdf5",
     "mxnet_files": "checkpoints.formats.mxnet",
     "oneflow_files": "checkpoints.formats.oneflow",
+    "paddle_binary_files": "checkpoints.formats.paddle_binary",
     "paddle_files": "checkpoints.formats.paddle",
     "torch_files": "checkpoints.formats.torch",
     "StoredTensor": "checkpoints.stored:StoredTensor",

@@ -6,6 +6,7 @@ from .checkpoints.formats import hdf5 as hdf5_files
 from .checkpoints.formats import mxnet as mxnet_files
 from .checkpoints.formats import oneflow as oneflow_files
 from .checkpoints.formats import paddle as paddle_files
+from .checkpoints.formats import paddle_binary as paddle_binary_files
 from .checkpoints.formats import torch as torch_files
 from .checkpoints.output.atomic import open_for_replace
 from .checkpoints.output.pickling import Global, PickledCall, dump
@@ -76,6 +77,7 @@ __all__ = [
     "open_bytes",
     "open_for_replace",
     "open_regular",
+    "paddle_binary_files",
     "paddle_files",
     "parse_json",
     "refuser",

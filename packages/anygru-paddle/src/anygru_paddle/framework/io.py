@@ -6,14 +6,16 @@ import pickletools
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from anygru.extend import PER_OBJECT, Budget
+from anygru.extend import PER_OBJECT, Budget, open_regular
+from anygru.extend import paddle_binary_files as binary_files
 from anygru.extend import paddle_files as files
 
 from ..base.core import expected_place
@@ -77,30 +79,37 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         obj: the object to write; a layer's or optimizer's `state_dict()` most often.
         path: a file name (missing folders are created) or a binary file object.
         protocol: of pickle: 2, 3 or 4.
-        configs: `pickle_protocol` is an old name of `protocol`; `use_binary_format` is not covered; others are refused.
+        configs: `pickle_protocol` is an old name of `protocol`; `use_binary_format=True` writes a tensor in the form of
+            Paddle's programs, which `load` recognises; other arguments are refused.
 
     Raises:
         ValueError: for a layer, another protocol, or a path that names no file.
+        NotImplementedError: with `use_binary_format=True` for an object that is not a tensor.
     """
     if "pickle_protocol" in configs:
         protocol = configs.pop("pickle_protocol")
         warnings.warn(
             "'pickle_protocol' is a deprecated argument. Please use 'protocol' instead.", UserWarning, stacklevel=2
         )
-    for key, value in configs.items():
-        if key != "use_binary_format":
-            raise ValueError(f"The additional config ({key}) of `paddle.save` is not supported.")
-        if value:
-            raise NotImplementedError("paddle.save: use_binary_format=True is not covered; anygru writes pickles")
+    binary = configs.pop("use_binary_format", False)
+    for key in configs:
+        raise ValueError(f"The additional config ({key}) of `paddle.save` is not supported.")
+    if not isinstance(binary, bool):
+        raise TypeError(f"Type of `use_binary_format` should be bool, but received {type(binary)}.")
+    if binary and not isinstance(obj, torch.Tensor):
+        raise NotImplementedError(
+            f"When use_binary_format = True, `paddle.save`  expected Tensor, but received {type(obj)}."
+        )
     if not isinstance(protocol, int):
         raise ValueError(f"The 'protocol' MUST be `int`, but received {type(protocol)}")
     if not 1 < protocol < 5:
         raise ValueError(f"Expected 1<'protocol'<5, but received protocol={protocol}")
     if isinstance(obj, dict) and not obj:
         warnings.warn("The input state dict is empty, no need to save.", UserWarning, stacklevel=2)
-    content = _state_dict(obj) if _is_state_dict(obj) and obj else _packed(obj)
+    content: Any = _array(obj) if binary else _state_dict(obj) if _is_state_dict(obj) and obj else _packed(obj)
+    write: Callable[[Any, str], None] = binary_files.save_tensor if binary else partial(files.save, protocol=protocol)
     if not isinstance(path, (str, os.PathLike)):
-        _save_to(path, content, protocol)
+        _save_to(path, partial(write, content))
         return
     name = os.fspath(path)
     if os.path.basename(name) == "":
@@ -110,7 +119,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         )
     if os.path.dirname(name):
         os.makedirs(os.path.dirname(name), exist_ok=True)
-    files.save(content, name, protocol)
+    write(content, name)
 
 
 @contextmanager
@@ -119,11 +128,11 @@ def _spare_file() -> Iterator[str]:
         yield os.path.join(folder, "content")
 
 
-def _save_to(file: Any, content: Any, protocol: int) -> None:
+def _save_to(file: Any, write: Callable[[str], None]) -> None:
     if not hasattr(file, "write"):
         raise ValueError(f"paddle.save: path must be a file name or a binary file, got {type(file).__name__}")
     with _spare_file() as spare:
-        files.save(content, spare, protocol)
+        write(spare)
         with open(spare, "rb") as source:
             shutil.copyfileobj(source, file)
 
@@ -200,6 +209,7 @@ def load(path: Any, **configs: Any) -> Any:
 
     Raises:
         ValueError: if there is no such file, or it is damaged or holds more than data (a CheckpointError).
+        EOFError: if the file object is at its end.
     """
     if unknown := sorted(set(configs) - {"return_numpy", "keep_name_table", "params_filename", "model_filename"}):
         raise ValueError(f"The additional config ({unknown[0]}) of `paddle.load` is not supported.")
@@ -211,7 +221,7 @@ def load(path: Any, **configs: Any) -> Any:
         if os.path.isdir(name):
             raise ValueError(f"The ``path`` ({name}) is a folder; paddle.load reads one file")
         budget = Budget(name)
-        value = files.load(name, budget)
+        value = _read(name, budget)
     else:
         budget = Budget("paddle.load")
         value = _load_from(path, budget)
@@ -227,10 +237,18 @@ def load(path: Any, **configs: Any) -> Any:
     return unpacking.tree(value, not _holds_named(value, set()))
 
 
+def _read(name: str, budget: Budget) -> Any:
+    with open_regular(name) as file:
+        is_binary = binary_files.recognise(file.read(32))
+    return binary_files.first_tensor(name, budget) if is_binary else files.load(name, budget)
+
+
 def _load_from(file: Any, budget: Budget) -> Any:
     if not isinstance(file, io.IOBase) and not hasattr(file, "read"):
         raise ValueError(f"paddle.load: path must be a file name or a binary file, got {type(file).__name__}")
     content = file.read()
+    if not content:  # loops over several objects in one file end by this error
+        raise EOFError("Ran out of input")
     try:
         # genops reads one pickle and ignores the bytes after it.
         end = 1 + max(place for _, _, place in pickletools.genops(content) if place is not None)
@@ -241,4 +259,4 @@ def _load_from(file: Any, budget: Budget) -> Any:
     with _spare_file() as spare:
         with open(spare, "wb") as target:
             target.write(content[:end])
-        return files.load(spare, budget)
+        return _read(spare, budget)

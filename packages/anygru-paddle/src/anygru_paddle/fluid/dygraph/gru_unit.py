@@ -9,6 +9,9 @@ from typing import NoReturn
 
 import torch
 
+from anygru import layers
+from anygru.extend import gates as core_gates
+
 from ...base.param_attr import ParamAttr
 from ...nn.functional.activation import relu
 from ...nn.initializer.initializer import Initializer
@@ -16,7 +19,6 @@ from ...nn.layer.layers import Layer
 from ...tensor import ops
 from ...tensor.operation import need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
-from .rnn import GRUCell
 
 Attr = ParamAttr | Initializer | str | bool | None
 _ACTIVATIONS = {"identity": lambda x: x, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "relu": relu}
@@ -86,43 +88,45 @@ class GRUUnit(Layer):
         return wrap(h + update * (node - h)), wrap(reset_state), wrap(torch.cat([inner, node], 1))
 
     def __to_anygru__(self) -> NoReturn:
-        """Raise: a unit has no weights of its input.
+        """Raise: no `anygru.GRUCell` can share the memory of a unit.
 
         Raises:
             ValueError: always, with the way.
         """
         raise ValueError(
-            "a GRUUnit takes an input that another layer projected: call unit.to_gru_cell(projection.weight, projection.bias) "
-            "and convert the GRUCell that it returns"
+            "GRUUnit keeps its weights transposed in one block of memory, which no anygru.GRUCell can share; "
+            "unit.to_gru_cell() copies them"
         )
 
-    def to_gru_cell(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> GRUCell:
-        """A `GRUCell(use_cudnn_impl=False)` with copies of this unit's weights and of the projection before it.
+    def to_gru_cell(self, weight: torch.Tensor | None = None, bias: torch.Tensor | None = None) -> layers.GRUCell:
+        """An `anygru.GRUCell` with copies of this unit's weights and of the projection before it.
 
         Args:
-            weight: [I, 3H], of the layer that projects the input.
+            weight: [I, 3H], of the layer that projects the input; None: the cell takes projected inputs [B, 3H], as the unit.
             bias: [3H], of that layer.
 
         Raises:
             ValueError: unless the gates are sigmoids.
         """
         if self._gate_activation != "sigmoid":
-            raise ValueError("GRUUnit.to_gru_cell: the gates must be sigmoids")
+            raise ValueError(f"GRUUnit.to_gru_cell: the gates must be sigmoids, got {self._gate_activation!r}")
         size = self._hidden_size
         gates, candidate, own = self._weights()
-        joined = torch.cat([plain(weight), torch.cat([gates, candidate], 1)])
+        inputs = torch.eye(3 * size, dtype=own.dtype, device=own.device) if weight is None else plain(weight)
         total = own if bias is None else own + plain(bias).reshape(-1)
-        cell = GRUCell(
-            size, joined.shape[0] - size, use_cudnn_impl=False, dtype=self._dtype,
-            gate_activation=_ACTIVATIONS[self._gate_activation], activation=_ACTIVATIONS[self._activation],
-        )  # fmt: skip
-        update, reset, node = joined.split(size, 1)
+        update, reset, node = torch.cat([inputs, torch.cat([gates, candidate], 1)]).split(size, 1)
+        of_update, of_reset, of_node = total.split(size)
+        cell = layers.GRUCell(
+            len(inputs), size, reset="before", activation=self._activation, dtype=own.dtype, device=own.device
+        )
+        # 1 - sigmoid(a) is sigmoid(-a)
+        weight_ih, weight_hh = core_gates.from_concatenated(torch.cat([reset, -update], 1), node, len(inputs), "rz")
+        joined = core_gates.bias_from_concatenated(torch.cat([of_reset, -of_update]), of_node, "rz")
         values = {
-            "_gate_weight": torch.cat([reset, -update], 1),  # 1 - sigmoid(a) is sigmoid(-a)
-            "_candidate_weight": node,
-            "_gate_bias": torch.cat([total[size : 2 * size], -total[:size]]),
-            "_candidate_bias": total[2 * size :],
+            "weight_ih": weight_ih,
+            "weight_hh": weight_hh,
+            "bias_ih": joined,
+            "bias_hh": torch.zeros_like(joined),
         }
-        for name, value in values.items():
-            getattr(cell, name).set_value(wrap(value.detach().clone()))
+        cell.load_state_dict(values, strict=False)  # the state also has an entry for the formula
         return cell

@@ -7,6 +7,8 @@ of 1 GiB and more in slices.
 
 import math
 import os
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from ..layout import PARTS, CheckpointLayout
 from ..output.atomic import open_for_replace
 from ..output.pickling import dump
 from ..reading.budget import Budget
-from ..reading.content import Content, Progress, plain_problem, texts_of
+from ..reading.content import Content, EntryMark, Progress, plain_problem, texts_of
 from ..reading.source import plain_values, shown
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import StoredTensor, map_leaves
@@ -79,6 +81,9 @@ LAYOUT = (
     ),
 )
 
+_UNIT_NAME = re.compile(r"gru(_unit)?_\d+\.w_\d+")
+_UNIT_NOTE = "a GRUUnit with origin_mode=False: another layer projects its input, here by the identity"
+
 
 def _lod_tensor(source: object, variables: object = None) -> Any:
     """The pickled form of a static graph's tensor: eval("data", {"data": array}). No code is evaluated here."""
@@ -140,7 +145,57 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     tree = load(path, budget)
     table = tree.pop(NAME_TABLE, {}) if isinstance(tree, dict) else {}
     names = texts_of(table) if isinstance(table, dict) else {}
-    return Content(_store(tree, os.fspath(path), budget), parameter_names=names)
+    stored = _store(tree, os.fspath(path), budget)
+    marks = as_cells(stored, names, budget) if isinstance(stored, dict) else {}
+    return Content(stored, marks, parameter_names=names)
+
+
+def as_cells(found: dict[Any, Any], names: Mapping[str, str], budget: Budget) -> dict[str, EntryMark]:
+    """Replace the tensors of each `GRUUnit` of Paddle 1.x, in place, by a cell with the identity as its input's weights.
+
+    Args:
+        found: tensors by name; those of units are replaced.
+        names: the parameters' own names, by the tensor's name: a unit without a bias is found by these alone.
+        budget: counts the new matrices.
+
+    Returns:
+        A note for each unit, by its name.
+
+    Source: `gru_unit_op` of Paddle 1.8: the memory of the weight [H, 3H] holds [H, 2H] for update and reset, then [H, H].
+    """
+    marks = {}
+    for name in [name for name in found if isinstance(name, str) and name.endswith(("weight", ".w_0"))]:
+        path, _, end = name.rpartition(".")
+        weight, bias_name = found[name], f"{name.removesuffix(end)}{'b_0' if end == 'w_0' else 'bias'}"
+        if not isinstance(weight, StoredTensor) or weight.dtype not in ("float16", "float32", "float64"):
+            continue
+        size, bias = weight.shape[0] if weight.shape else 0, found.get(bias_name)
+        biased = isinstance(bias, StoredTensor) and (bias.shape, bias.dtype) == ((1, 3 * size), weight.dtype)
+        named = bias is None and _UNIT_NAME.fullmatch(names.get(name, name))
+        if size and weight.shape == (size, 3 * size) and (biased or named):
+            budget.take(12 * weight.nbytes)
+            values = bias.values.reshape(-1) if bias is not None else np.zeros(3 * size, weight.values.dtype)
+            for key in (name, bias_name):
+                found.pop(key, None)
+            for part, array in _cell(weight.values, values).items():
+                found[f"{path}.{part}" if path else part] = StoredTensor.of(array)
+            marks[path] = EntryMark(notes=(_UNIT_NOTE,))
+    return marks
+
+
+def _cell(weight: np.ndarray, bias: np.ndarray) -> dict[str, np.ndarray]:
+    """The parameters of fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False) of a unit's weight [H, 3H] and bias [3H]."""
+    size, flat = len(weight), weight.reshape(-1)
+    gates, node = flat[: 2 * size * size].reshape(size, 2 * size), flat[2 * size * size :].reshape(size, size)
+    update, reset, node = np.split(np.concatenate([np.eye(3 * size, dtype=flat.dtype), np.hstack([gates, node])]), 3, 1)
+    of_update, of_reset, of_node = np.split(bias, 3)
+    # The new state is (1 - u) h + u n in a unit and u h + (1 - u) n in a cell: 1 - sigmoid(a) is sigmoid(-a).
+    return {
+        "_gate_weight": np.hstack([reset, -update]),
+        "_candidate_weight": np.ascontiguousarray(node),
+        "_gate_bias": np.concatenate([of_reset, -of_update]),
+        "_candidate_bias": of_node,
+    }
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:

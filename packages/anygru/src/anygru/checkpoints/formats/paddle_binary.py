@@ -3,17 +3,18 @@
 `paddle.jit.save` and `save_inference_model` write all persistable variables consecutively, in the order of their names;
 `paddle.save(use_binary_format=True)` writes one tensor, and Paddle 1.x a file for each variable. Names are in the program
 in the same folder (`.pdmodel` or `__model__`, a protocol buffer), and names of layers in `.pdiparams.info`. Source:
-files of Paddle
-2.6.2, and its `framework.proto`.
+files of Paddle 2.6.2, and its `framework.proto`.
 """
 
 import os
 import re
+import struct
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from ...errors import CheckpointError
+from ..output.atomic import open_for_replace
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Progress
 from ..reading.protobuf import fields, varint
@@ -21,7 +22,7 @@ from ..reading.source import Cursor, array_from, open_bytes, shown
 from ..stored import StoredTensor, holder
 from . import READ_ONLY, paddle
 
-__all__ = ["LAYOUT", "problem", "read", "recognise", "write"]
+__all__ = ["LAYOUT", "first_tensor", "problem", "read", "recognise", "save_tensor", "write"]
 
 NESTED = False
 SUFFIXES = (".pdiparams",)
@@ -59,8 +60,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """
     where = os.fspath(path)
     if os.path.isdir(where):
-        found = _folder(where, budget)
-        return Content(_of_cells(found))
+        return _named_cells(_folder(where, budget), budget)
     tensors = list(_tensors(where, budget))
     stem = where.removesuffix(".pdiparams")
     names = [os.path.splitext(os.path.basename(where))[0]]
@@ -70,7 +70,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
         names = [f"tensor_{number}" for number in range(len(tensors))]
     found = _named(names, tensors, where)
     if not os.path.isfile(info := f"{where}.info"):
-        return Content(_of_cells(found))
+        return _named_cells(found, budget)
     structured = _structured(info, budget)
     of_layers = _stacked({structured.get(name, name): tensor for name, tensor in found.items()})
     if len(of_layers) != len(found):
@@ -86,6 +86,37 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 def problem(leaf: object) -> str | None:
     """Why nothing can be written."""
     return READ_ONLY["paddle_binary"]
+
+
+def first_tensor(path: str | os.PathLike[str], budget: Budget) -> np.ndarray:
+    """Read the first tensor of a file, as `paddle.load` does; uint16 holds the bits of bfloat16.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    return next(_tensors(os.fspath(path), budget)).values
+
+
+def save_tensor(array: np.ndarray, path: str | os.PathLike[str]) -> None:
+    """Write one tensor so that `paddle.load` reads it; uint16 holds the bits of bfloat16.
+
+    Raises:
+        ValueError: Paddle has no such dtype.
+    """
+    dtype = "bfloat16" if array.dtype == np.uint16 else array.dtype.name
+    codes = [code for code, name in _DTYPES.items() if name == dtype]
+    if not codes:
+        raise ValueError(
+            f"a tensor in Paddle's binary format cannot have the dtype {dtype}; it can be {[*_DTYPES.values()]}"
+        )
+    description = b"\x08" + bytes(codes) + b"".join(b"\x10" + _varint(axis) for axis in array.shape)
+    with open_for_replace(path) as file:
+        file.write(bytes(16) + struct.pack("<i", len(description)) + description)
+        file.write(array.tobytes())
+
+
+def _varint(number: int) -> bytes:
+    return bytes([number & 127 | 128]) + _varint(number >> 7) if number > 127 else bytes([number])
 
 
 def _folder(where: str, budget: Budget) -> dict[str, StoredTensor]:
@@ -177,14 +208,18 @@ def _structured(info: str, budget: Budget) -> dict[str, str]:
     return {name: text for name, text in pairs.items() if isinstance(text, str)}
 
 
-def _of_cells(found: dict[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Rename `gru_cell_0.w_0` and its like, Paddle's names of a GRU's weights in a program without names of layers."""
+def _named_cells(found: dict[str, StoredTensor], budget: Budget) -> Content:
+    """Rename `gru_cell_0.w_0` and its like, Paddle's names of a GRU's weights in a program without names of layers.
+
+    The weights of `dynamic_gru` and `gru_unit` become those of cells.
+    """
 
     def renamed(name: str) -> str:
         match = _CELL.fullmatch(name)
         return f"{match[1]}.{_PARTS[match[2]]}" if match else name
 
-    return {renamed(name): tensor for name, tensor in found.items()}
+    cells = {renamed(name): tensor for name, tensor in found.items()}
+    return Content(cells, paddle.as_cells(cells, {}, budget))
 
 
 def _stacked(found: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
