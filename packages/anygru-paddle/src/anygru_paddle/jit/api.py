@@ -164,8 +164,12 @@ def _need_tensor(value: Any) -> Tensor:
 
 
 def _weights(layer: Layer) -> dict[str, Any]:
-    """Parameters and buffers, sorted by their names as Paddle sorts them, each once."""
-    found = {id(each): each for each in (*layer.parameters(), *layer.buffers()) if each is not None}
+    """Parameters and buffers with elements, sorted by their names as Paddle sorts them, each once.
+
+    A recurrent layer has a buffer without elements, the state of dropout, which no program of Paddle's holds (recorded, 2.6.2).
+    """
+    tensors = (*layer.parameters(), *layer.buffers())
+    found = {id(each): each for each in tensors if each is not None and torch.Tensor.numel(each)}
     return dict(sorted((each.name, each) for each in found.values()))
 
 
