@@ -1,7 +1,7 @@
-"""A page that holds the directive `notebook` and nothing else is replaced by that notebook: its texts, code and outputs.
+"""A page that begins with the directive `notebook` shows that notebook: its texts, code and outputs.
 
 Notebooks are committed with their outputs, so the site is built without running them; `docs/run_notebooks.py` renews them.
-This needs nothing but JSON, where the usual extensions bring the whole of Jupyter.
+This needs only JSON; the usual extensions bring the whole of Jupyter.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-_PAGE = re.compile(r"\s*```\{notebook\} (\S+)\n```\s*")
+_DIRECTIVE = re.compile(r"```\{notebook\} (\S+)\n```\n")
 
 
 def markdown(path: Path) -> str:
@@ -25,7 +25,6 @@ def markdown(path: Path) -> str:
         else:
             parts.append(f"```python\n{source}\n```")
             parts += _outputs(cell["outputs"])
-    parts.append(f"This page is the notebook `examples/{path.name}`, with the outputs of one run.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -37,11 +36,11 @@ def _outputs(outputs: list[dict[str, Any]]) -> list[str]:
 
 
 def _replace(app: Sphinx, page: str, source: list[str]) -> None:
-    found = _PAGE.fullmatch(source[0])
+    found = _DIRECTIVE.match(source[0])
     if found is not None:
         path = (Path(app.srcdir) / page).parent / found[1]
         app.env.note_dependency(str(path.resolve()))
-        source[0] = markdown(path)
+        source[0] = markdown(path) + source[0][found.end() :]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

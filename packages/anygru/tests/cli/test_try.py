@@ -9,7 +9,7 @@ import torch
 from helpers import mostly_long
 
 import anygru as package
-from anygru.cli import trial, watching
+from anygru.cli import trial, variants, watching
 
 MODEL = """
 import torch
@@ -39,6 +39,7 @@ def failing():
 def without():
     return torch.nn.Linear(3, 3), torch.randn(2, 3)
 """
+FAILING = MODEL.splitlines().index('    raise RuntimeError("no data here")') + 1
 pytestmark = pytest.mark.usefixtures("warm_python")
 QUICK = ("--rounds", 1, "--seconds", 0.01)
 
@@ -52,7 +53,7 @@ def model(tmp_path):
 
 def rows(out):
     """The table: variant -> (milliseconds, ratio, difference)."""
-    pattern = r"^((?:as it is|accelerated|frozen \w+)) +([\d.]+) +([\d.]+) +([\d.e+-]+)"
+    pattern = r"^((?:as it is|accelerated|frozen \w+)) +([\d.]+) +([\d.]+)(?: \([\d.]+ to [\d.]+\))? +([\d.e+-]+)"
     return {name: tuple(map(float, rest)) for name, *rest in re.findall(pattern, out, re.MULTILINE)}
 
 
@@ -84,24 +85,50 @@ def test_a_model_without_grus_stays_as_it_is(anygru, model):
 @pytest.mark.parametrize(
     ("target", "status", "words"),
     [
-        ("my_model.py:nothing", 1, "my_model.py has no function 'nothing'"),
+        ("my_model.py:nothing", 2, "my_model.py has no function 'nothing'"),
         pytest.param(
             "my_model.py:wrong",
-            1,
+            2,
             "my_model.py:wrong must return (module, example inputs), got Model",
             marks=pytest.mark.long,
         ),
-        pytest.param("my_model.py:failing", 1, "RuntimeError: no data here", marks=pytest.mark.long),
+        ("my_model.py:failing", 2, f"my_model.py:{FAILING}: RuntimeError: no data here"),
+        ("damaged.py:build", 2, "damaged.py:2: SyntaxError: "),
         ("no_file.py:build", 2, "there is no file 'no_file.py'"),
-        pytest.param("no_module:build", 1, "No module named 'no_module'", marks=pytest.mark.long),
+        pytest.param("no_module:build", 2, "No module named 'no_module'", marks=pytest.mark.long),
     ],
 )
 def test_a_wrong_target_is_one_line(anygru, model, monkeypatch, target, status, words):
     monkeypatch.chdir(model.parent)
+    (model.parent / "damaged.py").write_text("import torch\ndef build(:\n")
     result = anygru("try", target, *QUICK)
     assert result.status == status
     assert words in result.error
     assert result.error.count("\n") == 1
+
+
+def made(name, *turns, difference=0.0):
+    found = variants.Variant(name, "", {}, difference=difference, greatest=1.0)
+    found.times, found.turns = [*turns], [*turns]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("others", "name"),
+    [
+        ([made("accelerated", 0.9, 1.2, 0.5)], None),  # slower in one turn
+        ([made("accelerated", 0.5, 0.5, 0.5), made("frozen float32", 0.4, 0.6, 0.4)], "accelerated"),  # they overlap
+        ([made("accelerated", 0.5, 0.5, 0.5), made("frozen int8", 0.1, 0.1, 0.1)], "frozen int8"),
+        ([made("accelerated", 0.5, 0.5, 0.5), made("frozen int8", 0.1, 0.1, 0.1, difference=0.1)], "accelerated"),
+    ],
+)
+def test_a_variant_is_recommended_only_outside_the_spread(others, name):
+    best = variants.recommended([made("as it is", 1.0, 1.0, 1.0), *others])
+    assert (best and best.name) == name
+
+
+def test_a_ratio_has_its_spread():
+    assert str(variants.spread([2.0, 3.0, 4.0], [1.0, 1.0, 2.0])) == "3.00 (2.00 to 3.00)"
 
 
 def test_one_target_is_needed(anygru, model):
@@ -305,6 +332,7 @@ def test_the_model_of_a_script_is_measured_in_every_variant(anygru, tmp_path, na
     assert list(table) == ["as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen int8"]
     assert max(table["accelerated"][2], table["frozen float32"][2]) < 1e-6 < table["frozen bfloat16"][2] < 1e-2
     assert "The whole script" in result.out
+    assert "Recommended: frozen" not in result.out  # only the time of the whole script decides
     assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -320,7 +348,7 @@ def test_a_script_that_trains_has_both_tables(anygru, tmp_path):
 
 
 def test_arguments_are_those_of_a_script(anygru, model):
-    assert "--arguments are those of a script" in anygru("try", f"{model}:build", "--arguments", "4").error
+    assert "--arguments needs a script as TARGET" in anygru("try", f"{model}:build", "--arguments", "4").error
 
 
 def test_a_model_that_is_a_layer_is_frozen_in_a_place_of_its_own(anygru):

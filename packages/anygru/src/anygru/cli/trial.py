@@ -18,7 +18,7 @@ import torch
 
 import anygru
 
-from . import watching
+from . import UsageError, watching
 from .running import function_of, in_onnx_runtime
 
 
@@ -175,6 +175,15 @@ def times(call: Callable[[], Any], seconds: float) -> list[float]:
     return found
 
 
+def _place(error: BaseException) -> str:
+    """The file and line of the user's code in which an error was raised: "FILE:LINE: ", or "" if there is none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: "
+    hidden = (os.path.dirname(os.path.dirname(anygru.__file__)), os.path.dirname(torch.__file__), "<frozen")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(hidden)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
+
+
 class Trial:
     """The request of the parent process."""
 
@@ -228,8 +237,11 @@ class Trial:
         os._exit(0)
 
     def _fail(self, error: BaseException) -> None:
-        where = "" if isinstance(error, TargetError | anygru.AnygruError) else traceback.format_exc(limit=-1).strip()
-        self.answer({"error": f"{error}" if not where else where.splitlines()[-1]})
+        if isinstance(error, TargetError | UsageError | anygru.AnygruError):
+            self.answer({"error": f"{error}"})
+            return
+        words = traceback.format_exception_only(error)[-1].strip()
+        self.answer({"error": f"{_place(error)}{words}"})
 
     def _measure(self, model: torch.nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         request = self.request

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import printable
-from . import Failure, needed
+from . import UsageError, needed
 from .terminal import console
 
 VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen int8")
@@ -20,15 +20,32 @@ ADOPT = {
     "frozen int8": 'anygru.freeze(model, weights="int8")',
 }
 GAIN = 1.05
-"""A variant is recommended if it is this much faster than the unchanged model ..."""
+"""A variant is recommended if it is this much faster than the unchanged model in every turn ..."""
 CLOSE = {"accelerated": 1e-4, "frozen float32": 1e-4, "frozen bfloat16": 1e-3, "frozen int8": 1e-2}
 """... and differs by no more than this share of the greatest output."""
+
+
+class Spread(NamedTuple):
+    """The ratio of two medians, and the least and the greatest ratio of a turn."""
+
+    ratio: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f} ({self.least:.2f} to {self.most:.2f})"
+
+
+def spread(before: list[float], after: list[float]) -> Spread:
+    """Compare times that were measured in turns."""
+    ratios = [one / other for one, other in zip(before, after, strict=True)]
+    return Spread(statistics.median(before) / statistics.median(after), min(ratios), max(ratios))
 
 
 @dataclass
 class Variant:
     """A process with one variant of the model; `model` is the request that `trial` reads: the source of the model, and
-    how to run it."""
+    how to run it. `turns` has the median time of each turn."""
 
     name: str
     folder: str
@@ -41,6 +58,7 @@ class Variant:
     is_layer: bool = False
     report: str = ""
     times: list[float] = field(default_factory=list)
+    turns: list[float] = field(default_factory=list)
 
     process: "subprocess.Popen[str] | None" = None
 
@@ -89,6 +107,10 @@ class Variant:
     def median(self) -> float:
         return statistics.median(self.times)
 
+    def ratios(self, first: "Variant") -> Spread:
+        """How many times as fast as the unchanged model this variant is."""
+        return spread(first.turns, self.turns)
+
     def is_close(self) -> bool:
         return self.difference <= CLOSE.get(self.name, 0.0) * max(self.greatest, 1e-30)
 
@@ -114,7 +136,7 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
         variant.start()
         if variant.error:
             if expected is None:
-                raise Failure(f"the model as it is fails: {variant.error}")
+                raise UsageError(f"the model as it is cannot be measured: {variant.error}")
             continue
         if expected is None:  # only now, since a wrong target would fail in all of them
             for other in variants[1:]:
@@ -132,11 +154,13 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
         variant.ask({"seconds": seconds / 4})
     for _ in range(rounds):
         for variant in running:
-            variant.times += variant.ask({"seconds": seconds})["times"]
+            times = variant.ask({"seconds": seconds})["times"]
+            variant.times += times
+            variant.turns.append(statistics.median(times))
 
 
-def show(variants: list[Variant]) -> None:
-    """Print the table and a recommendation."""
+def show(variants: list[Variant], recommends: bool = True) -> None:
+    """Print the table and, if the model alone decides, a recommendation."""
     from rich.table import Table
 
     out = console()
@@ -148,18 +172,20 @@ def show(variants: list[Variant]) -> None:
         if each.error:
             table.add_row(each.name, "", "", printable(each.error), "")
             continue
-        ratio = first.median / each.median
+        ratio = "1" if each is first else str(each.ratios(first))
         memory = f"{each.bytes / 2**20:.0f} MiB" if each.bytes else ""
-        table.add_row(each.name, f"{1e3 * each.median:.3f}", f"{ratio:.2f}", f"{each.difference:.1e}", memory)
+        table.add_row(each.name, f"{1e3 * each.median:.3f}", ratio, f"{each.difference:.1e}", memory)
     out.print(table)
     if not first.repeatable:
         out.print("The model gives other numbers at each call, so the differences say little.")
+    if not recommends:
+        return
     best = recommended(variants)
     if best is None:
         out.print("Keep the model as it is: no variant is faster and close enough.")
         out.print(printable(variants[1].report), markup=False)
         return
-    out.print(f"\nRecommended: {best.name}, {first.median / best.median:.2f} times as fast.", markup=False)
+    out.print(f"\nRecommended: {best.name}, {best.ratios(first)} times as fast.", markup=False)
     lines = ["import anygru", ADOPT[best.name]]
     if first.is_layer and best.name.startswith("frozen"):  # it has no place in which it could be exchanged
         lines[1] = f"holder = torch.nn.ModuleList([model]); {ADOPT[best.name].replace('model', 'holder')}"
@@ -172,10 +198,16 @@ def show(variants: list[Variant]) -> None:
 
 
 def recommended(variants: list[Variant]) -> Variant | None:
-    """The fastest variant that is faster than the unchanged model and close to its output; None if there is none."""
+    """The fastest variant that is close to the output and faster in every turn, or None.
+
+    If the spreads of several variants overlap with the fastest, the most exact of these variants.
+    """
     first, *others = variants
-    good = [each for each in others if each.times and each.is_close() and first.median >= GAIN * each.median]
-    return min(good, key=lambda each: each.median, default=None)
+    good = [each for each in others if each.times and each.is_close() and each.ratios(first).least >= GAIN]
+    fastest = min(good, key=lambda each: each.median, default=None)
+    if fastest is None:
+        return None
+    return next(each for each in good if each.ratios(first).most >= fastest.ratios(first).least)
 
 
 def draw(tables: dict[str, list[Variant]], path: str) -> None:

@@ -36,8 +36,8 @@ class GRUCell(Recurrent):
 
     Args:
         input_size, hidden_size, bias, device, dtype: as torch.nn.GRUCell.
-        reset, gate_activation, activation, backend, norm, zoneout, groups, input_groups, gradient_clipping,
-            update_bias: as for `GRU`.
+        reset, gate_activation, activation, backend, norm, zoneout: as for `GRU`.
+        groups, input_groups, gradient_clipping, update_bias: as for `GRU`.
         recurrent_dropout: probability of zeroing a unit of the candidate, in training. A mask of the state, which `GRU` has,
             would have to stay for a whole sequence.
 
