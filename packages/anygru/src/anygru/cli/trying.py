@@ -63,8 +63,9 @@ def main(args: argparse.Namespace) -> int:
             tables = _try_script(args, folder)
         else:
             model = {"target": args.target, "onnx": args.onnx, "train": args.train, "threads": args.threads}
-            tables = {args.target or args.onnx: measured(model, args.rounds, args.seconds, folder)}
-            show(*tables.values())
+            variants = measured(model, args.rounds, args.seconds, folder)
+            tables = {args.target or args.onnx: variants}
+            show(variants)
     if args.plot and tables:
         draw(tables, args.plot)
     return 0
@@ -157,7 +158,8 @@ def _whole(args: argparse.Namespace, command: list[str], model_seconds: float) -
     if found.least >= GAIN:
         out.print(f"\nRecommended: anygru run --accelerate {shlex.join(command)}", markup=False)
     else:
+        share = min(1.0, model_seconds / before)
         out.print(
-            f"Keep the script as it is: its models with a GRU take {min(1.0, model_seconds / before):.0%} of its time. A table above shows their gain in a "
-            "program that calls them more often, such as a service."
+            f"Keep the script as it is: its models with a GRU take {share:.0%} of its time. A table above shows their gain in "
+            "a program that calls them more often, such as a service."
         )
