@@ -341,7 +341,7 @@ def test_graphs_have_one_node() -> None:
     lengths = torch.tensor([2, 0, 4])
     exported = torch.export.export(layer, (x,), {"lengths": lengths})
     calls = [str(node.target) for node in exported.graph.nodes if node.op == "call_function"]
-    assert calls.count("anygru.frozen_gru.default") == 1
+    assert sum(call.startswith("anygru.frozen_gru.") for call in calls) == 1
     assert exported.state_dict["weight_ih_l0"].dtype is torch.int8
     file = io.BytesIO()
     torch.export.save(exported, file)

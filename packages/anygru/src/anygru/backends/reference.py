@@ -4,7 +4,7 @@ Takes everything: any activation, dtype and device, double backward, torch.func 
 tested against it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import torch
@@ -34,9 +34,15 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     Returns:
         output [T, B, D*H] or [N, D*H], and h_n [L*D, B, H].
     """
-    input, h_0, weights, batch_sizes, modifiers = call
+    return run_layers(_one_direction, problem, call)
+
+
+def run_layers(
+    one_direction: Callable[..., tuple[Tensor, Tensor]], problem: Problem, call: Call
+) -> tuple[Tensor, Tensor]:
+    """All layers and directions, each by `one_direction`, whose arguments and results are those of `_one_direction`."""
+    input, h_0, weights, sizes, modifiers = call
     layout = problem.layout
-    sizes = None if batch_sizes is None else batch_sizes.tolist()
     final: list[Tensor] = []
     for layer in range(layout.num_layers):
         outputs = []
@@ -45,7 +51,7 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
             place = len(final)
             changes = modifiers.of_states(slice(place, place + 1))
             reverse = layout.is_reverse(direction)
-            output, h_n = _one_direction(problem, input, h_0[place], own, sizes, reverse, changes)
+            output, h_n = one_direction(problem, input, h_0[place], own, sizes, reverse, changes)
             outputs.append(output)
             final.append(h_n)
         input = outputs[0] if layout.directions() == 1 else torch.cat(outputs, -1)
@@ -93,15 +99,13 @@ def _one_direction(
     input: Tensor,
     h: Tensor,
     weights: Sequence[Tensor],
-    sizes: list[int] | None,
+    batch_sizes: Tensor | None,
     reverse: bool,
     modifiers: Modifiers,
 ) -> tuple[Tensor, Tensor]:
     """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
-    formula = problem.formula
-    own = dict(zip(problem.layout.kinds(), weights, strict=True))
-    step = _step_after if formula.reset == "after" else _step_before
-    from_input, from_state = (_Product(problem, own, suffix) for suffix in ("ih", "hh"))
+    sizes = None if batch_sizes is None else batch_sizes.tolist()
+    from_input, from_state = products_of(problem, weights)
     steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
     of_rows = (modifiers.decay, modifiers.offset, modifiers.candidate, modifiers.zoneout)
     each = [_each_step(values, steps, sizes) for values in of_rows]
@@ -109,14 +113,10 @@ def _one_direction(
     for t in range(len(steps))[:: -1 if reverse else 1]:
         # The sequences that have this step are the first, since the longest come first.
         running = None if sizes is None else sizes[t]
-        decay, offset, candidate_mask, zoneout = (values[t] for values in each)
-        before = _decayed(_clipped(h[:running], problem.formula.gradient_clipping), decay)
-        before = before if offset is None else before + offset
-        read = before if modifiers.mask is None else before * modifiers.mask[0, :running]
-        update, candidate = step(formula, steps[t], read, from_state)
-        candidate = candidate if candidate_mask is None else candidate * candidate_mask
-        update = update if zoneout is None else update + zoneout * (1 - update)
-        outputs.append(candidate + update * (before - candidate))
+        mask = None if modifiers.mask is None else modifiers.mask[0, :running]
+        outputs.append(
+            advance(problem.formula, steps[t], h[:running], from_state, [values[t] for values in each], mask)
+        )
         h = outputs[-1] if running is None or running == h.shape[0] else torch.cat((outputs[-1], h[running:]))
     if reverse:
         outputs.reverse()
@@ -125,7 +125,37 @@ def _one_direction(
     return (torch.stack(outputs) if sizes is None else torch.cat(outputs)), h
 
 
-class _Product:
+def products_of(problem: Problem, weights: Sequence[Tensor]) -> "tuple[Product, Product]":
+    """The products of one direction: with the input, and with the state."""
+    own = dict(zip(problem.layout.kinds(), weights, strict=True))
+    return Product(problem, own, "ih"), Product(problem, own, "hh")
+
+
+def advance(
+    formula: Formula,
+    from_input: Tensor,
+    h: Tensor,
+    from_state: "Product",
+    changes: Sequence[Tensor | None],
+    mask: Tensor | None,
+) -> Tensor:
+    """The state after one step, from the state h [B, H] before it and the input's share of the gates [B, 3H].
+
+    Args:
+        changes: decay, offset, candidate and zoneout of the step, and the mask of all steps; see `modifiers`.
+    """
+    decay, offset, candidate_mask, zoneout = changes
+    step = _step_after if formula.reset == "after" else _step_before
+    before = _decayed(_clipped(h, formula.gradient_clipping), decay)
+    before = before if offset is None else before + offset
+    read = before if mask is None else before * mask
+    update, candidate = step(formula, from_input, read, from_state)
+    candidate = candidate if candidate_mask is None else candidate * candidate_mask
+    update = update if zoneout is None else update + zoneout * (1 - update)
+    return candidate + update * (before - candidate)
+
+
+class Product:
     """The product with weight_ih or weight_hh, with its norm and its bias."""
 
     def __init__(self, problem: Problem, weights: dict[str, Tensor], suffix: str) -> None:
@@ -218,7 +248,7 @@ def _decayed(h: Tensor, decay: Tensor | None) -> Tensor:
     return torch.where((decay == 0) & ~torch.isfinite(h), 0.0, h) * decay
 
 
-def _step_after(formula: Formula, from_input: Tensor, h: Tensor, product: _Product) -> tuple[Tensor, Tensor]:
+def _step_after(formula: Formula, from_input: Tensor, h: Tensor, product: Product) -> tuple[Tensor, Tensor]:
     """Update gate and candidate of the sequences in h [B, H], from the input's share of the gates [B, 3H]."""
     input_r, input_z, input_n = from_input.chunk(3, -1)
     state_r, state_z, state_n = product(h).chunk(3, -1)
@@ -226,7 +256,7 @@ def _step_after(formula: Formula, from_input: Tensor, h: Tensor, product: _Produ
     return _gate(formula, input_z + state_z), _candidate(formula, input_n + reset * state_n)
 
 
-def _step_before(formula: Formula, from_input: Tensor, h: Tensor, product: _Product) -> tuple[Tensor, Tensor]:
+def _step_before(formula: Formula, from_input: Tensor, h: Tensor, product: Product) -> tuple[Tensor, Tensor]:
     """The same for reset="before"."""
     input_r, input_z, input_n = from_input.chunk(3, -1)
     state_r, state_z = product(h, 0, 2).chunk(2, -1)

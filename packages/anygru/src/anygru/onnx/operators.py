@@ -4,6 +4,7 @@ ONNX defines the operator in https://onnx.ai/onnx/operators/onnx__GRU.html: gate
 `R [D, 3H, H]`, `B [D, 6H]`, output `[T, D, B, H]`; `linear_before_reset=1` is the formula that anygru calls reset="after".
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -60,7 +61,10 @@ def translations(*, sequence_lens: bool = True) -> dict[Callable[..., Any], Call
     """
     onnxscript_operators()
     ways = (_gru, _frozen_gru) if sequence_lens else (_masked_gru, _masked_frozen_gru)
-    return dict(zip((torch.ops.anygru.gru.default, torch.ops.anygru.frozen_gru.default), ways, strict=True))
+    gru, frozen_gru = torch.ops.anygru.gru, torch.ops.anygru.frozen_gru
+    # torch before 2.7 does not tell an export from a compilation, and traces the node of the compiler.
+    nodes = (gru.exported, frozen_gru.exported, frozen_gru.default, gru.default)
+    return dict(zip(nodes, (*ways, ways[1], _with_unused(ways[0])), strict=True))
 
 
 def check_activation(argument: str, activation: object) -> str:
@@ -75,18 +79,26 @@ def check_activation(argument: str, activation: object) -> str:
     return activation
 
 
-def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, ...]:
-    """`anygru::gru`: output, h_n, and unused placeholders for the values of the backward pass."""
-    output, h_n = _call(_whole_layer, input, h_0, weights, sizes, rest)
-    unused = onnxscript_operators().Identity(h_n)
-    return output, h_n, unused, unused
+def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value]:
+    """`anygru::gru.exported`: output and h_n."""
+    return _call(_whole_layer, input, h_0, weights, sizes, rest)
 
 
-def _masked_gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, ...]:
+def _masked_gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value]:
     """The same without `sequence_lens`."""
-    output, h_n = _call(_masked_layer, input, h_0, weights, sizes, rest)
-    unused = onnxscript_operators().Identity(h_n)
-    return output, h_n, unused, unused
+    return _call(_masked_layer, input, h_0, weights, sizes, rest)
+
+
+def _with_unused(way: Callable[..., tuple[Value, Value]]) -> Callable[..., tuple[Value, ...]]:
+    """`anygru::gru`: the same, with placeholders for the values of the backward pass."""
+
+    @functools.wraps(way)
+    def compute(*call: Value) -> tuple[Value, ...]:
+        output, h_n = way(*call)
+        unused = onnxscript_operators().Identity(h_n)
+        return output, h_n, unused, unused
+
+    return compute
 
 
 def _frozen_gru(

@@ -15,7 +15,7 @@ from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
 from ..facts.torch_private import is_any_autocast, is_profiled, tracing_state
 from ..facts.weights import Layout, Weights, count_layers
-from . import tracing, tracing_frozen
+from . import tracing, tracing_exported, tracing_frozen  # noqa: F401  (the second registers nodes of torch.export)
 from .active_modes import has_tangent, is_recorded, is_transformed, named, requires_gradient, unrecorded
 from .casting import (
     DTYPES,

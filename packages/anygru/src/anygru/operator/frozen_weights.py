@@ -15,6 +15,11 @@ from ..facts.quantization import Stored, dequantize_all
 from ..facts.weights import Layout
 
 
+def rounds_rows(weight: Tensor, backend: str | None) -> bool:
+    """Whether rows are rounded before they are multiplied with a stored weight, as the kernels for int8 do."""
+    return weight.dtype is torch.int8 and weight.device.type == "cpu" and backend in (None, "reference")
+
+
 class FrozenWeights:
     """Weights that never change; a call takes them instead of a list of tensors.
 
@@ -44,7 +49,7 @@ class FrozenWeights:
         self.prepared = None if prepare is None else prepare(problem, stored)
         """The packed copy, a `backends.cpu.Prepared`; None if the weights are not packed."""
         self._packed_by = chosen
-        self.rounds_rows = second.dtype is torch.int8 and self.device.type == "cpu" and backend in (None, "reference")
+        self.rounds_rows = rounds_rows(second, backend)
         """Whether plain torch also rounds rows, so that it gives the same numbers as the kernels."""
         self._stored = [] if self.prepared is not None else list(stored)
 

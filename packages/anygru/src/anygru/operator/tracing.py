@@ -74,7 +74,10 @@ def run(call: Call, layout: Layout, formula: Formula, backend: str | None) -> tu
         problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
         return reference.run(problem, call)
     facts = (batch_sizes, *modifiers, *layout, *formula, backend)
-    output, h_n, *_ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
+    if torch_private.is_exporting():
+        exported: tuple[Tensor, Tensor] = torch.ops.anygru.gru.exported(input, h_0, list(weights), *facts)
+        return exported
+    output, h_n, *_ = torch.ops.anygru.gru.default(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Call, Options
 from ..facts.quantization import Stored, dequantize_all
@@ -36,7 +37,8 @@ def run(
     scales = [one.scale for one in stored if one.scale is not None]
     input, h_0, _, batch_sizes, modifiers = call
     facts = (batch_sizes, *modifiers, *layout, *formula, backend)
-    found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
+    node = torch.ops.anygru.frozen_gru.exported if torch_private.is_exporting() else torch.ops.anygru.frozen_gru.default
+    found: tuple[Tensor, Tensor] = node(input, h_0, values, scales, *facts)
     return found
 
 
