@@ -28,7 +28,7 @@ from .facts.weights import Layout, check_tensors
 from .operator import tracing
 from .operator.active_modes import unrecorded
 from .operator.casting import AnyWeights, autocast_enabled
-from .operator.execution import direct, run, sizes_of
+from .operator.execution import direct, may_be_cast_by_torch, run, sizes_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -349,7 +349,9 @@ def _check_state_of_cell(h: Tensor, input: Tensor, hidden_size: int) -> None:
 
 def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor | None:
     """The fast path of `compute_cell`, which also checks; None for a call that it does not take, or that is wrong."""
-    if options.noise is not None or autocast_enabled(input) or torch.compiler.is_compiling():
+    if options.noise is not None or torch.compiler.is_compiling():
+        return None
+    if autocast_enabled(input) and not may_be_cast_by_torch(input):
         return None
     found: Tensor | None = direct(True, input, h, weights, options)
     return found

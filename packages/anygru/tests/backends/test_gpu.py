@@ -285,12 +285,100 @@ def test_weights_that_changed_before_the_backward_pass_are_an_error() -> None:
         loss.backward()
 
 
-def test_an_accelerated_layer_gives_torchs_bits() -> None:
+def test_an_accelerated_layer_is_torchs() -> None:
     layer = torch.nn.GRU(5, 8, 2).cuda()
     input = torch.randn(6, 3, 5, device="cuda")
     expected = layer(input)
     anygru.accelerate(layer)
-    assert all(map(torch.equal, layer(input), expected))
+    found = layer(input)
+    assert all(map(torch.equal, found, expected))
+    assert found[0].grad_fn.name() == expected[0].grad_fn.name() == "CudnnRnnBackward0"
     with torch.no_grad():
         assert all(map(torch.equal, layer(input), expected))
-    assert layer(input.requires_grad_())[0].grad_fn.name() == "_FusedGRUBackward"
+
+
+def both(dtype: torch.dtype = torch.float32, size: int = 64) -> tuple[torch.nn.GRU, anygru.GRU, torch.Tensor]:
+    theirs, ours = torch.nn.GRU(size, size).to("cuda", dtype), anygru.GRU(size, size).to("cuda", dtype)
+    ours.load_state_dict(theirs.state_dict())
+    return theirs, ours, torch.randn(20, 4, size, device="cuda", dtype=dtype, requires_grad=True)
+
+
+def results(layer: torch.nn.Module, input: torch.Tensor) -> list[torch.Tensor]:
+    output, h_n = layer(input)
+    return [output, h_n, *torch.autograd.grad(output.float().square().sum(), [input, *layer.parameters()])]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("form", ["dense", "packed"])
+@pytest.mark.parametrize("autocast", [None, torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_and_autocast_go_where_torchs_go(
+    autocast: torch.dtype | None, form: str, dtype: torch.dtype
+) -> None:
+    theirs, ours, input = both(dtype)
+    found = []
+    for layer in (theirs, ours):
+        given = input if form == "dense" else torch.nn.utils.rnn.pack_padded_sequence(input, [20, 9, 9, 2])
+        with torch.autocast("cuda", dtype=autocast, enabled=autocast is not None):
+            output, h_n = layer(given)
+        output = output if form == "dense" else output.data
+        loss = output.float().square().sum()
+        found.append([output, h_n, *torch.autograd.grad(loss, [input, *layer.parameters()])])
+    assert [one.dtype for one in found[0]] == [one.dtype for one in found[1]]
+    assert all(map(torch.equal, *found))
+
+
+def test_tf32_goes_where_torchs_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours, input = both(size=256)
+    exact = results(ours, input)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
+    rounded = results(ours, input)
+    assert all(map(torch.equal, rounded, results(theirs, input)))
+    assert not torch.equal(exact[0], rounded[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_a_graph_captures_a_step_of_training(dtype: torch.dtype) -> None:
+    _, ours, input = both(dtype)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # the first calls, which no graph can record, choose and allocate
+        for _ in range(3):
+            results(ours, input)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = results(ours, input)
+    with torch.no_grad():
+        input.copy_(torch.randn_like(input))
+    graph.replay()
+    assert all(map(torch.equal, captured, results(ours, input)))
+
+
+def test_graphed_callables() -> None:
+    theirs, ours, input = both()
+    graphed = [torch.cuda.make_graphed_callables(copy.deepcopy(layer), (input,)) for layer in (theirs, ours)]
+    assert all(map(torch.equal, *(results(layer, input) for layer in graphed)))
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_a_compiled_layer_of_cudnn(mode: str) -> None:
+    _, ours, input = both()
+    compiled = torch.compile(ours, fullgraph=True, mode=mode)
+    for _ in range(3):
+        torch.compiler.cudagraph_mark_step_begin()
+        output, h_n = compiled(input)
+        grads = torch.autograd.grad(output.square().sum(), [input, *ours.parameters()])
+    for actual, wanted in zip([output, h_n, *grads], results(ours, input), strict=True):
+        torch.testing.assert_close(actual, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_torchs_weights_that_lie_apart_are_joined_without_a_warning() -> None:
+    """Warnings are errors here; torch warns at each call."""
+    layer = torch.nn.GRU(5, 8).cuda()
+    expected = results(layer, input := torch.randn(6, 3, 5, device="cuda", requires_grad=True))
+    for weight in layer.parameters():
+        weight.data = weight.data.clone()
+    anygru.accelerate(layer)
+    assert all(map(torch.equal, results(layer, input), expected))

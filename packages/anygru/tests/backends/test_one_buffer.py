@@ -13,8 +13,7 @@ PLACES = (12 + 48, 12, 0, 12 + 48 + 36)  # a bias, w_hh, w_ih, the other bias
 
 @pytest.fixture(autouse=True)
 def _made_up_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cudnn, "is_acceptable", lambda tensor: True)
-    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (108, PLACES))
+    monkeypatch.setattr(one_buffer, "places", lambda *facts: one_buffer.Places(108, PLACES))
 
 
 def test_the_values_lie_in_the_order_asked_for() -> None:
@@ -39,23 +38,30 @@ def test_gradients_reach_the_weights() -> None:
 
 def test_where_cudnn_wants_gaps_there_are_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
     places = (16 + 48, 16, 0, 16 + 48 + 36)
-    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (116, places))
+    monkeypatch.setattr(one_buffer, "places", lambda *facts: one_buffer.Places(116, places))
     weights = [torch.randn(shape, requires_grad=True) for shape in SHAPES]
-    found, size = one_buffer.joined(weights, 1, False)
-    assert size == 116
+    found = one_buffer.views(weights, 1, False)
     assert tuple(each.storage_offset() for each in found) == places
-    buffer = found[0].detach().as_strided((size,), (1,), 0)
+    buffer = found[0].detach().as_strided((116,), (1,), 0)
     assert torch.equal(buffer[12:16], torch.zeros(4))
     assert torch.equal(buffer[112:], torch.zeros(4))
     grads = torch.autograd.grad(sum(number * each.sum() for number, each in enumerate(found, 1)), weights)
     assert [grad.unique().tolist() for grad in grads] == [[1.0], [2.0], [3.0], [4.0]]
-    again, _ = one_buffer.joined(found, 1, False)
+    again = one_buffer.views(found, 1, False)
     assert all(one is other for one, other in zip(again, found, strict=True))
 
 
 def test_a_buffer_that_ends_too_early_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     found = one_buffer.views([torch.randn(shape) for shape in SHAPES], 1, False)
-    monkeypatch.setattr(one_buffer, "_places", lambda *facts: (116, PLACES))
-    again, size = one_buffer.joined(found, 1, False)
-    assert size == 116
+    monkeypatch.setattr(one_buffer, "places", lambda *facts: one_buffer.Places(116, PLACES))
+    again = one_buffer.views(found, 1, False)
     assert again[0].untyped_storage().nbytes() == 4 * 116
+
+
+def test_a_transposed_weight_in_the_right_place_is_copied() -> None:
+    """Its numbers are in the buffer, in another order; cuDNN would read them as they are."""
+    found = one_buffer.views([torch.randn(shape) for shape in SHAPES], 1, False)
+    found[1] = found[1].view(4, 12).t()
+    again = one_buffer.views(found, 1, False)
+    assert again[1].is_contiguous()
+    assert torch.equal(again[1], found[1])

@@ -13,6 +13,8 @@ from ..facts.weights import Layout, Weights
 from . import cpu_calls, grouped, mirrored, products
 from .backend import Backend
 
+CASTABLE = frozenset((torch.float32, torch.bfloat16, torch.float16))
+"""The dtypes that autocast changes."""
 _MODIFIERS = {
     "decay": "resets and no decay of the state",
     "offset": "resets and no decay of the state",
@@ -23,7 +25,7 @@ _MODIFIERS = {
 
 
 def refuse(problem: Problem) -> str | None:
-    if problem.device_type != "cpu" and not problem.recorded:
+    if problem.device_type != "cpu":
         return f"it computes on the CPU, and the input is on {problem.device_type}"
     if problem.rounds_rows:
         return "torch's own GRU does not round rows to 16 bits, as int8 weights ask for on the CPU"
@@ -120,9 +122,17 @@ def _run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
         return grouped.run(run, problem, call)
     if layout.reverse:
         return mirrored.run(_run, problem, call)
+    return run_plain(problem, call, False)
+
+
+def run_plain(problem: Problem, call: Call, training: bool) -> tuple[Tensor, Tensor]:
+    """A call on any device, without groups, and not in reverse.
+
+    Args:
+        training: cuDNN keeps the tensors of its backward pass; there is no dropout that this would switch on.
+    """
+    layout = problem.layout
     input, h_0, weights, batch_sizes, _ = call
-    # cuDNN keeps the tensors of its backward in training mode only; there is no dropout that the mode would switch on.
-    training = problem.needs_grad and problem.device_type == "cuda"
     options = (list(weights), layout.bias, layout.num_layers, 0.0, training, layout.bidirectional)
     if batch_sizes is None:
         return _VF.gru(input, h_0, *options, False)

@@ -6,59 +6,66 @@ from the start, as those of torch do; the weights of a call without a layer are 
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Parameter
 
+from ..facts import torch_private
 from ..facts.weights import Layout
+
+
+class Places(NamedTuple):
+    """Where cuDNN reads weights."""
+
+    size: int
+    """The numbers in the buffer; 0: torch's own kernels take the weights as they are."""
+    starts: tuple[int, ...] = ()
+    """Of each weight."""
 
 
 def views(
     weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
 ) -> list[Tensor]:
-    """`joined` without the buffer."""
-    return joined(weights, num_layers, bidirectional, bias, kind)[0]
-
-
-def joined(
-    weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
-) -> tuple[list[Tensor], int]:
-    """The same weights in one buffer, through which gradients reach them; those that lie in one already are given back.
+    """The same weights in one buffer, through which gradients reach them; those that are in one already are given back.
 
     Args:
         weights: on one CUDA device and of one dtype, in torch's order: w_ih, w_hh and perhaps b_ih, b_hh of each direction.
         kind: "gru", "lstm", "rnn_tanh" or "rnn_relu".
-
-    Returns:
-        The weights, and how many numbers their buffer has, from the start of their storage on; 0: they lie in none.
     """
-    weights, first = list(weights), weights[0]
-    if torch.version.hip or not torch.backends.cudnn.is_acceptable(first):
-        return weights, 0  # torch's own kernels take them as they lie
-    shapes = tuple([weight.shape for weight in weights])
-    size, places = _places(shapes, num_layers, bidirectional, bias, kind, first.dtype, first.device)
-    storage = first.untyped_storage()
-    origin, room = storage.data_ptr(), storage.nbytes() // first.element_size()
-    if room >= size and all(
-        weight.storage_offset() == place and weight.untyped_storage().data_ptr() == origin
-        for weight, place in zip(weights, places, strict=True)
-    ):
-        return weights, size
-    order = sorted(range(len(weights)), key=places.__getitem__)
-    first_place, *ends = *(places[number] for number in order), size
-    if first_place:
-        return weights, 0
+    first, shapes = weights[0], tuple([weight.shape for weight in weights])
+    is_on = torch_private.is_cudnn_enabled()
+    return arranged(weights, places(shapes, num_layers, bidirectional, bias, kind, first.dtype, first.device, is_on))
+
+
+def arranged(weights: Sequence[Tensor], wanted: Places) -> list[Tensor]:
+    """As `views`, for weights whose places are known."""
+    weights, first, (size, starts) = list(weights), weights[0], wanted
+    if not size:
+        return weights
+    storage, width = first.untyped_storage(), first.element_size()
+    origin = storage.data_ptr()
+    if storage.nbytes() >= size * width:
+        for weight, start in zip(weights, starts, strict=True):
+            if weight.data_ptr() != origin + start * width or not weight.is_contiguous():
+                break
+        else:
+            return weights
+    order = sorted(range(len(weights)), key=starts.__getitem__)
+    first_start, *ends = *(starts[number] for number in order), size
+    if first_start:
+        return weights
     rows = [weights[number].reshape(-1) for number in order]
-    rooms = [end - places[number] for number, end in zip(order, ends, strict=True)]  # cuDNN may want gaps
+    rooms = [end - starts[number] for number, end in zip(order, ends, strict=True)]  # cuDNN may want gaps
     filled = [
         F.pad(row, (0, room - len(row))) if room > len(row) else row for row, room in zip(rows, rooms, strict=True)
     ]
     for number, part in zip(order, torch.cat(filled).split(rooms), strict=True):
-        weights[number] = part[: shapes[number].numel()].view(shapes[number])
-    return weights, size
+        shape = weights[number].shape
+        weights[number] = part[: shape.numel()].view(shape)
+    return weights
 
 
 def flatten(parameters: Sequence[Any], layout: Layout) -> None:
@@ -76,7 +83,7 @@ def flatten(parameters: Sequence[Any], layout: Layout) -> None:
 
 
 @lru_cache(maxsize=256)
-def _places(
+def places(
     shapes: tuple[torch.Size, ...],
     num_layers: int,
     bidirectional: bool,
@@ -84,8 +91,19 @@ def _places(
     kind: str,
     dtype: torch.dtype,
     device: torch.device,
-) -> tuple[int, tuple[int, ...]]:
-    """The numbers in the buffer, and where each weight begins: asked of cuDNN once for weights of these shapes."""
+    is_on: bool,
+) -> Places:
+    """The numbers in the buffer, and where each weight begins: asked of cuDNN once for weights of these shapes.
+
+    0 and none where torch's own kernels take the weights as they are: on AMD's GPUs, where cuDNN is off, and in dtypes that it
+    does not take.
+    """
+    if (
+        not is_on
+        or torch.version.hip
+        or not torch.backends.cudnn.is_acceptable(torch.empty(0, dtype=dtype, device=device))
+    ):
+        return Places(0)
     probes = [torch.empty(shape, dtype=dtype, device=device) for shape in shapes]
     mode: Any = torch.backends.cudnn.rnn.get_cudnn_mode(kind.upper())
     (_, features), (_, hidden) = shapes[:2]
@@ -93,4 +111,4 @@ def _places(
         buffer = torch._cudnn_rnn_flatten_weight(
             probes, 4 if bias else 2, features, mode, hidden, 0, num_layers, False, bidirectional
         )
-    return buffer.numel(), tuple([int(probe.storage_offset()) for probe in probes])
+    return Places(buffer.numel(), tuple([int(probe.storage_offset()) for probe in probes]))

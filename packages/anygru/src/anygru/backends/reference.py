@@ -64,6 +64,7 @@ def gradients(
     grads: tuple[Tensor, Tensor],
     needs: Sequence[bool],
     tracked: Sequence[bool] | None = None,
+    compute: Callable[[Problem, Call], tuple[Tensor, Tensor]] = run,
 ) -> list[Tensor | None]:
     """Gradients for each of `call.tensors`, in that order; differentiable again in grad mode.
 
@@ -74,24 +75,29 @@ def gradients(
         grads: the gradients that arrived, shaped as the results.
         needs: which of `call.tensors` want a gradient; the others get None.
         tracked: which of them required a gradient in the forward pass, and so have second derivatives; None: as `needs`.
+        compute: the forward pass.
     """
     create_graph = torch.is_grad_enabled()
     if create_graph and problem.formula.gradient_clipping is not None and torch_private.transform() is None:
         _refuse_second_derivative()
     with torch.enable_grad():
         inputs = call.tensors()
+        # Under a transform of torch.func no tensor can be made to want a gradient.
+        connected = create_graph or torch_private.transform() is not None
         # Views, since a state may itself have been computed from the weights, by a step before this call.
         inputs = tuple(
-            tensor.view_as(tensor)
-            if create_graph and was_tracked and tensor.requires_grad
-            else tensor.detach().requires_grad_(need)
+            tensor.view_as(tensor) if connected and was_tracked and tensor.requires_grad else _leaf(tensor, need)
             for tensor, need, was_tracked in zip(inputs, needs, needs if tracked is None else tracked, strict=True)
         )
-        results = run(problem, Call.of(problem, inputs, call.batch_sizes))
+        results = compute(problem, Call.of(problem, inputs, call.batch_sizes))
         wanted = [tensor for tensor, need in zip(inputs, needs, strict=True) if need]
         found = torch.autograd.grad(results, wanted, grads, create_graph=create_graph, allow_unused=True)
     remaining = iter(found)
     return [next(remaining) if need else None for need in needs]
+
+
+def _leaf(tensor: Tensor, needs_grad: bool) -> Tensor:
+    return tensor.detach().requires_grad_() if needs_grad else tensor.detach()
 
 
 def _one_direction(

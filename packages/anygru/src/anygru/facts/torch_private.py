@@ -53,6 +53,9 @@ is_any_autocast: Callable[[], bool] = _find(
 )
 """Whether some device is under autocast."""
 
+is_cudnn_enabled: Callable[[], bool] = _find("_C._get_cudnn_enabled", lambda: bool(torch.backends.cudnn.enabled))
+"""Whether torch may call cuDNN."""
+
 tracing_state: Callable[[], Any] = _find("_C._get_tracing_state", lambda: torch.jit._trace.is_tracing() or None)
 """The graph that torch.jit.trace records, or None."""
 
@@ -71,6 +74,15 @@ transform: Callable[[], Any] = _find("_C._functorch.peek_interpreter_stack", lam
 transform_level: Callable[[], int | None] = _find("_C._functorch.maybe_current_level", lambda: 1)
 """The number of active torch.func transforms, or None."""
 
+_differentiating: Any = _find("_C._functorch.TransformType.Grad", None)
+
+
+def differentiates_once() -> bool:
+    """Whether torch.func.grad or vjp is active, and no other transform; torch's own nodes take that."""
+    found = transform()
+    return transform_level() == 1 and forward_level() < 0 and found.key() == _differentiating
+
+
 is_wrapped: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_functorch_wrapped_tensor", lambda tensor: False)
 """Whether a tensor is of a torch.func transform, active or ended. Without it, a tensor that outlives its transform is
 an error."""
@@ -80,6 +92,9 @@ is_legacy_batched: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_lega
 
 graph_task: Callable[[], int] | None = _find("_C._current_graph_task_id", None)
 """The number of the running backward pass."""
+
+current_node: Callable[[], Any] = _find("_C._current_autograd_node", None)
+"""The node of autograd whose backward pass runs."""
 
 will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node", None)
 """Whether the running backward pass comes to a node."""

@@ -29,7 +29,7 @@ def autocast_enabled(input: Tensor) -> bool:
 def autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Tensor, Tensor | None, AnyWeights]:
     """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU the wider one of it and the state's.
 
-    A frozen layer computes in float32.
+    Not for calls that torch casts itself, cuDNN's. A frozen layer computes in float32.
     """
     if isinstance(weights, FrozenWeights):
         cast_h = h_0.to(weights.dtype) if h_0 is not None and h_0.dtype in HALVES else h_0

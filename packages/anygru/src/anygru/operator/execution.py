@@ -46,14 +46,15 @@ def run(
     Args:
         order: int64 [B], where to find the states of packed rows in h_0 and h_n; None: in the rows' own order.
     """
-    if is_any_autocast() and autocast_enabled(input):
+    is_cast = is_any_autocast() and autocast_enabled(input)
+    if is_cast and not _is_cast_by_torch(input, h_0, weights, batch_sizes, options, modifiers):
         return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options), order)
     plain = batch_sizes is None and options.noise is None and options.products is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
         found: tuple[Tensor, Tensor] | None = direct(False, input, h_0, weights, options, modifiers)
         if found is not None:
             return found
-    layout, hidden_size, is_for_all = unrecorded(_check, input, h_0, weights, batch, options)
+    layout, hidden_size, is_for_all = unrecorded(_check, input, h_0, weights, batch, options, is_cast)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states(), batch, hidden_size))
     elif is_for_all:
@@ -73,6 +74,31 @@ def run(
         return results
     output, h_n, *states = results
     return output, h_n.index_select(1, torch.argsort(order)), *states
+
+
+def may_be_cast_by_torch(input: Tensor) -> bool:
+    """Whether torch's own call of cuDNN, and its cell, may compute a call under autocast, which they cast themselves."""
+    return input.device.type == backends.load("cudnn").device_type
+
+
+def _is_cast_by_torch(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    batch_sizes: Tensor | None,
+    options: Options,
+    modifiers: Modifiers,
+) -> bool:
+    """Whether torch's call of cuDNN computes a call under autocast: it casts all weights into one buffer."""
+    if isinstance(weights, FrozenWeights) or options.noise is not None or torch.compiler.is_compiling():
+        return False
+    if not may_be_cast_by_torch(input):
+        return False
+    call = Call(input, input if h_0 is None else h_0, weights, batch_sizes, modifiers)
+    if not aten.CASTABLE.issuperset(one.dtype for one in call.tensors()):
+        return False
+    problem = unrecorded(_problem, call, count_layers(weights, options.layer), options)
+    return backends.choose(problem, options.backend).name == "cudnn"
 
 
 def _run_cast(
@@ -171,9 +197,12 @@ def describe(
 
 
 def _check(
-    input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, options: Options
+    input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, options: Options, is_cast: bool = False
 ) -> tuple[Layout, int, bool]:
     """The layout of the weights, H, and whether h_0 is one state for all sequences of a larger batch.
+
+    Args:
+        is_cast: autocast will give all one dtype.
 
     Raises if the dtype of the input is wrong, or a weight or h_0 does not fit.
     """
@@ -186,12 +215,12 @@ def _check(
     if isinstance(weights, FrozenWeights):
         _check_frozen(input, weights)
     else:
-        Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+        Weights(weights, layout).check(input.shape[-1], weights[0].dtype if is_cast else dtype, input.device)
         check_distributed(input, weights)
     if h_0 is None:
         return layout, hidden_size, False
     shapes = tuple((layout.states(), each, hidden_size) for each in (batch, 1))
-    check_state(h_0, "h_0", "[L*D, B, H]", shapes, input)
+    check_state(h_0, "h_0", "[L*D, B, H]", shapes, input, is_cast)
     return layout, hidden_size, bool(h_0.shape[1] != batch)
 
 
@@ -296,10 +325,11 @@ def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tens
 
 
 def _refuse_to_record(problem: Problem) -> None:
-    if problem.ragged and aten.refuse(problem) is not None:
+    reason = aten.refuse_formula(problem)
+    if problem.ragged and reason is not None:
         raise BackendError(
             "torch.jit.trace and the legacy ONNX exporter can record a PackedSequence for reset='after' only "
-            f"({aten.refuse(problem)}); record a dense batch, or use torch.export"
+            f"({reason}); record a dense batch, or use torch.export"
         )
 
 

@@ -213,7 +213,7 @@ def _gradients(
         found = backend.backward(problem, call, kept, grads, needs)
     else:
         with torch.no_grad():
-            found = reference.gradients(problem, call, grads, needs)
+            found = reference.gradients(problem, call, grads, needs, compute=backend.run)
     return [
         tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
         for tensor, grad, need in zip(call.tensors(), found, needs, strict=True)

@@ -41,6 +41,8 @@ class Report:
     def __repr__(self) -> str:
         slow = cpu_calls.without_kernels() if self.action == "accelerated" else None
         remark = f"\n  but nothing is faster: {slow}" if slow else ""
+        if self.action == "accelerated" and any(one.is_cuda for own in self._modules for one in own.parameters()):
+            remark += "\n  on CUDA torch's own kernel computes, as before"
         if self.whole_process:
             kinds = "torch.nn.GRU and torch.nn.GRUCell"
             if self.action == "accelerated" and keras_layers.is_rerouted():

@@ -20,12 +20,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from .. import functional
+from ..backends import aten
 from ..errors import AnygruError
 from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Options
 from ..facts.weights import Layout
-from ..operator.casting import autocast_products, faster_products
+from ..operator.casting import DTYPES, autocast_products, faster_products
 from . import compiling
 
 _MARK = "_anygru_accelerated"
@@ -137,6 +138,10 @@ def _is_accelerated(module: nn.Module) -> bool:
     return bool(_everywhere) or _MARK in module.__dict__
 
 
+def _is_accelerated_on_cpu(module: nn.Module) -> bool:
+    return _is_accelerated(module) and not any(weight.is_cuda for weight in module.parameters())
+
+
 def _with_kernels(forward: Any) -> FunctionType:
     """The same code, in which the name `_VF` means anygru."""
     if not isinstance(forward, FunctionType) or "_VF" not in forward.__code__.co_names:
@@ -164,7 +169,7 @@ def _install() -> None:
         torch.jit._builtins._register_builtin(_gru_cell, "aten::gru_cell")
         for function in (_gru, _gru_cell, _Route.__get__):
             _keep_from_compiler(function)
-        compiling.install(_is_accelerated)
+        compiling.install(_is_accelerated_on_cpu)
 
 
 def _keep_from_compiler(function: Callable[..., Any]) -> None:
@@ -197,6 +202,8 @@ def _gru(*call: Any) -> tuple[Tensor, Tensor]:
         input, batch_first = rows, False
     else:
         input, h_0, weights, bias, _, dropout, training, bidirectional, batch_first = call
+    if input.is_cuda and _stays_on_cuda(weights):
+        return torch._VF.gru(*call)
     steps = input.transpose(0, 1) if batch_first and input.dim() == 3 else input
     if not _ours(input, h_0, weights) or _is_faster_there(steps, h_0, weights, batch_sizes if packed else None):
         return torch._VF.gru(*call)
@@ -217,6 +224,8 @@ def _gru_cell(
     input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """`torch._VF.gru_cell`."""
+    if input.is_cuda and _stays_on_cuda():
+        return torch._VF.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     both = (b_ih is None) == (b_hh is None)
     if both:
@@ -236,8 +245,26 @@ _kernels = ModuleType("anygru.accelerate._kernels")
 _kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.partial(getattr, torch._VF))
 
 _PLAIN = (Tensor, nn.Parameter)
-_CASTABLE = (torch.float32, torch.bfloat16, torch.float16)
-_FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+
+
+def _stays_on_cuda(weights: Sequence[Tensor] = ()) -> bool:
+    """Whether a call on CUDA is left to torch, with its kernel and its node of autograd.
+
+    We compute two kinds: calls with weights that do not share one buffer, which we join faster than torch does, and calls under
+    the transforms of torch.func that torch's node refuses.
+    """
+    if torch.compiler.is_compiling():
+        return True
+    if torch_private.transform() is not None or torch_private.forward_level() >= 0:
+        return torch_private.differentiates_once()
+    if weights:
+        storage = weights[0].untyped_storage()
+        start = storage.data_ptr()
+        end = start + storage.nbytes()
+        for weight in weights:
+            if not start <= weight.data_ptr() < end:
+                return False
+    return True
 
 
 def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
@@ -253,13 +280,13 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     elif torch_private.tracing_state() or torch_private.dispatch_modes():
         return False
     dtype, device = input.dtype, input.device
-    if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or not (input.numel() and h_0.numel()):
+    if dtype not in DTYPES or device.type not in ("cpu", "cuda") or not (input.numel() and h_0.numel()):
         return False
-    dtypes: tuple[torch.dtype, ...] = (dtype,)
+    dtypes: frozenset[torch.dtype] = frozenset((dtype,))
     if torch.is_autocast_enabled(device.type):
         if device.type != "cpu" or dtype is torch.float64 or torch.compiler.is_compiling():
             return False
-        dtypes = _CASTABLE
+        dtypes = aten.CASTABLE
     for tensor in (input, h_0, *weights):
         if tensor is None or type(tensor) not in _PLAIN or tensor.dtype not in dtypes or tensor.device != device:
             return False
@@ -268,12 +295,9 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
 
 def _is_faster_there(steps: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None) -> bool:
     """Whether torch's own kernel is faster for a call that is ours: as `operator` would choose it, without the way there."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not steps.is_cpu:
         return False
     needs_grad = torch.is_grad_enabled() and any(one.requires_grad for one in (steps, h_0, *weights))
-    if not steps.is_cpu:  # both call cuDNN; ours has second derivatives and joins separate weights faster
-        addresses = {weight.untyped_storage().data_ptr() for weight in weights}
-        return not needs_grad and len(addresses) == 1
     if not torch.is_autocast_enabled("cpu"):
         return faster_products(steps, weights, batch_sizes, needs_grad) is not None
     return autocast_products(h_0.dtype, steps, weights, batch_sizes, needs_grad) is not None
