@@ -272,7 +272,7 @@ MOST = {
     "packages/anygru-lab": (10, 5),
     "packages/anygru-mxnet": (1, 0),
     "packages/anygru-oneflow": (0.5, 0),
-    "packages/anygru-paddle": (3.1, 0),
+    "packages/anygru-paddle": (1.2, 0),
     "tests": (3, 6),
     "benchmarks": (8.5, 0),
     "docs": (12.5, 0),

@@ -202,7 +202,7 @@ def test_hooks_on_what_the_graph_keeps():
 
 
 def test_an_empty_tensor_takes_over_the_flag_of_what_is_copied_into_it():
-    """As in Paddle 2.6.2 (recorded); one with elements keeps its own."""
+    """As in Paddle 2.6.2 (recorded); a gradient with elements stays."""
     for length, expected in ((0, True), (2, False)):
         target = paddle.zeros([length])
         target.stop_gradient = False

@@ -16,7 +16,7 @@ from anygru_paddle.dataset import common, imdb, imikolov, mnist, uci_housing
 
 @pytest.fixture
 def put(tmp_path, monkeypatch):
-    """Put contents into the cache under the name in a module's URL, as what its MD5 sum expects."""
+    """Put contents into the cache under the name in a module's URL, with the expected MD5 sum."""
     monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
 
     def put(module, contents, url="URL", md5="MD5"):

@@ -1,4 +1,4 @@
-"""What dynamic-graph scripts of Paddle 1.8 use. Numbers without another source were recorded from Paddle 1.8.5 on a CPU."""
+"""The names that dynamic-graph scripts of Paddle 1.8 use. Numbers were recorded from Paddle 1.8.5 on a CPU."""
 
 import itertools
 import pickle

@@ -50,7 +50,7 @@ def test_neighbours_are_all_or_drawn_without_repetition():
 
 
 def test_hops_list_a_node_for_each_of_its_hops():
-    """The answers of Paddle 2.6.2 (recorded) for a graph whose third hop comes back to the nodes of the first."""
+    """The answers of Paddle 2.6.2 (recorded) for a graph in which the third hop leads to the nodes of the first."""
     row, columns = paddle.to_tensor([1, 2, 0, 0, 1]), paddle.to_tensor([0, 2, 3, 5])
     results = paddle.incubate.graph_khop_sampler(row, columns, paddle.to_tensor([0]), [5, 5, 5], paddle.arange(5), True)
     assert [each.flatten().tolist() for each in results] == HOPS

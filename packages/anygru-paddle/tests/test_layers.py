@@ -1,4 +1,4 @@
-"""Layer: names, attributes, state, casts, hooks, containers, and what torch takes it for."""
+"""Layer: names, attributes, state, casts, hooks, containers, and its use as a module of torch."""
 
 import copy
 
@@ -425,7 +425,7 @@ def test_spectral_norm_by_seed():
     given = paddle.to_tensor(np.arange(6.0).reshape(2, 3).astype("float32") - 2, stop_gradient=False)
     paddle.seed(5)
     (paddle.nn.SpectralNorm([2, 3])(given) * 2).sum().backward()
-    # Not the derivative, in Paddle either.
+    # This is not the derivative, in Paddle as well.
     assert given.grad[0].tolist() == pytest.approx([0.54073024, 0.5709582, 0.6011863], rel=1e-5)
 
 
@@ -462,7 +462,7 @@ def test_shrunk_and_thresholded_numbers_keep_their_sign():
 
 
 def test_a_common_divisor_of_floats_has_gradients_of_zeros():
-    """As in Paddle 2.6.2, recorded there; the common multiple has none. Of nan 2.6.2 does not return."""
+    """As in Paddle 2.6.2 (recorded); the common multiple has no gradient. Of nan 2.6.2 does not return."""
     x = paddle.to_tensor([4.0, np.nan], stop_gradient=False)
     y = paddle.to_tensor([6.0, 1.0])
     divisor = paddle.gcd(x, y)

@@ -1,4 +1,4 @@
-"""What loaders, `Model` and `LookAhead` give, compared with answers recorded from Paddle 2.6.2."""
+"""Results of loaders, `Model` and `LookAhead`, compared with answers recorded from Paddle 2.6.2."""
 
 import random
 import sys

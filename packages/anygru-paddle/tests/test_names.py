@@ -77,7 +77,7 @@ def test_internal_modules_can_be_imported(name, monkeypatch):
 
 
 def test_a_module_does_not_hide_the_function_of_its_name():
-    """`paddle.amp.auto_cast` and `paddle.fluid.layers.loss` are modules of Paddle; what they hold is elsewhere here."""
+    """`paddle.amp.auto_cast` and `paddle.fluid.layers.loss` are modules of Paddle; their contents are in other modules here."""
     from anygru_paddle.amp.auto_cast import amp_guard, auto_cast
 
     from anygru_paddle.fluid.layers.loss import cross_entropy, sampled_softmax_with_cross_entropy

@@ -1,4 +1,4 @@
-"""Groups of parameters with options of their own, and rows that a lazy Adam leaves; answers recorded from Paddle 2.6.2."""
+"""Groups of parameters with separate options, and rows that a lazy Adam skips; answers recorded from Paddle 2.6.2."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ O = paddle.optimizer  # noqa: E741
 
 
 def stepped(make, options, steps=3):
-    """A parameter with a rate and decay of its own, in a group with `options`, after some steps on 1 / 2 * p ** 2."""
+    """A parameter with a separate rate and decay, in a group with `options`, after some steps on 1 / 2 * p ** 2."""
     attr = paddle.ParamAttr(
         initializer=nn.initializer.Constant(2.0), learning_rate=0.5, regularizer=paddle.regularizer.L1Decay(0.7)
     )

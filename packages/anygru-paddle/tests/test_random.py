@@ -64,7 +64,7 @@ def test_distributions():
 
 @pytest.mark.skipif(random.native is None, reason="NumPy's logarithm is another one")
 def test_draws_are_paddles_to_the_last_bit():
-    """Recorded from 2.6.2 under Linux, whose C library has the logarithm."""
+    """Recorded from 2.6.2 under Linux, where the C library computes the logarithm."""
     paddle.seed(7)
     last = [float.hex(each) for each in paddle.randn([100000]).numpy()[-3:].tolist()]
     assert last == ["0x1.7170ae0000000p-2", "-0x1.54b70a0000000p+0", "-0x1.7c35380000000p-1"]

@@ -33,7 +33,7 @@ def agree(mine, theirs):
 
 
 def difference(number, code, theirs):
-    """What differs, as a text; None where Paddle's answer is ours, and where Paddle refuses what is computed here."""
+    """The difference, as a text; None for equal answers, and for a program that only Paddle refuses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mine = paddle_programs.run(code, number, paddle)

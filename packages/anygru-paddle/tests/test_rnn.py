@@ -297,7 +297,7 @@ def test_dropout_between_layers_is_paddles():
 
 @pytest.mark.parametrize("origin_mode", [False, True])
 def test_gru_unit_is_its_equations_and_becomes_a_cell(origin_mode):
-    """Paddle 1.8.5 computes these, whatever its page says of `origin_mode`; the weight's memory is [H, 2H] and then [H, H]."""
+    """Paddle 1.8.5 computes these for both values of `origin_mode`; the weight's memory is [H, 2H] and then [H, H]."""
     unit = fill(fluid.dygraph.GRUUnit(12, origin_mode=origin_mode, dtype="float64"))
     projection = fill(fluid.dygraph.Linear(3, 12, dtype="float64"), 1)
     rs = np.random.RandomState(2)

@@ -73,7 +73,7 @@ def test_update_rules(make, update):
 
 
 def test_the_means_of_rmsprop_are_rounded_as_paddle_rounds_them():
-    """To the last bit (Paddle 2.6.2, recorded), since the step divides by what is left of one less the other's square."""
+    """To the last bit (Paddle 2.6.2, recorded), since the step divides by a small difference of two squares."""
     p = paddle.create_parameter([4], "float32")
     rmsprop = O.RMSProp(0.1, rho=0.9, centered=True, parameters=[p])
     for step in range(1, 9):

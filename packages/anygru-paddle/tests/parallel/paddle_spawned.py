@@ -1,4 +1,4 @@
-"""The first example of `paddle.DataParallel`'s page, as printed there, and what a failing worker tells."""
+"""The first example of `paddle.DataParallel`'s page, as printed there, and the error of a failing worker."""
 
 import paddle
 import paddle.distributed as dist

@@ -89,7 +89,7 @@ def test_options_that_are_refused(given, words):
 
 @pytest.fixture
 def variables(monkeypatch):
-    """The launchers' variables, none set; what a test sets is taken back."""
+    """The launchers' variables, none set; they are restored after the test."""
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)

@@ -85,7 +85,7 @@ class _Bridge(torch.autograd.Function):
         # torch keeps the saved tensors and lets them go with the graph; `backward` puts them back.
         call.context._saved = ()
         ctx.plan = [isinstance(each, torch.Tensor) for each in saved]
-        # Saved or marked tensors must be the ones passed to torch, not the program's aliases.
+        # Saved or marked tensors must be the tensors that torch got, not the program's aliases.
         replaced = {id(values[place]): result for place, result in zip(call.tensor_outputs, results, strict=True)}
         ctx.save_for_backward(*(replaced.get(id(each), each) for each in saved if isinstance(each, torch.Tensor)))
         ctx.others = [each for each in saved if not isinstance(each, torch.Tensor)]

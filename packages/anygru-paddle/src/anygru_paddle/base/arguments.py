@@ -33,7 +33,7 @@ def function_of(compute: Callable[[SimpleNamespace], Any], **defaults: Any) -> C
 
 
 def initializer(build: Callable[[Any, SimpleNamespace], None], **defaults: Any) -> Callable[..., None]:
-    """An `__init__` with these arguments, which `build` gets beside `self` as attributes of an object."""
+    """An `__init__` with these arguments, which `build` gets after `self`, as attributes of one object."""
     own = signature(**defaults)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:

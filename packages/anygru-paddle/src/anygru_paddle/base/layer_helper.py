@@ -50,7 +50,7 @@ def create_parameter(
     """A new parameter, or None if `attr` is False.
 
     Args:
-        attr: what `ParamAttr._to_attr` takes.
+        attr: an argument of `ParamAttr._to_attr`.
         shape: lengths of the axes, all above 0.
         wanted: the dtype.
         is_bias: makes the name end in `.b_K` (else `.w_K`) and zeros the default.

@@ -1,7 +1,7 @@
-"""Who this process is, in Paddle's variables and in torch's.
+"""The rank of this process, in Paddle's variables and in torch's.
 
-anygru's launchers set torch's variables (RANK, WORLD_SIZE ...); a cluster's own launcher may set Paddle's. Each set of
-variables is completed from the other.
+anygru's launchers set torch's variables (RANK, WORLD_SIZE ...); the launcher of a cluster may set Paddle's variables. Missing
+variables of each set are computed from the other set.
 """
 
 import os

@@ -52,7 +52,7 @@ def spawn(
     daemon: bool = False,
     **options: Any,
 ) -> MultiprocessContext:
-    """Call `func(*args)` in `nprocs` new processes, whose `init_parallel_env` connects them.
+    """Call `func(*args)` in `nprocs` new processes, which `init_parallel_env` connects.
 
     Args:
         func: a function of a module, called without the rank; `paddle.distributed.get_rank()` gives it.

@@ -59,7 +59,7 @@ class Model:
 
     Args:
         network: the layer.
-        inputs: an `InputSpec` for each input; as many as `network.forward` has arguments unless given.
+        inputs: an `InputSpec` for each input; by default one for each argument of `network.forward`.
         labels: an `InputSpec` for each label.
     """
 

@@ -55,7 +55,7 @@ def to_static(
 def to_static(
     function: Any = None, input_spec: Any = None, build_strategy: Any = None, backend: str | None = None, **kwargs: Any
 ) -> Any:
-    """A function or layer that computes as before, and records its inputs for `save`; without one, a decorator.
+    """The same function or layer, which records its inputs for `save`; without an argument, a decorator.
 
     Args:
         function: the function that Paddle would turn into a static graph.

@@ -25,7 +25,7 @@ class Decoder:
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether `step` covers all sequences finished so far, and not only the ones of this step."""
+        """Whether `step` covers all finished sequences, and not only sequences that finish in this step."""
         return False
 
     def initialize(self, inits: Nested) -> tuple[Nested, Nested, Tensor]:

@@ -97,7 +97,7 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> torch.Tensor:
                 "(InvalidArgument) The data_type of input tensor in list isn't consistent, the first tensor is "
                 f"{tensors[0].dtype}, but {number}th tensor is {each.dtype}."
             )
-    # Tensors without elements are ignored, whatever their shape (recorded, 2.6.2).
+    # Tensors without elements are ignored, with any shape (recorded, 2.6.2).
     if len({each.ndim for each in tensors}) > 1:
         tensors = [each for each in tensors if torch.Tensor.numel(each)] or tensors
     return torch.cat(tensors, int(axis))

@@ -241,7 +241,7 @@ def need_float(x: torch.Tensor, operation_name: str) -> None:
 
 
 def no_small(x: torch.Tensor, operation_name: str, allowed: tuple[torch.dtype, ...] = ()) -> None:
-    """Raise where Paddle 2.6.2 has no kernel for bools and integers of 8 and 16 bits (recorded), except those in `allowed`."""
+    """Raise where Paddle 2.6.2 has no kernel for bools and integers of 8 and 16 bits (recorded), unless they are in `allowed`."""
     kind = _torch_dtype(x)
     if kind in _SMALL and kind not in allowed:
         raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to int32 first")

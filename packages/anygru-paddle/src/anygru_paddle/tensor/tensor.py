@@ -312,7 +312,7 @@ class Tensor(Differentiable):
 
     def __format__(self, specification: str) -> str:
         if specification:
-            # torch formats a number here; Paddle 2.6.2 has no `__format__` of its own (recorded).
+            # torch formats a number here; Paddle 2.6.2 does not define `__format__` (recorded).
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 

@@ -21,7 +21,7 @@ __all__ = ["disable_static", "enable_grad", "enable_static", "grad", "is_grad_en
 
 
 class _KeepsSignature:
-    """What a decorated function takes, as `inspect.getfullargspec` tells it, too; Paddle decorates so."""
+    """The arguments of a decorated function, by `inspect.getfullargspec`; Paddle decorates so."""
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         made = super().__call__(function)  # type: ignore[misc]
@@ -155,7 +155,7 @@ def _without_gradient(walls: list[torch.Tensor]) -> Iterator[None]:
 
 
 def _result(x: torch.Tensor, gradient: torch.Tensor | None, steps: set[object] | None, create_graph: bool) -> Any:
-    """What `grad` gives for an input; `steps` are the graph steps that gradients reach, None to skip this check.
+    """The result of `grad` for an input; `steps` are the graph steps that gradients reach, None to skip this check.
 
     As in Paddle 2.6.2 (recorded), a part of a `split` has zeros where only the other parts are used.
     """

@@ -49,7 +49,7 @@ class LearningRateDecay(LRScheduler):
 
 
 def _decay(name: str, formula: Callable[..., float], arguments: str, **defaults: Any) -> type[LearningRateDecay]:
-    """The class `name`, whose rate is formula(step, *its arguments except the counting ones)."""
+    """The class `name`: its rate is formula(step, *arguments), without the arguments that count."""
     order = arguments.split()
     defaults = {"begin": 0, "step": 1, "dtype": "float32", **defaults}
     needed = [key for key in order if key not in defaults]
