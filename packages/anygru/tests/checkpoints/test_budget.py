@@ -12,6 +12,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ import torch
 from test_hostile import archive, ndarrays, npy, oneflow, written
 
 from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.checkpoints.reading import budget
 from anygru.errors import ArgumentError, ArgumentTypeError, CheckpointError
 
 h5py = pytest.importorskip("h5py")
@@ -416,6 +418,34 @@ def test_hostile_file_is_refused_in_little_memory_and_time(
     print(json.dumps([str(path), allowed]), file=loader.stdin, flush=True)
     assert json.loads(loader.stdout.readline()) == "refused"
     assert json.loads(loader.stdout.readline()) == "done"
+
+
+PIECES = {"nothing": b"N", "numbers": b"K\x01", "lists": b"]", "one array": b"h\x00"}
+
+
+def many_values(folder: Path, piece: bytes, count: int) -> Path:
+    array = pickle.dumps(np.zeros(1, np.float32), 4)[2:-1]
+    (folder / "x.pdparams").write_bytes(b"\x80\x04}\x8c\x01a" + array + b"q\x00s\x8c\x01x](" + piece * count + b"es.")
+    return folder / "x.pdparams"
+
+
+def test_values_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_VALUES", 1000)
+    load_checkpoint(many_values(tmp_path, b"N", 500))
+    path = many_values(tmp_path, b"N", 2000)
+    with pytest.raises(CheckpointError, match="more than 1000 values would be made"):
+        load_checkpoint(path)
+    assert len(load_checkpoint(path, limit=2 << 20).values["x"]) == 2000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", PIECES)
+def test_sixteen_million_values_take_no_ten_seconds(piece: str, tmp_path: Path) -> None:
+    path = many_values(tmp_path, PIECES[piece], 16_000_000)
+    start = time.process_time()
+    with pytest.raises(CheckpointError, match="would be made"):
+        load_checkpoint(path)
+    assert time.process_time() - start < 10
 
 
 # -- what is refused by no default -----------------------------------------------------------------------

@@ -13,6 +13,9 @@ FREE = 64 << 20
 RATIO = 32
 """Bytes that may be allocated for each byte of the checkpoint's files, in addition to `FREE`."""
 
+MOST_VALUES = 1 << 22
+"""Allocations for any checkpoint without a limit, or with a small one: each takes about two microseconds, whatever its size."""
+
 PER_OBJECT = 512
 """Bytes of an array's objects, without its numbers."""
 
@@ -43,6 +46,7 @@ class Budget:
         self._fixed = limit is not None
         self._limit = FREE if limit is None else limit
         self._used = 0
+        self._values, self._most = 0, max(MOST_VALUES, 0 if limit is None else limit // PER_OBJECT)
 
     def add_file(self, size: int) -> None:
         """Let the budget grow with a file of the checkpoint, unless the caller gave a limit."""
@@ -50,14 +54,16 @@ class Budget:
             self._limit += RATIO * size
 
     def take(self, count: int) -> None:
-        """Count bytes that are about to be made.
+        """Count a value of so many bytes that is about to be made.
 
         Raises:
-            CheckpointError: the total is now above the limit.
+            CheckpointError: the total is now above the limit, or there are too many values.
         """
         self._used += count
-        if self._used > self._limit:
+        self._values += 1
+        if self._used > self._limit or self._values > self._most:
+            bound = f"{self._limit} bytes of memory" if self._used > self._limit else f"{self._most} values"
             raise CheckpointError(
-                f"{self._where}: more than {self._limit} bytes of memory would be made from it: it is damaged, hostile, "
+                f"{self._where}: more than {bound} would be made from it: it is damaged, hostile, "
                 f"or unusual; load_checkpoint(path, limit=...) and `anygru inspect --limit` accept more"
             )
