@@ -7,8 +7,9 @@
 # make test-wheel    the core's tests on a wheel of it in a fresh environment (PYTHON=python3.12)
 # make test-gpu    the tests of the backends, and those of the dialects that need a GPU, on a machine with one
 # make lint    ruff (lint and format) and mypy
-# make fuzz    fuzz all readers of files and the kernels for MINUTES=10, with findings in the folder fuzz-findings, and
-#              then the native functions with CALLS=20000 wrong calls, with the seed of a crash as the last line
+# make fuzz    fuzz all readers of files and the kernels for MINUTES=10, then commands with random options over mutated
+#              files for as long, with findings in the folder fuzz-findings, and then the native functions with
+#              CALLS=20000 wrong calls, with the seed of a crash as the last line
 # make fuzz-covered    the readers once more, for SECONDS=60 each, with mutations that reach new lines (needs atheris, so Linux)
 # make bench   compare GRU implementations on this machine, with the options of benchmarks/bench.py in ARGS
 # make docs    the documentation as a site, in build/site; warnings are errors
@@ -95,6 +96,8 @@ format: $(DEV)
 fuzz: $(DEV)
 	@echo "== fuzzing for $(MINUTES) minutes"
 	$(BIN)/python packages/anygru/tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
+	@echo "== commands over mutated files for $(MINUTES) minutes"
+	$(BIN)/python packages/anygru/tests/checkpoints/commands.py --minutes $(MINUTES)
 	@echo "== $(CALLS) wrong calls of native functions"
 	$(BIN)/python packages/anygru/tests/backends/malformed_calls.py $(CALLS) $$(date +%s)
 

@@ -1,0 +1,75 @@
+"""Each command with options over each hostile file: its exit status, its one line, no changed file, bounded memory and time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("h5py")
+pytest.importorskip("onnx")
+if sys.platform != "linux":
+    pytest.skip("the limits need Linux", allow_module_level=True)
+
+import corpus
+from commands import FILES_OF_HERE, GRAPH, LINES, Commands, graphs
+
+from anygru.checkpoints import NAMES
+
+HOSTILE = {**dict(corpus.makers()), **FILES_OF_HERE}
+SLOW_LINES = ("--script", "--params", "sample", "--like")
+"""Lines that import a library, or a command of another package."""
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    running = Commands()
+    yield running
+    running.close()
+
+
+def cases() -> Iterator[object]:
+    """Each file with one line, and with all others in the slow tests."""
+    quick = [line for line in LINES if not any(word in line for word in SLOW_LINES)]
+    for number, name in enumerate(HOSTILE):
+        contained = name.startswith(("hdf5", "onnx", "keras"))
+        short = quick[number % len(quick)] if not contained or number % 4 == 0 else ""
+        for line in LINES:
+            yield pytest.param(line, name, marks=[pytest.mark.slow] * (line != short), id=f"{line}-{name}")
+
+
+@pytest.mark.parametrize(("line", "name"), [*cases()])
+def test_a_command_does_no_harm(line: str, name: str, tmp_path: Path, commands: Commands) -> None:
+    file = HOSTILE[name](tmp_path)
+    format = NAMES[len(name) % len(NAMES)]
+    assert commands.complaints(line, file, format) == []
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "memory")) for name in graphs()]
+)
+def test_a_graph_does_no_harm(name: str, tmp_path: Path, commands: Commands) -> None:
+    pytest.importorskip("anygru_mxnet")
+    assert commands.complaints(GRAPH, graphs()[name](tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("work", "complaint"),
+    [
+        ("sys.exit(3)", "status 3"),
+        ("raise KeyError('W_l0')", "said"),
+        ("print('anygru: error: a\\nb', file=sys.stderr); sys.exit(2)", "said"),
+        ("open(sys.argv[1], 'a').write('x')", "changed"),
+        ("open('out/x.pt', 'w'); sys.exit('anygru x')", "left"),
+        ("open('out/.x.tmp', 'w')", "left"),
+        pytest.param("while True: pass", "status -9", marks=pytest.mark.slow),
+        ("bytearray(1 << 40)", "said"),
+    ],
+)
+def test_each_harm_is_seen(work: str, complaint: str, tmp_path: Path, commands: Commands) -> None:
+    """`anygru run` stands for a command with that fault: it runs a script with the limits of the others."""
+    (tmp_path / "x.py").write_text(f"import sys\nif True:\n    {work}")
+    found = commands.complaints("run {file} {file} {out}.pt", tmp_path / "x.py")
+    assert any(complaint in each for each in found), found
