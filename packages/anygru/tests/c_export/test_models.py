@@ -162,7 +162,7 @@ def with_nan() -> nn.Module:
 
 REFUSED = {
     "no GRU": (nn.Sequential(nn.Linear(2, 3)), None, "must hold a GRU"),
-    "LSTM": (nn.Sequential(nn.LSTM(3, 5)), None, "0: a file in C has no torch.nn.modules.rnn.LSTM"),
+    "LSTM": (nn.Sequential(nn.LSTM(3, 5)), None, "must contain a GRU"),
     "convolution": (sequence(nn.Conv1d(5, 5, 3)), None, "1: a file in C has no .*Conv1d; it takes GRUs.*c_parts"),
     "widths": (sequence(nn.Linear(4, 2)), None, "1 takes 4 features, and the module before it gives 5"),
     "sum": (Residual(anygru.GRU(3, 5)), None, "adds its input of 3 features to 5"),

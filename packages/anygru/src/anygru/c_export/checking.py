@@ -17,10 +17,11 @@ from torch import Tensor, nn
 from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat
 from ..layers.gru import FrozenGRUCell, GRUCell
+from ..layers.machine import Machine, first_tensor
 from ..patching.freeze import freeze
-from .reading import is_row
+from .files import Source
+from .reading import PAIRS, is_row
 from .residual import Residual
-from .writing import Source
 
 BOUNDS = {"float32": 2e-6, "bfloat16": 1e-5, "int8": 1e-5}
 """The greatest difference from the model with GRUs in such a format, for outputs up to 1, in proportion for larger ones."""
@@ -75,6 +76,23 @@ def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
     return holder
 
 
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The model that `prepared` put into a row of one."""
+    return model[0] if isinstance(model, nn.Sequential) and len(model) == 1 else model
+
+
+def frames(machine: Machine, sequence: Tensor) -> Tensor:
+    """The first sequence of a batch as rows [T, numbers of a step]."""
+    return sequence.narrow(machine.batch, 0, 1).movedim(machine.time, 0).flatten(1).float()
+
+
+def outputs_of_graph(machine: Machine, input: Tensor) -> Tensor:
+    """The outputs [T, O] of a model's own forward for the rows of one sequence."""
+    like = machine.longer.narrow(machine.batch, 0, 1).movedim(machine.time, 0)
+    given = input.reshape(len(input), *like.shape[1:]).to(like.dtype).movedim(0, machine.time)
+    return first_tensor(machine.source(given)).movedim(machine.time, 0).flatten(1)
+
+
 def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
     """The outputs of a prepared model on one sequence [T, I], where a GRU in a row gives its outputs alone.
 
@@ -94,7 +112,8 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
             outputs.append(state)
         return torch.stack(outputs)
     if hasattr(model, "c_parts"):
-        batch_first = next((each.batch_first for each in model.modules() if hasattr(each, "batch_first")), True)
+        parts: Any = model.c_parts() if callable(model.c_parts) else model
+        batch_first = next((each.batch_first for each in parts.modules() if isinstance(each, PAIRS)), True)
         return called(model, input.unsqueeze(0 if batch_first else 1))
     result = layer(input)
     return result[0] if isinstance(result, tuple) else result
@@ -126,7 +145,6 @@ def called(model: nn.Module, input: Tensor) -> Tensor:
     return result.reshape(steps, -1)
 
 
-@torch.no_grad()
 def check(
     source: Source,
     model: nn.Module,
@@ -151,19 +169,35 @@ def check(
         CheckError: the file does not compile, or the difference is above the bound; or the model has no finite output.
         ArgumentError: there is no compiler.
     """
-    if execute is None:
-        chosen = [*(command or _found_compiler())]
-        by, execute = os.path.basename(chosen[0]), functools.partial(run, source, command=chosen, runner=runner)
     if example is None:
         input = torch.randn(steps, source.inputs, generator=torch.Generator().manual_seed(0))
         outputs: Callable[[Tensor], Tensor] = functools.partial(outputs_of, model)
     else:
         input = _one_sequence(example, source)
-        whole = model[0] if isinstance(model, nn.Sequential) and len(model) == 1 else model  # see `prepared`
+        whole = unwrapped(model)
         if hasattr(whole, "c_parts"):
             outputs = functools.partial(_called_as, whole, example.shape)
         else:
             outputs = functools.partial(outputs_of, model)
+    return compare(source, input, outputs, bound, command, runner, execute=execute, by=by)
+
+
+@torch.no_grad()
+def compare(
+    source: Source,
+    input: Tensor,
+    outputs: Callable[[Tensor], Tensor],
+    bound: float,
+    command: Sequence[str] | None = None,
+    runner: Sequence[str] = (),
+    *,
+    execute: Callable[[Tensor], Tensor] | None = None,
+    by: str = "",
+) -> CheckResult:
+    """As `check`, on an input [T, I], with the function that gives the model's outputs [T, O] for it."""
+    if execute is None:
+        chosen = [*(command or _found_compiler())]
+        by, execute = os.path.basename(chosen[0]), functools.partial(run, source, command=chosen, runner=runner)
     steps = len(input)
     expected = outputs(input).reshape(steps, -1)
     if expected.shape[1] != source.outputs:

@@ -1,7 +1,8 @@
 """`export_c`: a model as one file in C."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -9,13 +10,18 @@ from torch import Tensor, nn
 from ..checkpoints.formats import checked_path
 from ..checkpoints.output.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
-from ..facts.quantization import WeightFormat
-from .checking import BOUNDS, CheckResult, find_compiler, prepared
+from ..facts.quantization import WeightFormat, check_format
+from ..layers.machine import Machine
+from .checking import BOUNDS, CheckResult, find_compiler, frames, outputs_of_graph, prepared, unwrapped
 from .checking import check as check_against
+from .checking import compare as compare_with
+from .files import Source
+from .graph import graph_of
+from .graph_writing import write_graph
 from .identifiers import check_name, name_from
 from .operations import Operation, recurrences
-from .reading import operations
-from .writing import Source, write
+from .reading import is_chain, operations
+from .writing import write
 
 
 class Exported(NamedTuple):
@@ -54,6 +60,7 @@ def export_c(
     name: str | None = None,
     check: bool | None = None,
     example: Tensor | None = None,
+    time_axis: int | None = None,
 ) -> Exported:
     """Write a model as one file in C99 (also C++11) that needs no library, for programs without Python.
 
@@ -86,7 +93,7 @@ def export_c(
         >>> exported = anygru.export_c(model, "amplifier.h", weights="int8")
     """
     path = checked_path(path)
-    exported = source_of(model, name_from(path) if name is None else name, weights, check, example)
+    exported = source_of(model, name_from(path) if name is None else name, weights, check, example, time_axis)
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
     return exported._replace(path=path)
@@ -98,22 +105,50 @@ def source_of(
     weights: WeightFormat | None = None,
     compare: bool | None = None,
     example: Tensor | None = None,
+    time_axis: int | None = None,
 ) -> Exported:
     """The file as a text, compared with the model if asked for; the arguments are those of `export_c`."""
+    return compared(model, name, weights, compare, example, time_axis)[0]
+
+
+def compared(
+    model: nn.Module,
+    name: str,
+    weights: WeightFormat | None,
+    compare: bool | None,
+    example: Tensor | None,
+    time_axis: int | None,
+) -> tuple[Exported, Callable[..., CheckResult]]:
+    """As `source_of`, with a function for more comparisons; its keywords are those of `checking.compare`."""
     check_name(name)
     if compare is not None and not isinstance(compare, bool):
         raise ArgumentTypeError(f"check must be True, False or None, got {type(compare).__name__}")
     command = None if compare is False else find_compiler()
     if compare and command is None:
         raise ArgumentError("check=True needs a C compiler: set the environment variable CC, or install gcc or clang")
-    found = operations(model, weights)
-    source = write(found, name)
-    verdict = None
-    if command is not None:
-        verdict = check_against(
-            source, prepared(model, weights), bound_of(found), command=[*command, "-O2"], example=example
-        )
-    return Exported("", source, verdict)
+    source, verify = written(model, name, weights, example, time_axis)
+    verdict = None if command is None else verify(command=[*command, "-O2"])
+    return Exported("", source, verdict), verify
+
+
+def written(
+    model: nn.Module, name: str, weights: WeightFormat | None, example: Tensor | None, time_axis: int | None
+) -> tuple[Source, Callable[..., CheckResult]]:
+    """The file, and the function that `compared` gives."""
+    if is_chain(model):
+        if time_axis is not None:
+            raise ArgumentError("time_axis is for models that are no sequence of modules")
+        found = operations(model, weights)
+        source = write(found, name)
+        return source, partial(check_against, source, prepared(model, weights), bound_of(found), example=example)
+    if weights is not None:
+        check_format(weights)
+    machine = Machine(unwrapped(prepared(model, weights)), example, time_axis=time_axis)
+    graph = graph_of(machine, None)
+    source = write_graph(graph, name)
+    input = frames(machine, machine.longer)
+    bound = max(BOUNDS[gru.weights] for gru in graph.grus)
+    return source, partial(compare_with, source, input, partial(outputs_of_graph, machine), bound)
 
 
 def bound_of(found: Sequence[Operation]) -> float:

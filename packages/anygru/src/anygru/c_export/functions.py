@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from .int8 import PRODUCTS
+from .tensor_functions import CONVOLUTION, EMBEDDING, SOFTMAX, TRANSPOSED
 
 ROWS = 48
 """Rows in a block of a matrix: a multiple of the vector length of SSE, NEON and WebAssembly."""
@@ -249,6 +250,10 @@ static @@_INLINE void @_layer_norm(float *values, const float *gain, const float
 """,
         math=True,
     ),
+    "softmax": Function(SOFTMAX, math=True),
+    "embedding": Function(EMBEDDING),
+    "convolution": Function(CONVOLUTION),
+    "convolution_transposed": Function(TRANSPOSED),
     "get_integers": Function(
         """
 #if @@_LANES == 1

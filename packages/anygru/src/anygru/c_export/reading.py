@@ -79,6 +79,23 @@ def is_row(module: nn.Module) -> bool:
     return isinstance(module, nn.Sequential) and type(module).forward in (nn.Sequential.forward, Residual.forward)
 
 
+def is_chain(model: object) -> bool:
+    """Whether the modules of a model act one after another, and a file in C knows them all, or `c_parts` says so.
+
+    Also a row in which a GRU is followed by others, which torch cannot call, so that no graph of it can be made.
+    """
+    if not isinstance(model, nn.Module) or hasattr(model, "c_parts"):
+        return True
+    if is_row(model):
+        children = list(model._modules.values())
+        return any(isinstance(each, PAIRS) for each in children[:-1]) or all(map(is_chain, children))
+    return isinstance(model, tuple(_READERS))
+
+
+PAIRS = (GRU, FrozenGRU, nn.GRU)
+"""Modules that return a pair, of which a row passes on the outputs."""
+
+
 def _parts(module: Any, path: str, own: tuple[nn.Module, ...]) -> nn.Module:
     """The result of `c_parts`."""
     name = path or "model"
@@ -122,6 +139,15 @@ def _number(value: float, name: str) -> float:
 
 
 def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Operation]:
+    return [recurrence(module, path, weights)]
+
+
+def recurrence(module: nn.Module, path: str, weights: WeightFormat | None) -> Recurrence:
+    """A GRU or a cell with its numbers in the chosen format.
+
+    Raises:
+        ArgumentError: it has an option that C has not.
+    """
     name = path or "model"
     layer: Any = module if isinstance(module, Frozen) else from_torch(module)
     if layer.options.layer.reverse:
@@ -147,7 +173,7 @@ def _gru(module: nn.Module, path: str, weights: WeightFormat | None) -> list[Ope
             own.append(Direction(**matrices, **vectors, reverse=direction == 1))  # type: ignore[arg-type]
         layers.append(tuple(own))
     formula = (layer.reset, layer.gate_activation, layer.activation)
-    return [Recurrence(path, layer.input_size, layer.hidden_size, tuple(layers), *formula, zoneout, used)]
+    return Recurrence(path, layer.input_size, layer.hidden_size, tuple(layers), *formula, zoneout, used)
 
 
 def _on_cpu(stored: Stored) -> Stored:

@@ -18,11 +18,9 @@ from ..checkpoints.formats import checked_path
 from ..checkpoints.output.atomic import open_for_replace
 from ..errors import AnygruError
 from ..facts.quantization import WeightFormat
-from .checking import NODE, CheckError, CheckResult, prepared
-from .checking import check as check_against
-from .exporting import bound_of, in_words, source_of
-from .reading import operations
-from .writing import Source
+from .checking import NODE, CheckError, CheckResult
+from .exporting import compared, in_words
+from .files import Source
 
 PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "{}-worklet.js", "index.html": "index.html"}
 """Files of the folder `web` and their names next to the module; they contain hyphens, which a model's name cannot have."""
@@ -61,6 +59,7 @@ def export_wasm(
     name: str = "model",
     check: bool | None = None,
     example: Tensor | None = None,
+    time_axis: int | None = None,
 ) -> Pages:
     """Write a model as WebAssembly (with SIMD) that pages, workers and node can run, and a demo page.
 
@@ -68,7 +67,7 @@ def export_wasm(
     model on the microphone or on a generated signal. It works from any static server; each file is replaced whole.
 
     Args:
-        model, weights, name, example: as of `export_c`.
+        model, weights, name, example, time_axis: as of `export_c`.
         folder: made if it is missing.
         check: as of `export_c`; where node is installed, it runs the module itself, and the module is compared as well.
 
@@ -82,7 +81,7 @@ def export_wasm(
     """
     folder = checked_path(folder, "folder")
     clang = find_tools()
-    exported = source_of(model, name, weights, check, example)
+    exported, verify = compared(model, name, weights, check, example, time_axis)
     module = compile_wasm(exported.source, clang)
     files = {f"{name}.wasm": module}
     for stored, written in PAGES.items():
@@ -90,11 +89,7 @@ def export_wasm(
         files[written.format(name)] = text.replace("NAME", name).encode()
     verdict, node = exported.verdict, shutil.which(NODE)
     if check is not False and node is not None:
-        verdict = check_against(
-            exported.source,
-            prepared(model, weights),
-            bound_of(operations(model, weights)),
-            example=example,
+        verdict = verify(
             execute=functools.partial(_run_in_node, node, name, files, exported.source.outputs),
             by=NODE,
         )

@@ -6,17 +6,13 @@ Here the arithmetic is in a dozen general functions that are compiled for each c
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from torch import Tensor
-
-from ..facts.quantization import Stored
-from .arrays import ConstantTable, literal
-from .functions import ALL_GATES, APPLY, DOT_BELOW, FUNCTIONS, GATES, with_needs
+from .arrays import literal
+from .files import ADD, FileWriter, Source, words_of
+from .functions import APPLY, DOT_BELOW
 from .identifiers import as_comment
 from .operations import (
     Activation,
-    Direction,
     Linear,
     Norm,
     Operation,
@@ -26,25 +22,8 @@ from .operations import (
     recurrences,
     width_after,
 )
-from .units import TURN, grouped, start, step_of_units, takes_turns
-from .words import ABOUT, BIDIRECTIONAL_RUN, HEAD, RESET, STEP_AND_RUN
-
-
-class Source(NamedTuple):
-    """A file in C."""
-
-    text: str
-    name: str
-    inputs: int
-    outputs: int
-    steps: bool
-    """Whether it has single steps: no layer reads a sequence from its end."""
-    math: bool
-    """Whether it needs <math.h>."""
-    constants: int
-    """Bytes of the numbers."""
-    state: int
-    """Bytes of a state."""
+from .units import start, takes_turns
+from .words import BIDIRECTIONAL_RUN, STEP_AND_RUN
 
 
 def write(found: Sequence[Operation], name: str) -> Source:
@@ -52,76 +31,22 @@ def write(found: Sequence[Operation], name: str) -> Source:
     return _Writer(found, name).source()
 
 
-class _Writer:
+class _Writer(FileWriter):
     def __init__(self, found: Sequence[Operation], name: str) -> None:
-        self.found, self.name = found, name
-        self.inputs = input_width(found)
-        self.constants = ConstantTable()
-        self.wanted: list[str] = []
-        """Functions of the table that are called."""
-        self.own: dict[str, str] = {}
-        """Functions of this model: gates by formula, one for each direction of a layer."""
-        self.widest = 0
-        """The most columns of a matrix of int8."""
-        self.grus = recurrences(found)
-        self.whole_chunks = any(gru.directions > 1 for gru in self.grus)
-        self.turns = any(map(takes_turns, self.grus)) and not self.whole_chunks
-        """Whether the state stores the end from which the next step reads the weights."""
-        self.values = 0
-        self.sizes: list[int] = []
-        """Features of each value that the scratch memory of a chunk keeps for all steps."""
+        grus = recurrences(found)
+        super().__init__(name, input_width(found), grus, any(gru.directions > 1 for gru in grus))
+        self.found = found
 
     def source(self) -> Source:
         lines: list[str] = []
         value, width = self._chain(self.found, "input", self.inputs, lines)
-        body = self._body(lines, value, width)
-        functions = with_needs(list(dict.fromkeys(self.wanted)))
-        math = any(FUNCTIONS[each].math for each in functions)
-        state = sum(4 * len(gru.layers) * gru.directions * gru.hidden for gru in self.grus) + 4 * self.turns
-        parts = [
-            self._head(width, state, math),
-            "\n/* ---- The numbers ---- */\n\n",
-            "".join(self.constants.text),
-            "\n/* ---- The arithmetic ---- */\n",
-            *(f"\n{FUNCTIONS[each].text.lstrip()}" for each in functions),
-            *(f"\n{text.lstrip()}" for text in self.own.values()),
-            "\n/* ---- The model ---- */\n",
-            RESET,
-            body,
-            "\n#endif\n",
-        ]
-        text = "".join(parts).replace("@@", self.name.upper()).replace("@", self.name)
-        return Source(text, self.name, self.inputs, width, not self.whole_chunks, math, self.constants.bytes, state)
-
-    def _head(self, width: int, state: int, math: bool) -> str:
-        """The description of the model in the file; `state`: how many bytes it has, `math`: whether <math.h> is needed."""
-        fields = "".join(
-            f"    float {self._field(gru)}[{len(gru.layers) * gru.directions}][{gru.hidden}];"
-            f" /* of {as_comment(gru.path or 'the GRU')} */\n"
-            for gru in self.grus
-        )
-        places = {
-            "structure": "\n".join(f"     {line}" for line in self._describe(self.found, 0)),
-            "bytes": f"{self.constants.bytes:,}".replace(",", " "),
-            "state": str(state),
-            "inputs": str(self.inputs),
-            "outputs": str(width),
-            "but": " without infinities and NaN" * (self.widest > 0),
-            "math": "#include <math.h>\n" if math else "",
-            "needs": " (link with -lm)" if math else "",
-            "fields": fields,
-            "turn": TURN * self.turns,
-            "use": ABOUT["chunks" if self.whole_chunks else "steps"].rstrip("\n"),
-            "most": str(min(16, max(1, min(gru.hidden for gru in self.grus)))),
-            "widest": f"#define @@_WIDEST {(self.widest + 3) // 4 * 2} /* numbers with two rounded ones each */\n"
-            * (self.widest > 0),
-            "scratch": f"#define @@_SCRATCH(steps) ((steps) * {max(1, sum(self.sizes))}) /* floats */\n"
-            * self.whole_chunks,
-        }
-        head = HEAD
-        for place, text in places.items():
-            head = head.replace(f"<{place}>", text)
-        return head
+        fields = []
+        for gru in self.grus:
+            rows = len(gru.layers) * gru.directions
+            fields.append(
+                (self._field(gru), f"[{rows}][{gru.hidden}]", rows * gru.hidden, f"of {gru.path or 'the GRU'}")
+            )
+        return self._file(self._describe(self.found, 0), fields, width, self._body(lines, value, width))
 
     def _body(self, lines: list[str], value: str, width: int) -> str:
         if self.whole_chunks:
@@ -185,7 +110,7 @@ class _Writer:
 
     def _map(self, comment: str, lines: list[str], width: int, first: str, second: str) -> str:
         new = self._new(width, lines)
-        self.own.setdefault("add", _ADD)
+        self.own.setdefault("add", ADD)
         call = f"@_add({self._at(first, width)}, {self._at(second, width)}, {self._at(new, width)}, {width});"
         self._each(lines, [call])
         return new
@@ -216,10 +141,6 @@ class _Writer:
 
     # A GRU.
 
-    def _field(self, gru: Recurrence) -> str:
-        """The name of its states in the struct."""
-        return f"h{next(i for i, one in enumerate(self.grus) if one is gru)}"
-
     def _recurrence(self, gru: Recurrence, value: str, lines: list[str]) -> str:
         field, width = self._field(gru), gru.inputs
         for number, layer in enumerate(gru.layers):
@@ -247,100 +168,6 @@ class _Writer:
             value, width = new, gru.outputs
         return value
 
-    def _direction(self, gru: Recurrence, own: Direction, name: str) -> str:
-        """Writes the step of one direction of one layer, and gives the name of its function."""
-        hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
-        gates = self._gates(gru)
-        if grouped(gru):
-            step = step_of_units(gru, own, name, gates, self.constants)
-            self.own[name] = step.text
-            self.wanted.append(f"products_{gru.weights}")
-            self.widest = max(self.widest, step.widest)
-            return name
-        whole = slice(0, 3 * hidden)
-        body = [f"float from_input[{3 * hidden}], from_state[{3 * hidden}];"]
-        body += self._product(own, name, "ih", "x", inputs, hidden, whole)
-        if gru.reset == "after":
-            body += self._product(own, name, "hh", "h", hidden, hidden, whole)
-            self.own.setdefault("add", _ADD)
-            body.append(f"@_add(from_input, from_state, from_state, {2 * hidden});")
-            body.append(f"@_{gates}(from_input + {2 * hidden}, from_state, h, h, {hidden});")
-        else:
-            body[0] = body[0][:-1] + f", read[{hidden}];"
-            body += self._product(own, name, "hh", "h", hidden, hidden, slice(0, 2 * hidden))
-            body.append(f"@_{gates}_reset(from_input, from_state, h, read, {hidden});")
-            body += self._product(own, name, "hh", "read", hidden, hidden, slice(2 * hidden, 3 * hidden))
-            body.append(f"@_{gates}(from_input, from_state, h, h, {hidden});")
-        lines = "\n".join(f"    {line}" for line in body)
-        self.own[name] = (
-            f"/* The state h[{hidden}] after a step that reads x[{inputs}]. */\n"
-            f"static inline void {name}(const float *x, float *h) {{\n{lines}\n}}\n"
-        )
-        return name
-
-    def _gates(self, gru: Recurrence) -> str:
-        usual = (gru.gate_activation, gru.activation) == ("sigmoid", "tanh")
-        name = f"gates_{gru.reset}" + ("" if usual else f"_{gru.gate_activation}_{gru.activation}")
-        kept = "z"
-        if gru.zoneout:
-            name += f"_{self._field(gru)}"
-            kept = f"(z + {literal(gru.zoneout)} * (1.0f - z))"
-        text = GATES[gru.reset] + ALL_GATES
-        for place, word in (
-            ("name", name),
-            ("kept", kept),
-            ("gate", gru.gate_activation),
-            ("candidate", gru.activation),
-        ):
-            text = text.replace(f"<{place}>", word)
-        self.own.setdefault(name, text)
-        self.wanted += [gru.gate_activation, gru.activation]
-        return name
-
-    def _product(
-        self, own: Direction, name: str, suffix: str, x: str, columns: int, hidden: int, rows: slice
-    ) -> list[str]:
-        """The calls for some rows of the product with weight_ih or weight_hh, its norm and its bias included."""
-        stored: Stored = getattr(own, f"weight_{suffix}")
-        part = Stored(stored.values[rows], None if stored.scale is None else stored.scale[rows])
-        count = len(part.values)
-        ending = "" if count == 3 * hidden else "_gates" if rows.start == 0 else "_candidate"
-        weight, scale = self.constants.add_matrix(f"{name}_weight_{suffix}{ending}", part)
-        vectors: dict[str, Tensor | None] = {kind: getattr(own, f"{kind}_{suffix}") for kind in ("bias", "gain")}
-        bias, gain = (
-            self.constants.add_vector(f"{name}_{kind}_{suffix}{ending}", None if vector is None else vector[rows])
-            for kind, vector in vectors.items()
-        )
-        target = "from_input" if suffix == "ih" else "from_state"
-        target += f" + {rows.start}" * bool(rows.start)
-        calls = [start(target, None if gain else bias, count)]
-        arguments = f"{x}, {target}, {count}, {columns}"
-        if scale is not None:
-            self.wanted.append("products_int8")
-            self.widest = max(self.widest, columns)
-            calls.append(f"@_add_products_int8({weight}, {scale}, {arguments});")
-        else:
-            half = part.values.element_size() == 2
-            self.wanted.append("products_bfloat16" if half else "products_float32")
-            calls.append(f"@_add_products{'_bfloat16' * half}({weight}, {arguments});")
-        if gain:
-            self.wanted.append("layer_norm")
-            for begin, end in ((0, 2 * hidden), (2 * hidden, 3 * hidden)):
-                if begin >= rows.start and end <= rows.stop:  # the norm of both gates, and the norm of the candidate
-                    first = begin - rows.start
-                    place = f"{target} + {first}" if first else target
-                    added = f"{bias} + {first}" if bias else "NULL"
-                    calls.append(f"@_layer_norm({place}, {gain} + {first}, {added}, 1e-05f, {end - begin});")
-        return calls
-
-
-_ADD = """
-static @@_INLINE void @_add(const float *x, const float *y, float *sum, size_t count) {
-    size_t i;
-    for (i = 0; i < count; ++i) sum[i] = x[i] + y[i];
-}
-"""
-
 
 def _kind(one: Linear | Norm | Activation) -> str:
     return {Linear: "linear", Norm: "norm"}.get(type(one), "value")
@@ -355,13 +182,4 @@ def _words(one: Operation) -> str:
     if isinstance(one, Activation):
         return one.name
     assert isinstance(one, Recurrence)
-    layers = f", {len(one.layers)} layers" if len(one.layers) > 1 else ""
-    both = ", both directions" if one.directions > 1 else ""
-    norm = ", layer norm" if one.layers[0][0].gain_ih is not None else ""
-    zoneout = f", zoneout {one.zoneout:g}" if one.zoneout else ""
-    usual = (one.gate_activation, one.activation) == ("sigmoid", "tanh")
-    functions = "" if usual else f", {one.gate_activation} and {one.activation}"
-    return (
-        f"GRU, {one.inputs} to {one.hidden}{layers}{both}, reset {one.reset} the product{functions}{norm}{zoneout}, "
-        f"{one.weights} weights"
-    )
+    return words_of(one)

@@ -2,15 +2,27 @@
 
 import copy
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
+from ..operator.frozen_weights import FrozenWeights
+from .from_torch import from_torch
 from .gru import GRU, FrozenGRU
-from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, StateRows, stepping
+from .memory import (
+    CONVOLUTIONS,
+    TRANSPOSED,
+    ConvMemory,
+    GRUMemory,
+    InnerGRU,
+    Memory,
+    StateRows,
+    remembering,
+    stepping,
+)
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 1e-2}
 """The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output."""
@@ -21,44 +33,83 @@ _SENSITIVE = 8.0
 _STEPS = 256
 """Steps of the comparison in addition to the look back of the model's convolutions."""
 
+_GRUS = (nn.GRU, GRU, FrozenGRU)
+
 
 class Machine:
     """The stepped copy of a model, which shares its parameters.
 
     Args:
-        model: its only memory along time are GRUs and `CausalConv1d`s.
-        example: an input of a few steps, [B, T, ...] or [T, B, ...]; None: random numbers as wide as the first layer's input. Its
-            steps are drawn to a sequence that is longer than the model's convolutions look back.
+        model: its only memory along time are GRUs and convolutions that look back.
+        example: an input of a few steps, [B, T, ...], [T, B, ...] or with time on `time_axis`; None: random numbers as wide as
+            the first layer's input. Its steps are drawn to a sequence that is longer than the model's convolutions look back.
         batch_first: whether the model's input has the batch first; None: as its first GRU.
+        time_axis: the axis of time in the model's input and output; None: 1 if the batch is first, otherwise 0.
 
     Raises:
         ArgumentError: the model has no GRU, or looks at more than one step at a time; the message names the module.
         ArgumentTypeError: `model` is not a module.
     """
 
-    def __init__(self, model: nn.Module, example: Tensor | None = None, batch_first: bool | None = None) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        example: Tensor | None = None,
+        batch_first: bool | None = None,
+        time_axis: int | None = None,
+    ) -> None:
         if not isinstance(model, nn.Module):
             raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+        first = next((module for module in model.modules() if isinstance(module, _GRUS)), None)
+        if first is None:
+            raise ArgumentError(f"model must contain a GRU of torch or anygru, got {type(model).__name__} without one")
+        self.time = _time_axis(
+            first.batch_first if batch_first is None else batch_first, batch_first, time_axis, example
+        )
+        self.batch = 1 if self.time == 0 else 0
+        own: Any = first if isinstance(first, FrozenGRU) else from_torch(first)
+        weights = own.stream_weights()
+        like = weights if isinstance(weights, FrozenWeights) else weights[0]
+        self.like = torch.empty(0, dtype=like.dtype, device=like.device)
+        frozen = any(isinstance(module, FrozenGRU) for module in model.modules())
+        self._tolerance = max(TOLERANCE.get(self.like.dtype, 1e-4), _ROUNDED if frozen else 0.0)
+        given = self._example(model) if example is None else example
+        if not isinstance(given, Tensor) or given.dim() < max(2, self.time + 1) or given.shape[self.time] < 2:
+            raise ArgumentError("example must be a tensor [B, T, ...] or [T, B, ...] with at least 2 steps")
+        self.step_shape = tuple(size for axis, size in enumerate(given.shape) if axis not in (self.time, self.batch))
+        self.source = model
         self.memories: list[Memory] = []
         self._copies: dict[int, nn.Module] = {}
+        training = model.training
+        model.eval()
+        try:
+            with torch.no_grad():
+                self._build(model, given)
+        finally:
+            model.train(training)
+        words = ";".join(memory.fingerprint for memory in self.memories)
+        self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
+        """Of the sizes, formulas and dtypes; and of the model's numbers as they are now."""
+
+    def _build(self, model: nn.Module, given: Tensor) -> None:
+        """Make the stepped copy, and compare it with the model."""
+        self._called(lambda: first_tensor(model(given)), "example")
+        self.longer = self._longer(model, given)
+        with _Shapes(model) as short:
+            model(self.longer.narrow(self.time, 0, given.shape[self.time]))
+        with _Shapes(model) as long:
+            whole = self._called(
+                lambda: first_tensor(model(self.longer)), f"{self.longer.shape[self.time]} steps of example"
+            )
+        self._shapes = {name: (short.inputs.get(name), shape) for name, shape in long.inputs.items()}
+        self._lengths = given.shape[self.time], self.longer.shape[self.time]
+        self._rows = self.longer.shape[self.batch]
         self.model = self._copy(model, "model").eval()
-        grus = [memory for memory in self.memories if isinstance(memory, GRUMemory)]
-        if not grus:
-            raise ArgumentError(f"model must contain a GRU of torch or anygru, got {type(model).__name__} without one")
         self.size = 0
         for memory in self.memories:
             memory.offset = self.size
             self.size += memory.size
-        self.like = grus[0].like
-        self.time = 1 if (grus[0].batch_first if batch_first is None else batch_first) else 0
-        words = ";".join(memory.fingerprint for memory in self.memories)
-        self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
-        """A digest of the sizes, formulas and dtypes, and a digest of the model's present numbers."""
-        frozen = any(isinstance(module, FrozenGRU) for module in model.modules())
-        self._tolerance = max(TOLERANCE.get(self.like.dtype, 1e-4), _ROUNDED if frozen else 0.0)
-        given = self._example(model) if example is None else example
-        self._check(model, given)
-        self.step_shape = tuple(given.shape[2:])
+        self._compare(model, self.longer, whole)
 
     def step(self, rows: StateRows, x: Tensor) -> Tensor:
         """One step x [n, ...] of n rows; updates their states in place and returns the output [n, ...]."""
@@ -85,10 +136,13 @@ class Machine:
         known = self._copies.get(id(module))
         if known is not None:
             return known
-        if isinstance(module, (nn.GRU, GRU, FrozenGRU)):
-            made: nn.Module = GRUMemory(module, name)
-        elif isinstance(module, CausalConv1d):
-            made = ConvMemory(module)
+        path = "" if name == "model" else name
+        memory: Memory | None = None
+        if isinstance(module, _GRUS):
+            made = self._stepped_gru(module, name, path)
+            memory = made if isinstance(made, GRUMemory) else None
+        elif isinstance(module, (*CONVOLUTIONS, *TRANSPOSED)) and (found := self._stepped_conv(module, name, path)):
+            made, memory = found
         else:
             made = copy.copy(module)
             made.__dict__ = dict(module.__dict__)
@@ -96,10 +150,42 @@ class Machine:
                 key: child if child is None else self._copy(child, key if name == "model" else f"{name}.{key}")
                 for key, child in module._modules.items()
             }
-        if isinstance(made, Memory):
-            self.memories.append(made)
+        if memory is not None:
+            self.memories.append(memory)
         self._copies[id(module)] = made
         return made
+
+    def _moving_axis(self, path: str) -> tuple[int | None, Sequence[int]]:
+        """The axis of a module's input that grows with the model's sequence, and its shape in the longer one.
+
+        None: no axis but the first one, which may be of the batch, or the module was not called.
+        """
+        short, long = self._shapes.get(path, (None, ()))
+        if short is None or len(short) != len(long):
+            return None, long
+        if self._lengths[0] != self._lengths[1]:
+            moving = [axis for axis, (one, other) in enumerate(zip(short, long, strict=True)) if one != other]
+        else:
+            moving = [axis for axis, size in enumerate(long) if size == self._lengths[0]]
+        return next(iter(moving), None), long
+
+    def _stepped_gru(self, module: Any, name: str, path: str) -> nn.Module:
+        axis, shape = self._moving_axis(path)
+        sequence = 1 if module.batch_first else 0
+        if len(shape) == 3 and axis is not None and axis != sequence:
+            return InnerGRU(module, name)
+        lanes = shape[1 - sequence] // self._rows if len(shape) == 3 else 1
+        return GRUMemory(module, name, max(lanes, 1))
+
+    def _stepped_conv(self, module: Any, name: str, path: str) -> tuple[nn.Module, ConvMemory] | None:
+        axis, shape = self._moving_axis(path)
+        spatial = len(module.kernel_size)
+        if axis is None or len(shape) != spatial + 2 or axis < 2 or module.kernel_size[axis - 2] == 1:
+            return None
+        found = remembering(name, module, axis, max(shape[0] // self._rows, 1))
+        if found is not None:
+            found[1].fit(shape)
+        return found
 
     def _example(self, model: nn.Module) -> Tensor:
         sizes = (getattr(module, name, None) for module in model.modules() for name in ("input_size", "in_features"))
@@ -109,21 +195,6 @@ class Machine:
         generator = torch.Generator().manual_seed(0)
         return torch.randn((2, 5, size) if self.time else (5, 2, size), generator=generator).to(self.like)
 
-    def _check(self, model: nn.Module, example: Tensor) -> None:
-        """Compare the model on a whole sequence with its steps."""
-        if not isinstance(example, Tensor) or example.dim() < 2 or example.shape[self.time] < 2:
-            raise ArgumentError("example must be a tensor [B, T, ...] or [T, B, ...] with at least 2 steps")
-        training = model.training
-        model.eval()
-        try:
-            with torch.no_grad():
-                self._called(lambda: first_tensor(model(example)), "example")
-                longer = self._longer(model, example)
-                whole = self._called(lambda: first_tensor(model(longer)), f"{longer.shape[self.time]} steps of example")
-                self._compare(model, longer, whole)
-        finally:
-            model.train(training)
-
     def _longer(self, model: nn.Module, example: Tensor) -> Tensor:
         """Steps of the example, drawn at random: enough steps for the longest look back.
 
@@ -132,14 +203,22 @@ class Machine:
         least, steps = example.shape[self.time], _STEPS + sum(_look_back(module) for module in model.modules())
         generator = torch.Generator().manual_seed(0)
         while steps > least:
-            chosen = torch.randint(least, (steps,), generator=generator)
-            longer = example.index_select(self.time, chosen.to(example.device))
-            try:
-                model(longer)
-            except Exception:  # any error of the model for a length that it does not take
-                steps = steps * 3 // 4
-            else:
+            for rows in sorted({max(2, example.shape[self.batch]), example.shape[self.batch]}, reverse=True):
+                longer = torch.cat(
+                    [
+                        example.narrow(self.batch, row % example.shape[self.batch], 1).index_select(
+                            self.time, torch.randint(least, (steps,), generator=generator).to(example.device)
+                        )
+                        for row in range(rows)
+                    ],
+                    self.batch,
+                )
+                try:
+                    model(longer)
+                except Exception:  # whatever the model raises for a length or a batch that it does not take
+                    continue
                 return longer
+            steps = steps * 3 // 4
         return example
 
     def _called(self, call: Callable[[], Tensor], name: str) -> Tensor:
@@ -149,9 +228,9 @@ class Machine:
             raise ArgumentError(f"the model cannot be called with {name}: {error}") from error
 
     def _compare(self, model: nn.Module, example: Tensor, whole: Tensor) -> None:
-        batch = example.shape[1 - self.time]
+        batch = example.shape[self.batch]
         rows = StateRows(self.zeros(batch), None)
-        if whole.dim() < 2 or whole.shape[self.time] != example.shape[self.time]:
+        if whole.dim() <= max(1, self.time) or whole.shape[self.time] != example.shape[self.time]:
             raise ArgumentError(
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
                 f"got {list(whole.shape)}"
@@ -186,6 +265,41 @@ class Machine:
         return bool((apart <= torch.clamp(_SENSITIVE * reached, min=floor)).all())
 
 
+class _Shapes:
+    """The shapes that the GRUs and convolutions of a model took, in their first calls."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.inputs: dict[str, Sequence[int]] = {}
+        self._model = model
+
+    def __enter__(self) -> "_Shapes":
+        self._handles = [
+            module.register_forward_pre_hook(lambda _, inputs, name=name: self._hear(name, inputs))
+            for name, module in self._model.named_modules()
+            if isinstance(module, (*_GRUS, *CONVOLUTIONS, *TRANSPOSED))
+        ]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _hear(self, name: str, inputs: tuple[Any, ...]) -> None:
+        if inputs and isinstance(inputs[0], Tensor):
+            self.inputs.setdefault(name, tuple(inputs[0].shape))
+
+
+def _time_axis(batch_is_first: bool, given: bool | None, axis: int | None, example: Tensor | None) -> int:
+    """The axis of time that the arguments name."""
+    if axis is None:
+        return 1 if batch_is_first else 0
+    if given is not None or isinstance(axis, bool) or not isinstance(axis, int):
+        raise ArgumentError(f"time_axis must be an axis of the input, without batch_first, got {axis!r}")
+    if not isinstance(example, Tensor) or not -example.dim() <= axis < example.dim():
+        raise ArgumentError(f"time_axis={axis} needs an example that has this axis")
+    return axis % example.dim()
+
+
 class _Heard:
     """The results of a model's modules, in the order of their first calls."""
 
@@ -217,7 +331,7 @@ class _Heard:
             if not alone:
                 continue
             for axis in (time, whole.dim() - 1):
-                if all(each.dim() == whole.dim() and each.shape[axis] == 1 for each in alone):
+                if axis < whole.dim() and all(each.dim() == whole.dim() and each.shape[axis] == 1 for each in alone):
                     together = torch.cat(alone, axis)
                     if together.shape != whole.shape or differs(together, whole, tolerance):
                         return f"{name} ({type(self.model.get_submodule(name)).__name__})"

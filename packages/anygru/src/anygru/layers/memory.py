@@ -5,8 +5,10 @@ of a state row is a slice [offset, offset + size). Each thread has the rows of i
 step.
 """
 
+import copy
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -17,6 +19,9 @@ from ..errors import ArgumentError
 from .from_torch import from_torch
 from .gru import FrozenGRU
 from .stream import Stream
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 class StateRows(NamedTuple):
@@ -51,11 +56,40 @@ class StateRows(NamedTuple):
             part.copy_(values)
 
 
+class GraphRows:
+    """The states of one sequence as tensors of a graph, for programs that write a step down; see `Machine.graph_step`.
+
+    Args:
+        states: [1, size] for each memory, by its offset.
+    """
+
+    resets = None
+
+    def __init__(self, states: dict[int, Tensor]) -> None:
+        self.states, self.written = states, dict(states)
+
+    def read(self, offset: int, size: int) -> Tensor:
+        """The state [n, size] of the memory at `offset`."""
+        return self.states[offset]
+
+    def write(self, offset: int, size: int, values: Tensor) -> None:
+        """Its state after the step."""
+        self.written[offset] = values
+
+    def step(self, memory: "GRUMemory", input: Tensor) -> tuple[Tensor, Tensor]:
+        """One step of a GRU: its output, and the state [L, n, H], which `write` keeps."""
+        raise NotImplementedError
+
+    def sequence(self, inner: "InnerGRU", input: Tensor) -> Any:
+        """A whole sequence of a GRU along another axis than time, from zeros."""
+        return inner.layer(input)
+
+
 _present = threading.local()
 
 
 @contextmanager
-def stepping(rows: StateRows) -> Iterator[None]:
+def stepping(rows: "StateRows | GraphRows") -> Iterator[None]:
     """Within it, memories of this thread read and write these rows."""
     before = getattr(_present, "rows", None)
     _present.rows = rows
@@ -66,16 +100,24 @@ def stepping(rows: StateRows) -> Iterator[None]:
 
 
 class Memory(nn.Module):
-    """A module that keeps `size` numbers per row between steps, at `offset` of the row."""
+    """A module that keeps `size` numbers per row between steps, at `offset` of the row.
 
+    Attributes:
+        name: of the layer in the model.
+        lanes: sequences of the layer in one sequence of the model.
+    """
+
+    name: str
+    lanes: int
     size: int
     offset: int
     fingerprint: str
     """Sizes and formula as text: states of models with other fingerprints do not fit."""
 
     @property
-    def rows(self) -> StateRows:
-        rows: StateRows | None = getattr(_present, "rows", None)
+    def rows(self) -> Any:
+        """A `StateRows`, or `GraphRows`."""
+        rows = getattr(_present, "rows", None)
         assert rows is not None, "a stepped model is called by its stepper"
         return rows
 
@@ -86,23 +128,25 @@ class GRUMemory(Memory):
     Args:
         layer: the GRU of torch or anygru, or a frozen one; one direction.
         name: of the layer in the model, for errors.
+        lanes: sequences of the GRU in one sequence of the model, such as one for each frequency.
     """
 
-    def __init__(self, layer: nn.Module, name: str) -> None:
+    def __init__(self, layer: nn.Module, name: str, lanes: int = 1) -> None:
         super().__init__()
-        self.name = name
+        self.name, self.layer, self.lanes = name, [layer], lanes  # in a list, it is no module of this one
         self.batch_first = bool(layer.batch_first)
         if layer.bidirectional:
             raise ArgumentError(f"{name}: a bidirectional GRU reads the future and cannot be stepped")
         ours: Any = layer if isinstance(layer, FrozenGRU) else from_torch(layer)
         self._stream: Stream = ours.stream(batch_size=1)
         self.hidden_size, self.num_layers = ours.hidden_size, ours.num_layers
-        self.size = ours.num_layers * ours.hidden_size
+        self.size = lanes * ours.num_layers * ours.hidden_size
         self.offset = 0
         stored = layer.weights if isinstance(layer, FrozenGRU) else ""
         sizes = f"{ours.input_size} {ours.hidden_size} {ours.num_layers}"
         self.fingerprint = f"GRU {sizes} {ours.formula} {stored} {self._stream._like.dtype}"
         self.fingerprint += "" if ours.groups == 1 else f" {ours.groups} {ours.input_groups}"
+        self.fingerprint += "" if lanes == 1 else f" {lanes} lanes"
 
     @property
     def advance(self) -> Any:
@@ -120,16 +164,18 @@ class GRUMemory(Memory):
         Raises:
             ArgumentError: more than one step, an initial state that is not zero, or an argument that looks at more than a step.
         """
-        time = 1 if self.batch_first else 0
+        time, rows = 1 if self.batch_first else 0, self.rows
         if not isinstance(input, Tensor) or input.dim() != 3 or input.shape[time] != 1:
             came = list(input.shape) if isinstance(input, Tensor) else type(input).__name__
             raise ArgumentError(f"{self.name}: a stepped GRU takes one step of a dense batch, got {came}")
-        if h_0 is not None and bool(h_0.any()):
-            raise ArgumentError(f"{self.name}: the stepper keeps the state, so h_0 must be None or zeros")
         resets, decay = options.pop("resets", None), options.pop("decay", None)
         if any(value is not None for value in options.values()):
             raise ArgumentError(f"{self.name}: a stepped GRU takes resets and decay, got {', '.join(options)}")
-        rows = self.rows
+        if isinstance(rows, GraphRows):
+            if resets is not None or decay is not None:
+                raise ArgumentError(f"{self.name}: a graph of one step has no resets and no decay")
+            return rows.step(self, input)
+        check_start(self.name, h_0)
         if rows.resets is not None or resets is not None or decay is not None:
             part = rows.read(self.offset, self.size)
             if resets is not None:
@@ -137,11 +183,40 @@ class GRUMemory(Memory):
             if decay is not None:
                 part.mul_(decay.reshape(len(part), -1))
             rows.write(self.offset, self.size, part)
-        output = self._stream.advance_rows(input.select(time, 0), rows.states, self.offset, rows.places)
+        if self.lanes == 1:
+            output = self._stream.advance_rows(input.select(time, 0), rows.states, self.offset, rows.places)
+            after = rows.part(self.offset, self.size)
+        else:
+            after = rows.part(self.offset, self.size).reshape(len(input) if time else input.shape[1], -1)
+            output = self._stream.advance_rows(input.select(time, 0), after, 0, None)
+            rows.write(self.offset, self.size, after.reshape(-1, self.size))
         if self.num_layers == 1:
             return output.unsqueeze(time), output.unsqueeze(0).clone()
-        after = rows.part(self.offset, self.size).unflatten(1, (self.num_layers, self.hidden_size))
+        after = after.unflatten(1, (self.num_layers, self.hidden_size))
         return output.unsqueeze(time), after.transpose(0, 1).clone()
+
+
+class InnerGRU(nn.Module):
+    """A GRU that reads another axis than time, such as the frequencies of a frame: it starts from zeros at every step."""
+
+    def __init__(self, layer: nn.Module, name: str) -> None:
+        super().__init__()
+        self.name, self.layer = name, layer
+
+    def forward(self, input: Tensor, h_0: Tensor | None = None, **options: Any) -> Any:
+        rows = getattr(_present, "rows", None)
+        if not isinstance(rows, GraphRows):
+            check_start(self.name, h_0)
+            return self.layer(input, h_0, **options)
+        if any(value is not None for value in options.values()):
+            raise ArgumentError(f"{self.name}: a graph of one step takes only the input, got {', '.join(options)}")
+        return rows.sequence(self, input)
+
+
+def check_start(name: str, h_0: Tensor | None) -> None:
+    """Raise if an initial state in a stepped model is not zero."""
+    if h_0 is not None and bool(h_0.any()):
+        raise ArgumentError(f"{name}: the stepper keeps the state, so h_0 must be None or zeros")
 
 
 class CausalConv1d(nn.Conv1d):
@@ -185,25 +260,69 @@ class CausalConv1d(nn.Conv1d):
 
 
 class ConvMemory(Memory):
-    """A `CausalConv1d` that keeps its last inputs."""
+    """A convolution along time that keeps its last inputs.
 
-    def __init__(self, conv: CausalConv1d) -> None:
+    A causal model pads a sequence in front of the convolution, by any means, or cuts what the convolution's own padding adds at
+    the end. So of a step's input the last frame is new, and of its output the first one belongs to it; the others are zeros.
+
+    Args:
+        name: of the convolution in the model.
+        conv: one of `CONVOLUTIONS` or `TRANSPOSED`, with a stride of 1 along time.
+        axis: of time in its input, 2 or more.
+        lanes: sequences of the convolution in one sequence of the model.
+    """
+
+    def __init__(self, name: str, conv: Any, axis: int, lanes: int = 1) -> None:
         super().__init__()
-        self._conv = conv
-        self.size = conv.in_channels * conv.past
-        self.offset = 0
+        self.name = name
+        self._conv, self._axis = [conv], axis  # in a list, it is no module of this one
+        self.past = (conv.kernel_size[axis - 2] - 1) * conv.dilation[axis - 2]
+        self._frame: tuple[int, ...] = ()
+        self.offset, self.size, self.lanes = 0, 0, lanes
         self.fingerprint = f"CausalConv1d {conv.in_channels} {conv.out_channels} {conv.kernel_size} {conv.dilation}"
+        if not isinstance(conv, CausalConv1d):
+            self.fingerprint = f"{type(conv).__name__} {conv} {axis} {lanes}"
 
-    @property
-    def like(self) -> Tensor:
-        return self._conv.weight.new_empty(0)
+    def fit(self, shape: Sequence[int]) -> None:
+        """Set the size of the state, for inputs of this shape."""
+        self._frame = tuple(self.past if axis == self._axis else size for axis, size in enumerate(shape))[1:]
+        self.size = self.lanes * math.prod(self._frame)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """One step [n, C, 1] gives [n, out_channels, 1]."""
-        conv, rows = self._conv, self.rows
-        if input.dim() != 3 or input.shape[2] != 1:
-            raise ArgumentError(f"a stepped CausalConv1d takes one step [n, C, 1], got {list(input.shape)}")
-        past = rows.read(self.offset, self.size).reshape(len(input), conv.in_channels, conv.past)
-        seen = torch.cat((past, input), 2)
-        rows.write(self.offset, self.size, seen[:, :, 1:].reshape(len(input), self.size))
-        return nn.Conv1d.forward(conv, seen)
+    def forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """One step: [n, C, ..., t, ...] with the new frame last."""
+        conv, rows, axis = self._conv[0], self.rows, self._axis
+        frame = input.narrow(axis, input.shape[axis] - 1, 1)
+        past = rows.read(self.offset, self.size).reshape(len(input), *self._frame)
+        seen = torch.cat((past, frame), axis)
+        rows.write(self.offset, self.size, seen.narrow(axis, 1, self.past).reshape(-1, self.size))
+        padding, place = list(conv.padding), axis - 2
+        function = getattr(nn.functional, f"conv{'_transpose' * isinstance(conv, TRANSPOSED)}{input.dim() - 2}d")
+        if isinstance(conv, TRANSPOSED):
+            steps = input.shape[axis] + self.past - 2 * padding[place]
+            padding[place] = self.past
+            output = function(seen, weight, bias, conv.stride, padding, conv.output_padding, conv.groups, conv.dilation)
+        else:
+            steps = input.shape[axis] - self.past + 2 * padding[place]
+            padding[place] = 0
+            output = function(seen, weight, bias, conv.stride, padding, conv.dilation, conv.groups)
+        more = [0, 0] * (output.dim() - 1 - axis) + [0, max(steps, 1) - 1]
+        return nn.functional.pad(output, more) if steps > 1 else output
+
+
+def remembering(name: str, conv: Any, axis: int, lanes: int) -> tuple[nn.Module, ConvMemory] | None:
+    """A copy of a convolution that computes one step, and its memory; None if its stride or padding along time has no steps."""
+    place = axis - 2
+    usual = conv.padding_mode == "zeros" and not isinstance(conv.padding, str) and conv.stride[place] == 1
+    transposed = isinstance(conv, TRANSPOSED)
+    if not usual or (transposed and (conv.output_padding[place] or type(conv).forward not in _FORWARDS)):
+        return None
+    memory, made = ConvMemory(name, conv, axis, lanes), copy.copy(conv)
+    made.__dict__ = dict(conv.__dict__)
+    if transposed:
+        made.__dict__["forward"] = lambda input: memory(input, conv.weight, conv.bias)
+    else:  # forward of this class and of its subclasses calls this
+        made.__dict__["_conv_forward"] = memory
+    return made, memory
+
+
+_FORWARDS = tuple(kind.forward for kind in TRANSPOSED)

@@ -106,7 +106,7 @@ class SessionPool:
     Args:
         model: as for `anygru.stepper`.
         capacity: the most sessions at a time.
-        example, batch_first: as for `anygru.stepper`.
+        example, batch_first, time_axis: as for `anygru.stepper`.
         evict: None: a full pool raises SessionError; "idle": the session that has waited longest for a step leaves.
         on_evict: called with a session that leaves, before it is closed: it can take `state_bytes()`.
         max_delay: seconds that a submitted step waits for others at most.
@@ -131,6 +131,7 @@ class SessionPool:
         example: Tensor | None = None,
         *,
         batch_first: bool | None = None,
+        time_axis: int | None = None,
         evict: str | None = None,
         on_evict: Callable[[Session], Any] | None = None,
         max_delay: float = 1e-3,
@@ -142,7 +143,7 @@ class SessionPool:
         if on_evict is not None and not callable(on_evict):
             raise ArgumentTypeError(f"on_evict must be a function or None, got {type(on_evict).__name__}")
         self.capacity = check_size("capacity", capacity)
-        self._machine = Machine(model, example, batch_first)
+        self._machine = Machine(model, example, batch_first, time_axis)
         self._states = self._machine.zeros(self.capacity)
         self._advance = self._machine.advance
         weights = sum(each.numel() * each.element_size() for each in (*model.parameters(), *model.buffers()))

@@ -58,23 +58,40 @@ class Stepper:
 
 
 def stepper(
-    model: nn.Module, example: Tensor | None = None, *, batch_size: int = 1, batch_first: bool | None = None
+    model: nn.Module,
+    example: Tensor | None = None,
+    *,
+    batch_size: int = 1,
+    batch_first: bool | None = None,
+    time_axis: int | None = None,
 ) -> Stepper:
     """Step a whole model: its own forward runs on one step, with its GRUs bound to states that are kept between calls.
 
-    The model is not changed; the stepper shares its parameters, and packs their present values. The stepper compares
-    the outputs for a whole sequence with the outputs for its steps, and so refuses modules that read more than one step
-    (a bidirectional GRU, a convolution or attention along time, statistics of a batch). The sequence has 256 steps plus
-    the look back of the model's convolutions; the comparison cannot find a module that reads back further.
-    `anygru.layers.CausalConv1d` may be stepped.
+    The model is not changed; the stepper shares its parameters, packed now. Layers that remember are found by their inputs for
+    sequences of two lengths. A GRU along time keeps its state, also one for each frequency or channel. A GRU along another axis
+    (bidirectional, too) starts from zeros at every step. A convolution along time (`Conv1d`, `Conv2d`, `Conv3d` and transposed
+    ones) keeps its last inputs, if the model pads in front of it or cuts the end of its output.
+
+    A comparison of the outputs for a whole sequence with the outputs for its steps decides. It refuses anything that looks at
+    more than one step otherwise: attention, a lag, statistics of a batch, a GRU or a convolution that reads the future. Its
+    limits:
+
+    - The sequence has 256 steps, and as many more as the model's convolutions look back. A model that reads back further by
+      other means is not found. A model that takes short sequences only is compared on the longest that it takes, within a
+      quarter.
+    - A model that amplifies rounding is held to eight times the change of its own output when its weights change in the last
+      bit, so that small faults in such a model are not found.
 
     Args:
-        model: a module; its only memory along time are GRUs (torch's, anygru's, frozen layers). It takes one tensor [B,
-            T, ...] or [T, B, ...] and returns a tensor with an output for each step, or a tuple that begins with one.
+        model: a module whose only memory along time are GRUs (torch's, anygru's, frozen ones) and convolutions. It takes one
+            tensor [B, T, ...] or [T, B, ...], or with time on `time_axis`, and returns a tensor with an output for each step on
+            the same axis, or a tuple that begins with one.
         example: an input of at least two steps, from which the steps of the comparison are drawn; None: random numbers as wide
             as the first layer's input.
         batch_size: B, the sequences that step together.
-        batch_first: whether the model's input is [B, T, ...]; None: as its first GRU.
+        batch_first: whether the model's input is [B, T, ...]; None: as its first GRU says.
+        time_axis: the axis of time in `example` and in the output, for other forms such as [B, C, T] or [B, F, T, 2]; the batch
+            is then first.
 
     Returns:
         Stepper: with `step`, `reset` and `state`.
@@ -88,7 +105,7 @@ def stepper(
         >>> anygru.stepper(model).step(torch.randn(1, 3)).shape
         torch.Size([1, 8])
     """
-    return Stepper(Machine(model, example, batch_first), check_size("batch_size", batch_size))
+    return Stepper(Machine(model, example, batch_first, time_axis), check_size("batch_size", batch_size))
 
 
 def check_step(machine: Machine, x: Tensor, rows: int | None, resets: Tensor | None = None) -> None:
