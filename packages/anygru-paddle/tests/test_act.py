@@ -69,3 +69,43 @@ def test_other_names_are_refused() -> None:
 def test_is_test_keeps_the_statistics_of_the_batch() -> None:
     x = paddle.to_tensor(X, "float32")
     np.testing.assert_array_equal(paddle.nn.BatchNorm(2, is_test=True)(x).numpy(), paddle.nn.BatchNorm(2)(x).numpy())
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "expected"),
+    [
+        ("relu6", [0.0, 6.0], [0, 0]),
+        ("brelu", [0.0, 24.0], [0, 0]),
+        ("hard_swish", [-3.0, 3.0], [0, 1]),
+        ("hard_sigmoid", [-2.5, 2.5], [0, 0]),
+        ("soft_relu", [40.0, -40.0], [0, 0]),
+    ],
+)
+def test_gradients_at_the_ends_of_an_activation(name: str, at: list[float], expected: list[float]) -> None:
+    """Recorded from Paddle 2.6.2; normalized values are exactly 0 where a batch is constant."""
+    x = paddle.to_tensor(np.array(at, "float32").reshape(2, 1), stop_gradient=False)
+    layer = paddle.nn.BatchNorm(1, act=name, epsilon=0.0)
+    layer.eval()
+    layer(x).sum().backward()
+    assert x.grad.numpy().ravel().tolist() == expected
+
+
+def test_a_multi_margin_loss_at_its_margin_has_no_gradient() -> None:
+    scores = paddle.to_tensor([[1.0, 0.0, 0.5]], stop_gradient=False)  # Paddle 2.6.2, recorded
+    paddle.nn.functional.multi_margin_loss(scores, paddle.to_tensor([0])).backward()
+    np.testing.assert_allclose(scores.grad.numpy(), [[-1 / 3, 0, 1 / 3]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [[1, 3], [1, 3, 1, 1]])
+def test_batch_normalization_of_one_element_changes_nothing(shape: list[int]) -> None:
+    """Recorded from Paddle 2.6.2: the input returns, and scale, bias and running statistics stay."""
+    layer = paddle.nn.BatchNorm(3, dtype="float64")
+    assert {str(each.dtype) for each in layer.parameters()} == {"paddle.float64"}
+    layer.weight.set_value(paddle.to_tensor([1.5, 2.0, 0.5], "float64"))
+    x = paddle.to_tensor(np.arange(1.0, 4.0).reshape(shape), stop_gradient=False)
+    result = layer(x)
+    (result * 2).sum().backward()
+    np.testing.assert_array_equal(result.numpy(), x.numpy())
+    np.testing.assert_array_equal(x.grad.numpy(), np.full(shape, 2.0))
+    assert layer.weight.grad.tolist() == layer.bias.grad.tolist() == layer._mean.tolist() == [0.0] * 3
+    assert layer._variance.tolist() == [1.0] * 3

@@ -62,11 +62,11 @@ def multi_margin_loss(
     scores, places = plain(input), plain(label).long().reshape(-1, 1)
     own = single(single(margin**p) / int(scores.shape[1]))
     short = single(margin) - scores.gather(1, places) + scores
-    if weight is None:
-        return reduced(torch.clamp(short, min=0).pow(p).mean(1) - own, reduction)
+    if weight is None:  # the gradient of relu at 0 is 0, as in Paddle; `clamp` has 1
+        return reduced(torch.relu(short).pow(p).mean(1) - own, reduction)
     # [N] - [N, 1]: Paddle 2.6.2 broadcasts the weighted loss to [N, N] (recorded).
     factors = plain(weight)[places]
-    return reduced(torch.clamp(factors * short, min=0).pow(p).mean(1) - factors * own, reduction)
+    return reduced(torch.relu(factors * short).pow(p).mean(1) - factors * own, reduction)
 
 
 @operation

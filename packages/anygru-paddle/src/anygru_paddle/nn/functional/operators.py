@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn.functional import hardtanh  # as in Paddle's kernels, its gradient at both ends is 0; `clamp` has 1
 
 from ...tensor import math, ops
 from ...tensor.operation import row
@@ -14,19 +15,19 @@ from . import activation
 
 
 def _brelu(x: torch.Tensor, t_min: float = 0.0, t_max: float = 24.0) -> torch.Tensor:
-    return torch.clamp(x, t_min, t_max)
+    return hardtanh(x, t_min, t_max)
 
 
 def _relu6(x: torch.Tensor, threshold: float = 6.0) -> torch.Tensor:
-    return torch.clamp(x, 0.0, threshold)
+    return hardtanh(x, 0.0, threshold)
 
 
 def _hard_swish(x: torch.Tensor, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0) -> torch.Tensor:
-    return x * torch.clamp(x + offset, 0.0, threshold) / scale
+    return x * hardtanh(x + offset, 0.0, threshold) / scale
 
 
 def _soft_relu(x: torch.Tensor, threshold: float = 40.0) -> torch.Tensor:
-    return torch.log1p(torch.exp(torch.clamp(x, -threshold, threshold)))
+    return torch.log(1 + torch.exp(hardtanh(x, -threshold, threshold)))
 
 
 brelu, relu6, hard_swish, soft_relu = (

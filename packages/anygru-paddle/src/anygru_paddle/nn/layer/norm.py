@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ...base.param_attr import ParamAttr
+from ...framework.dtype import as_dtype
 from ...tensor.operation import plain, wrap
 from ...tensor.tensor import Tensor
 from ..functional import norm as F
@@ -79,17 +80,18 @@ class _BatchNormBase(KeepsPrecision, Layer):
         data_format: str = "NCHW",
         use_global_stats: bool | None = None,
         name: str | None = None,
+        dtype: object = None,
     ) -> None:
         super().__init__()
         if self.formats and data_format not in self.formats:
             raise ValueError(f"expected one of {', '.join(self.formats)} for data_format input, but got {data_format}")
         self._num_features = num_features
         self._use_global_stats = use_global_stats
-        self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+        self.weight = self.create_parameter([num_features], weight_attr, dtype, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_features], bias_attr, dtype, is_bias=True)
         # Parameters and not buffers, as in Paddle: `parameters()` lists them.
-        self._mean = self.create_parameter([num_features], _kept(0.0))
-        self._variance = self.create_parameter([num_features], _kept(1.0))
+        self._mean = self.create_parameter([num_features], _kept(0.0), dtype)
+        self._variance = self.create_parameter([num_features], _kept(1.0), dtype)
         self._data_format = data_format
         self._momentum = momentum
         self._epsilon = epsilon
@@ -203,7 +205,9 @@ class BatchNorm(_BatchNormBase):
         trainable_statistics: bool = False,
     ) -> None:
         # False is "not given" in this class alone: evaluation goes by the running statistics (recorded, 2.6.2).
-        super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
+        given = use_global_stats or None
+        wide = "float32" if as_dtype(dtype).spelling == "float16" else dtype  # as in Paddle 2.6.2 (read)
+        super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, given, dtype=wide)
         self._act, self._trainable_statistics = act, trainable_statistics
 
     def forward(self, input: torch.Tensor) -> Tensor:
