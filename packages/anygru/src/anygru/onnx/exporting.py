@@ -15,7 +15,6 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ..checkpoints.output.atomic import replacing
 from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
-from ..facts import torch_private
 from ..functional import gru, gru_cell
 from ..layers import gru as layers
 from ..layers.frozen import Frozen
@@ -64,7 +63,7 @@ def export(
         CheckpointError: the path is a device or another thing that is not a regular file.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
-    if not torch_private.at_least(2, 6):
+    if torch.__version__ < "2.6":
         raise BackendError(f"anygru.onnx.export needs torch 2.6 or later, this is {torch.__version__}")
     model, args = as_module(model, (args,) if isinstance(args, Tensor) else tuple(args))
     table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})

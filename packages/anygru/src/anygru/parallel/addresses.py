@@ -6,9 +6,8 @@ import socket
 import struct
 from typing import Any
 
+import torch
 import torch.distributed as dist
-
-from ..facts import torch_private
 
 LOOPBACK = "127.0.0.1"
 _SIOCGIFADDR = 0x8915  # Linux: the address of an interface
@@ -64,7 +63,7 @@ def serve_store(address: str = LOOPBACK, port: int = 0) -> "dist.TCPStore":  # t
     listening = listening_at(address, port)
     port = listening.getsockname()[1]
     # The libuv store of torch 2.4 to 2.6, its default, takes no socket that listens already.
-    older: dict[str, Any] = {} if torch_private.at_least(2, 7) else {"use_libuv": False}
+    older: dict[str, Any] = {} if torch.__version__ >= "2.7" else {"use_libuv": False}
     return dist.TCPStore(  # type: ignore[attr-defined]
         address, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach(), **older
     )
