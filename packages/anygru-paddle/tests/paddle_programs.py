@@ -1,13 +1,14 @@
-"""Small random programs, and how one is run: what `test_random_programs.py` replays against Paddle's recorded answers.
+"""Small random programs, and the function that runs a program. `test_random_programs.py` replays them against Paddle's answers.
 
     python paddle_programs.py SEED COUNT paddle_programs.json.xz        in an environment with Paddle 2.6.2 renews the answers
 
-The file needs nothing but NumPy and the standard library, and runs under Python 3.8, which Paddle 2.6.2 has wheels for. A program
+The file needs only NumPy and the standard library, and runs under Python 3.8, for which Paddle 2.6.2 has wheels. A program
 fills the list `out`; it finds `np`, `paddle`, `nn`, `F`, `A(shape, dtype, low, high)`, which draws an array, `T(array, train)`,
 which makes a tensor, and `G(results)`, which adds the gradients of the leaves x, y and w.
 """
 
 import json
+import linecache
 import lzma
 import os
 import random
@@ -335,22 +336,25 @@ def run(code, number, paddle):
     }
     names.update(out=out, flat=flat)
     paddle.seed(0)
+    paddle.set_default_dtype("float32")
+    # paddle.jit.to_static of 2.6.2 reads the source of a forward pass.
+    linecache.cache["<program>"] = (len(code), None, code.splitlines(True), "<program>")
     with paddle.utils.unique_name.guard():
         try:
-            exec(code, names)
+            exec(compile(code, "<program>", "exec"), names)
             return [encoded(each, paddle) for each in out]
         except Exception as error:
             return {"error": [each.__name__ for each in type(error).__mro__]}
 
 
 def written():
-    """The programs of `written_programs.txt`: what was wrong once, or is a rule of Paddle's own."""
+    """The programs of `written_programs.txt`: former faults, and rules that only Paddle has."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "written_programs.txt")) as file:
         return [code.strip("\n") for code in file.read().split("\n---\n")]
 
 
 def answered(codes):
-    """Programs with their numbers and Paddle's answers, each run in a process of its own, since some end it."""
+    """Programs with their numbers and Paddle's answers. Each runs in a new process, since some end their process."""
     import paddle
 
     rows = []
