@@ -87,7 +87,7 @@ class Link(DeviceResident):
             "Link._device_id is left only for backward compatibility and likely to be removed. Use Link.device instead.",
             DeprecationWarning,
         )
-        return None if self.xp is numpy else self.device.device.id  # type: ignore[attr-defined]
+        return None if self.xp is numpy else self.device.device.id
 
     @property
     def within_init_scope(self) -> bool:
@@ -143,12 +143,9 @@ class Link(DeviceResident):
         super().__delattr__(name)
 
     def add_param(
-        self,
-        name: str,
-        shape: ShapeSpec | None = None,
-        dtype: DTypeSpec = numpy.float32,
+        self, name: str, shape: ShapeSpec | None = None, dtype: DTypeSpec = numpy.float32,
         initializer: InitializerSpec = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Register a parameter.
 
         Args:

@@ -143,9 +143,7 @@ class Gradient(TorchFunction):
         if function.gradient_inputs is not None:
             self._zeros = frozenset(function.gradient_inputs)
 
-    @property
-    def label(self) -> str:
-        return f"{self._function.label} gradient"
+    label = property(lambda self: f"{self._function.label} gradient")
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         recorded = torch.is_grad_enabled()

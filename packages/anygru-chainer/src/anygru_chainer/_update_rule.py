@@ -90,10 +90,7 @@ class Hyperparameter:
         values = ", ".join(f"{name}={value}" for name, value in sorted(self.get_dict().items()))
         return f"Hyperparameter({values})"
 
-    @property
-    def parent(self) -> "Hyperparameter | None":
-        """Where the other values come from."""
-        return self._parent
+    parent = property(lambda self: self._parent, doc="Where the other values come from.")
 
     def get_dict(self) -> dict[str, Any]:
         """All values by name, the parents' included."""

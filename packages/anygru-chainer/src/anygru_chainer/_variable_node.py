@@ -82,15 +82,8 @@ class VariableNode:
             return str(self.dtype)
         return f"({', '.join(map(str, self.shape))}), {self.dtype}"
 
-    @property
-    def rank(self) -> int:
-        """Length of the longest way from a leaf."""
-        return self._rank
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether a gradient is computed for the variable."""
-        return self._requires_grad
+    rank = property(lambda self: self._rank, doc="Length of the longest way from a leaf.")
+    requires_grad = property(lambda self: self._requires_grad, doc="Whether a gradient is computed for the variable.")
 
     def get_variable(self) -> "Variable":
         """The variable, or a new one on the retained array if it is gone."""

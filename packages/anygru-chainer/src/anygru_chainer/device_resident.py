@@ -26,15 +26,8 @@ class DeviceResident(backend.WithoutOtherDevices):
         """Let a visitor see this object; override it to show the arrays and variables that it holds."""
         visitor.visit_device_resident(self)
 
-    @property
-    def device(self) -> backend.Device:
-        """Where it lives."""
-        return self._device
-
-    @property
-    def xp(self) -> Any:
-        """The module that makes arrays on its device: NumPy on the CPU."""
-        return self.device.xp
+    device = property(lambda self: self._device, doc="Where it lives.")
+    xp = property(lambda self: self.device.xp, doc="The module that makes arrays on its device: NumPy on the CPU.")
 
     def to_cpu(self) -> Any:
         """Move to the CPU. Deprecated: use `to_device("@numpy")`."""

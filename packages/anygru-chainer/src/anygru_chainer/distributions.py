@@ -117,21 +117,10 @@ class Normal(Distribution):
         """The logarithms of the standard deviations."""
         return F.log(self.scale) if self._log_scale is None else as_variable(self._log_scale)
 
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.loc.shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"loc": self.loc, "scale": self.scale}
-
-    @property
-    def mean(self) -> Variable:
-        return self.loc
-
-    @property
-    def stddev(self) -> Variable:
-        return self.scale
+    batch_shape = property(lambda self: self.loc.shape)
+    params = property(lambda self: {"loc": self.loc, "scale": self.scale})
+    mean = property(lambda self: self.loc)
+    stddev = property(lambda self: self.scale)
 
     @cached_property
     def variance(self) -> Variable:
@@ -221,17 +210,9 @@ class Bernoulli(Distribution):
         """`log(p / (1 - p))`."""
         return F.log(self.p) - F.log1p(-self.p) if self._logit is None else as_variable(self._logit)
 
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.p.shape
-
-    @property
-    def params(self) -> dict[str, Variable]:
-        return {"logit": self.logit}
-
-    @property
-    def mean(self) -> Variable:
-        return self.p
+    batch_shape = property(lambda self: self.p.shape)
+    params = property(lambda self: {"logit": self.logit})
+    mean = property(lambda self: self.p)
 
     @cached_property
     def variance(self) -> Variable:
@@ -241,9 +222,7 @@ class Bernoulli(Distribution):
     def stddev(self) -> Variable:
         return self.variance**0.5
 
-    @property
-    def entropy(self) -> Variable:
-        return -_x_log_x(self.p) - _x_log_x(1 - self.p)
+    entropy = property(lambda self: -_x_log_x(self.p) - _x_log_x(1 - self.p))
 
     def log_prob(self, x: VariableLike) -> Variable:
         return _bernoulli_log_prob(self.logit, x, self.binary_check)
@@ -395,9 +374,7 @@ class Independent(Distribution):
     def _reduce(self, reduce: Any, values: Variable) -> Variable:
         return reduce(values, axis=tuple(range(-self.reinterpreted_batch_ndims, 0)))
 
-    @property
-    def entropy(self) -> Variable:
-        return self._reduce(reductions.sum, self.distribution.entropy)
+    entropy = property(lambda self: self._reduce(reductions.sum, self.distribution.entropy))
 
     log_prob, log_cdf = _over_event(reductions.sum, "log_prob"), _over_event(reductions.sum, "log_cdf")
     log_survival_function = _over_event(reductions.sum, "log_survival_function")

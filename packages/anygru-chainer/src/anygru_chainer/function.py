@@ -30,13 +30,8 @@ class FunctionAdapter(FunctionNode):
     def __init__(self, function: "Function") -> None:
         self.function = function
 
-    @property
-    def label(self) -> str:
-        return self.function.label
-
-    @property
-    def _impl_name(self) -> str:
-        return type(self.function).__name__
+    label = property(lambda self: self.function.label)
+    _impl_name = property(lambda self: type(self.function).__name__)
 
     def check_type_forward(self, in_types: Any) -> None:
         self.function.check_type_forward(in_types)
@@ -102,10 +97,7 @@ class Function:
     retain_inputs = _of_node("retain_inputs", "Called in `forward`: keep only these inputs for `backward`.")
     retain_outputs = _of_node("retain_outputs", "Called in `forward`: keep these outputs for `backward`.")
 
-    @property
-    def label(self) -> str:
-        """A short text for error messages."""
-        return self.__class__.__name__
+    label = property(lambda self: self.__class__.__name__, doc="A short text for error messages.")
 
     def check_type_forward(self, in_types: Any) -> None:
         """Check the inputs' types; every type passes by default."""

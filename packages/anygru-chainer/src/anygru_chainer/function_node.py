@@ -53,15 +53,8 @@ class FunctionNode:
             self._local_function_hooks = OrderedDict()
         return self._local_function_hooks
 
-    @property
-    def label(self) -> str:
-        """A short text for error messages and drawn graphs."""
-        return self.__class__.__name__
-
-    @property
-    def _impl_name(self) -> str:
-        """The name of the class that computes."""
-        return self.__class__.__name__
+    label = property(lambda self: self.__class__.__name__, doc="A short text for error messages and drawn graphs.")
+    _impl_name = property(lambda self: self.__class__.__name__, doc="The name of the class that computes.")
 
     @property
     def output_data(self) -> tuple[Any, ...]:
@@ -318,15 +311,9 @@ def check_lengths(name: str, values: Any, other_name: str, others: Any) -> None:
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    grad_inputs: Any = None,
-    set_grad: bool = False,
-    retain_grad: bool = False,
-    enable_double_backprop: bool = False,
-    loss_scale: float | None = None,
-) -> list[Any]:
+    outputs: Any, inputs: Any, grad_outputs: Any = None, grad_inputs: Any = None, set_grad: bool = False,
+    retain_grad: bool = False, enable_double_backprop: bool = False, loss_scale: float | None = None,
+) -> list[Any]:  # fmt: skip
     """Gradients of `outputs` with respect to `inputs` (lists of Variables), as a list of Variables or None.
 
     Args:

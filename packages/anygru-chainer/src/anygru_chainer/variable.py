@@ -235,11 +235,7 @@ class Variable(backend.WithoutOtherDevices):
             source = Variable(self.device.send(source.array))
         self.grad_var = source if own is None else source + own
 
-    @property
-    def device(self) -> backend.Device:
-        """Where the array lives."""
-        return backend.get_device_from_array(self._data[0])
-
+    device = property(lambda self: backend.get_device_from_array(self._data[0]), doc="Where the array lives.")
     xp = property(lambda self: self.device.xp, doc="The module that makes arrays of this kind: NumPy on the CPU.")
 
     def to_cpu(self) -> None:

@@ -99,29 +99,12 @@ class ndarray:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor.detach()
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.tensor.shape)
-
-    @property
-    def dtype(self) -> numpy.dtype:
-        return NUMPY_OF_TORCH[self.tensor.dtype]
-
-    @property
-    def ndim(self) -> int:
-        return self.tensor.ndim
-
-    @property
-    def size(self) -> int:
-        return self.tensor.numel()
-
-    @property
-    def device(self) -> Device:
-        return Device(self.tensor.device.index)
-
-    @property
-    def T(self) -> "ndarray":
-        return self.transpose()
+    shape = property(lambda self: tuple(self.tensor.shape))
+    dtype = property(lambda self: NUMPY_OF_TORCH[self.tensor.dtype])
+    ndim = property(lambda self: self.tensor.ndim)
+    size = property(lambda self: self.tensor.numel())
+    device = property(lambda self: Device(self.tensor.device.index))
+    T = property(lambda self: self.transpose())
 
     def get(self, stream: Any = None) -> numpy.ndarray:
         """A NumPy copy."""

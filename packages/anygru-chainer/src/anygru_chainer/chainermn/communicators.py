@@ -57,15 +57,8 @@ class CommunicatorBase:
         self._grad_dtype = allreduce_grad_dtype
         self._inbox: dict[int, list[tuple[int, Any]]] = {}
 
-    @property
-    def rank(self) -> int:
-        """The number of this process."""
-        return dist.get_rank()
-
-    @property
-    def size(self) -> int:
-        """The number of processes."""
-        return dist.get_world_size()
+    rank = property(lambda self: dist.get_rank(), doc="The number of this process.")
+    size = property(lambda self: dist.get_world_size(), doc="The number of processes.")
 
     @property
     def intra_rank(self) -> int:
@@ -77,15 +70,8 @@ class CommunicatorBase:
         """The number of processes on this machine."""
         return int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
 
-    @property
-    def inter_rank(self) -> int:
-        """The number of this machine."""
-        return int(os.environ.get("GROUP_RANK", 0))
-
-    @property
-    def inter_size(self) -> int:
-        """The number of machines."""
-        return int(os.environ.get("GROUP_WORLD_SIZE", 1))
+    inter_rank = property(lambda self: int(os.environ.get("GROUP_RANK", 0)), doc="The number of this machine.")
+    inter_size = property(lambda self: int(os.environ.get("GROUP_WORLD_SIZE", 1)), doc="The number of machines.")
 
     def barrier(self) -> None:
         """Wait for all processes."""

@@ -55,11 +55,9 @@ class MultiNodeOptimizer:
 
 
 def create_multi_node_optimizer(
-    actual_optimizer: GradientMethod,
-    communicator: CommunicatorBase,
-    double_buffering: bool = False,
+    actual_optimizer: GradientMethod, communicator: CommunicatorBase, double_buffering: bool = False,
     zero_fill: bool = True,
-) -> MultiNodeOptimizer:
+) -> MultiNodeOptimizer:  # fmt: skip
     """An optimizer that averages gradients over all processes.
 
     Args:
@@ -89,15 +87,9 @@ def create_multi_node_evaluator(actual_evaluator: Evaluator, communicator: Commu
 
 
 def scatter_dataset(
-    dataset: Examples,
-    comm: CommunicatorBase,
-    root: int = 0,
-    shuffle: bool = False,
-    seed: int | None = None,
-    max_buf_len: int = 0,
-    *,
-    force_equal_length: bool = True,
-) -> Any:
+    dataset: Examples, comm: CommunicatorBase, root: int = 0, shuffle: bool = False, seed: int | None = None,
+    max_buf_len: int = 0, *, force_equal_length: bool = True,
+) -> Any:  # fmt: skip
     """A part of the dataset of process `root` for each process.
 
     Args:

@@ -188,13 +188,10 @@ class TextDataset(DatasetMixin):
     """
 
     def __init__(
-        self,
-        paths: str | Sequence[str],
-        encoding: str | Sequence[str | None] | None = None,
-        errors: str | Sequence[str | None] | None = None,
-        newline: str | Sequence[str | None] | None = None,
+        self, paths: str | Sequence[str], encoding: str | Sequence[str | None] | None = None,
+        errors: str | Sequence[str | None] | None = None, newline: str | Sequence[str | None] | None = None,
         filter_func: Callable[..., bool] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         paths = [paths] if isinstance(paths, str) else list(paths)
         if not paths:
             raise ValueError("at least one text file must be specified")

@@ -65,15 +65,9 @@ def _read_mnist(url: str, part: str) -> Arrays:
 
 
 def _get_mnist(
-    folder: str,
-    url: str,
-    withlabel: bool,
-    ndim: int,
-    scale: float,
-    dtype: DTypeSpec,
-    label_dtype: DTypeSpec,
+    folder: str, url: str, withlabel: bool, ndim: int, scale: float, dtype: DTypeSpec, label_dtype: DTypeSpec,
     rgb_format: bool,
-) -> tuple[Images, Images]:
+) -> tuple[Images, Images]:  # fmt: skip
     shapes = {1: (-1, 784), 2: (-1, 28, 28), 3: (-1, 1, 28, 28)}
     if ndim not in shapes:
         raise ValueError(f"invalid ndim for MNIST dataset: expected 1, 2 or 3, got {ndim}")
@@ -89,13 +83,9 @@ def _get_mnist(
 
 def _mnist_like(name: str, folder: str, url: str) -> Callable[..., tuple[Images, Images]]:
     def get(
-        withlabel: bool = True,
-        ndim: int = 1,
-        scale: float = 1.0,
-        dtype: DTypeSpec = None,
-        label_dtype: DTypeSpec = numpy.int32,
-        rgb_format: bool = False,
-    ) -> tuple[Images, Images]:
+        withlabel: bool = True, ndim: int = 1, scale: float = 1.0, dtype: DTypeSpec = None,
+        label_dtype: DTypeSpec = numpy.int32, rgb_format: bool = False,
+    ) -> tuple[Images, Images]:  # fmt: skip
         return _get_mnist(folder, url, withlabel, ndim, scale, dtype, label_dtype, rgb_format)
 
     get.__name__ = get.__qualname__ = name

@@ -182,9 +182,7 @@ class NStepRNN(TorchFunction):
         self._masks: dict[int, list[Tensor]] = {}
         self._joined: list[Tensor] | None = None
 
-    @property
-    def label(self) -> str:
-        return f"NStep{'Bi' if self.bidirectional else ''}{self.kind.name}"
+    label = property(lambda self: f"NStep{'Bi' if self.bidirectional else ''}{self.kind.name}")
 
     def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
         states, ws, xs = arrays[self._states], arrays[self._weights], arrays[self._xs]

@@ -194,16 +194,11 @@ def move(node: Row, *arrays: Any) -> tuple[Any, ...]:
 
 
 def function(
-    name: str,
-    *checks: Check,
-    label: str | Callable[[Any], str] | None = None,
-    prepare: Callable[..., tuple[Any, ...]] | None = None,
-    unless: Callable[..., bool] | None = None,
-    named: bool = True,
-    is_elementwise: bool = False,
-    gradient_inputs: tuple[int, ...] | None = None,
+    name: str, *checks: Check, label: str | Callable[[Any], str] | None = None,
+    prepare: Callable[..., tuple[Any, ...]] | None = None, unless: Callable[..., bool] | None = None,
+    named: bool = True, is_elementwise: bool = False, gradient_inputs: tuple[int, ...] | None = None,
     by_numpy: Callable[..., Any] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """Decorate arithmetic on tensors: it becomes a function of Variables and arrays.
 
     The leading parameters that are annotated as Tensor (`Tensor | None` for optional ones, `Sequence[Tensor]` or
@@ -268,12 +263,9 @@ def function(
 
 
 def elementwise(
-    name: str,
-    compute: Callable[[Tensor], Tensor],
-    doc: str,
-    label: str | None = None,
-    gradient_inputs: tuple[int, ...] | None = None,
-) -> tuple[type[Row], Callable[[Any], Variable]]:
+    name: str, compute: Callable[[Tensor], Tensor], doc: str, label: str | None = None,
+    gradient_inputs: tuple[int, ...] | None = None, by_numpy: Callable[..., Any] | None = None,
+) -> tuple[type[Row], Callable[[Any], Variable]]:  # fmt: skip
     """The node's class and the function of one floating point array.
 
     Args:
@@ -281,11 +273,10 @@ def elementwise(
         compute: a function of one tensor.
         doc: the function's docstring.
         label: the text in messages and graphs, `name` by default; the function's name in small letters.
-        gradient_inputs: see `function`.
+        gradient_inputs, by_numpy: see `function`.
     """
-    node: type[Row] = type(
-        name, (Row,), {"body": staticmethod(compute), "text": label, "gradient_inputs": gradient_inputs}
-    )
+    members = {"body": staticmethod(compute), "text": label, "gradient_inputs": gradient_inputs, "by_numpy": by_numpy}
+    node: type[Row] = type(name, (Row,), members)
 
     def call(x: Any) -> Variable:
         return node().result((x,))

@@ -139,14 +139,9 @@ def _move_average(running: Any, new: Any, decay: float) -> None:
 
 
 def fixed_batch_normalization(
-    x: VariableLike,
-    gamma: VariableLike,
-    beta: VariableLike,
-    mean: VariableLike,
-    var: VariableLike,
-    eps: float = 2e-5,
-    axis: int | tuple[int, ...] | None = None,
-) -> Variable:
+    x: VariableLike, gamma: VariableLike, beta: VariableLike, mean: VariableLike, var: VariableLike,
+    eps: float = 2e-5, axis: int | tuple[int, ...] | None = None,
+) -> Variable:  # fmt: skip
     """`gamma * (x - mean) / sqrt(var + eps) + beta` with all of gamma's shape; see `batch_normalization`."""
     return FixedBatchNormalization(eps, axis).apply((x, gamma, beta, mean, var))[0]
 

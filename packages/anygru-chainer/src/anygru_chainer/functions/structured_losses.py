@@ -222,13 +222,9 @@ def _ctc(x: Tensor, t: Tensor, blank_symbol: int, input_length: Any, label_lengt
 
 
 def connectionist_temporal_classification(
-    x: VariableLike,
-    t: VariableLike,
-    blank_symbol: int,
-    input_length: Any = None,
-    label_length: Any = None,
+    x: VariableLike, t: VariableLike, blank_symbol: int, input_length: Any = None, label_length: Any = None,
     reduce: str = "mean",
-) -> Variable:
+) -> Variable:  # fmt: skip
     """The loss of label sequences without a known alignment (Graves et al., 2006).
 
     Args:

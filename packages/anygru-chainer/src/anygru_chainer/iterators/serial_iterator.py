@@ -91,13 +91,9 @@ class SerialIterator(Iterator):
     _previous_epoch_detail: float
 
     def __init__(
-        self,
-        dataset: Examples,
-        batch_size: int,
-        repeat: bool = True,
-        shuffle: bool | None = None,
+        self, dataset: Examples, batch_size: int, repeat: bool = True, shuffle: bool | None = None,
         order_sampler: Callable[..., Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if shuffle is not None and order_sampler is not None:
             raise ValueError(
                 "`shuffle` is not `None` and a custom `order_sampler` is set. Please set `shuffle` to `None` to use the "
@@ -129,15 +125,8 @@ class SerialIterator(Iterator):
         """Place of the next example in the epoch."""
         return self._state.current_position
 
-    @property
-    def epoch(self) -> int:
-        """Number of epochs done."""
-        return self._state.epoch
-
-    @property
-    def is_new_epoch(self) -> bool:
-        """Whether the last batch ended an epoch."""
-        return self._state.is_new_epoch
+    epoch = property(lambda self: self._state.epoch, doc="Number of epochs done.")
+    is_new_epoch = property(lambda self: self._state.is_new_epoch, doc="Whether the last batch ended an epoch.")
 
     @property
     def epoch_detail(self) -> float:
@@ -149,14 +138,8 @@ class SerialIterator(Iterator):
         """`epoch_detail` before the last batch; None before the first."""
         return None if self._previous_epoch_detail < 0 else self._previous_epoch_detail
 
-    @property
-    def repeat(self) -> bool:
-        """Whether it continues with the next epoch."""
-        return self._repeat
-
-    @property
-    def _epoch_size(self) -> int:
-        return len(self.dataset) if self._state.order is None else len(self._state.order)
+    repeat = property(lambda self: self._repeat, doc="Whether it continues with the next epoch.")
+    _epoch_size = property(lambda self: len(self.dataset) if self._state.order is None else len(self._state.order))
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the position, the epoch and the order."""
@@ -197,14 +180,9 @@ class MultithreadIterator(SerialIterator):
     """
 
     def __init__(
-        self,
-        dataset: Examples,
-        batch_size: int,
-        repeat: bool = True,
-        shuffle: bool | None = None,
-        n_threads: int = 1,
-        order_sampler: Callable[..., Any] | None = None,
-    ) -> None:
+        self, dataset: Examples, batch_size: int, repeat: bool = True, shuffle: bool | None = None,
+        n_threads: int = 1, order_sampler: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
         self._pool: ThreadPool | None = None
         self._ahead: tuple[IteratorState, AsyncResult[Any] | None] | None = None
         self.n_threads = n_threads

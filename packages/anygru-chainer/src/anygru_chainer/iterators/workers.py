@@ -149,10 +149,7 @@ class Workers:
     def _start(self) -> _Worker:
         return _Worker(self._dataset, self._size, self._memory)
 
-    @property
-    def pids(self) -> list[int | None]:
-        """The numbers of the processes."""
-        return [worker.process.pid for worker in self._workers]
+    pids = property(lambda self: [worker.process.pid for worker in self._workers], doc="The numbers of the processes.")
 
     def read(self, indices: Iterable[int], is_stopped: Callable[[], bool]) -> list[Any] | None:
         """The examples at some indices; None if `is_stopped()` becomes true.

@@ -203,10 +203,7 @@ class WalkerAlias(DeviceResident):
                 open_slot += 1
             self.threshold[slot], self.values[2 * slot] = left, number
 
-    @property
-    def use_gpu(self) -> bool:
-        """Whether the table is on a GPU."""
-        return self.xp is not numpy
+    use_gpu = property(lambda self: self.xp is not numpy, doc="Whether the table is on a GPU.")
 
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)

@@ -68,16 +68,9 @@ class NStepRNNBase(ChainList):
             cls.n_weights = cls.kind.n_weights
 
     def __init__(
-        self,
-        n_layers: int,
-        in_size: int,
-        out_size: int,
-        dropout: float,
-        *,
-        initialW: InitializerSpec = None,
-        initial_bias: InitializerSpec = None,
-        **kwargs: Any,
-    ) -> None:
+        self, n_layers: int, in_size: int, out_size: int, dropout: float, *, initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         argument.check_unexpected_kwargs(
             kwargs,
             use_cudnn="use_cudnn argument is not supported anymore. Use chainer.using_config",
@@ -124,10 +117,7 @@ class NStepRNNBase(ChainList):
         shape = (self.n_layers * self.direction, len(xs), self.out_size)
         return Variable(self._device.xp.zeros(shape, dtype=xs[0].dtype))
 
-    @property
-    def n_cells(self) -> int:
-        """Number of state arrays that the link takes and gives."""
-        return self.kind.n_states
+    n_cells = property(lambda self: self.kind.n_states, doc="Number of state arrays that the link takes and gives.")
 
     def rnn(self, n_layers: int, dropout: float, *args: Any) -> tuple[Any, ...]:
         """The function over time steps that the link calls, such as `functions.n_step_gru`."""

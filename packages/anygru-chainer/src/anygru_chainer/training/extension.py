@@ -29,10 +29,7 @@ class Extension:
     priority = PRIORITY_READER
     name: str | None = None
 
-    @property
-    def default_name(self) -> str:
-        """The default name, which is the name of the class."""
-        return type(self).__name__
+    default_name = property(lambda self: type(self).__name__, doc="The default name, which is the name of the class.")
 
     def __call__(self, trainer: "Trainer") -> Any:
         raise NotImplementedError("Extension implementation must override __call__.")
@@ -51,14 +48,10 @@ class Extension:
 
 
 def make_extension(
-    trigger: TriggerSpec = None,
-    default_name: str | None = None,
-    priority: int | None = None,
-    finalizer: Callable[[], None] | None = None,
-    initializer: Callable[[Any], None] | None = None,
-    on_error: Callable[..., None] | None = None,
-    **kwargs: Any,
-) -> Callable[[Any], Any]:
+    trigger: TriggerSpec = None, default_name: str | None = None, priority: int | None = None,
+    finalizer: Callable[[], None] | None = None, initializer: Callable[[Any], None] | None = None,
+    on_error: Callable[..., None] | None = None, **kwargs: Any,
+) -> Callable[[Any], Any]:  # fmt: skip
     """A decorator that gives a function of the trainer the attributes of an extension."""
     argument.check_unexpected_kwargs(kwargs, invoke_before_training=REMOVED)
     argument.assert_kwargs_empty(kwargs)

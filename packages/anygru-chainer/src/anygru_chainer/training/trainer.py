@@ -53,10 +53,7 @@ class Trainer:
         for one in extensions or ():
             self.extend(one)
 
-    @property
-    def is_before_training(self) -> bool:
-        """Whether no update has been done."""
-        return self.updater.iteration == 0
+    is_before_training = property(lambda self: self.updater.iteration == 0, doc="Whether no update has been done.")
 
     @property
     def elapsed_time(self) -> float:
@@ -68,15 +65,9 @@ class Trainer:
         return time.perf_counter() - self._start_at + self._snapshot_elapsed_time
 
     def extend(
-        self,
-        extension: Any,
-        name: str | None = None,
-        trigger: TriggerSpec = None,
-        priority: int | None = None,
-        *,
-        call_before_training: bool = False,
-        **kwargs: Any,
-    ) -> None:
+        self, extension: Any, name: str | None = None, trigger: TriggerSpec = None, priority: int | None = None, *,
+        call_before_training: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
         """Register an extension.
 
         Args:

@@ -183,15 +183,9 @@ class EarlyStoppingTrigger:
     """
 
     def __init__(
-        self,
-        check_trigger: TriggerSpec = (1, "epoch"),
-        monitor: str = "main/loss",
-        patience: int | None = None,
-        mode: str = "auto",
-        verbose: bool = False,
-        max_trigger: TriggerSpec = (100, "epoch"),
-        **kwargs: Any,
-    ) -> None:
+        self, check_trigger: TriggerSpec = (1, "epoch"), monitor: str = "main/loss", patience: int | None = None,
+        mode: str = "auto", verbose: bool = False, max_trigger: TriggerSpec = (100, "epoch"), **kwargs: Any,
+    ) -> None:  # fmt: skip
         (patients,) = argument.parse_kwargs(kwargs, ("patients", None))
         if patience is not None and patients is not None:
             raise TypeError("Both 'patience' and 'patients' arguments are specified; 'patients' is an alias.")

@@ -63,10 +63,7 @@ class TypeInfo:
         self.dtype = dtype
         self.ndim = len(shape)
 
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
+    size = property(lambda self: math.prod(self.shape), doc="Number of elements.")
 
 
 class Expression:

@@ -68,13 +68,9 @@ class LogReport(Extension):
     """
 
     def __init__(
-        self,
-        keys: Sequence[str] | None = None,
-        trigger: TriggerSpec = (1, "epoch"),
-        postprocess: Callable[[dict[str, Any]], None] | None = None,
-        filename: str | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, keys: Sequence[str] | None = None, trigger: TriggerSpec = (1, "epoch"),
+        postprocess: Callable[[dict[str, Any]], None] | None = None, filename: str | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         (log_name,) = argument.parse_kwargs(kwargs, ("log_name", "log"))
         self._keys = keys
         self._trigger = get_trigger(trigger)
@@ -103,10 +99,7 @@ class LogReport(Extension):
             with extend.open_for_replace(path) as file:
                 file.write(json.dumps(self._log, indent=4).encode())
 
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        """The entries so far."""
-        return self._log
+    log = property(lambda self: self._log, doc="The entries so far.")
 
     def _init_summary(self) -> None:
         self._summary = DictSummary()
@@ -184,16 +177,10 @@ class PlotReport(Extension):
     """
 
     def __init__(
-        self,
-        y_keys: str | Sequence[str],
-        x_key: str = "iteration",
-        trigger: TriggerSpec = (1, "epoch"),
-        postprocess: Callable[[Any, Any, Any], None] | None = None,
-        filename: str | None = None,
-        marker: str = "x",
-        grid: bool = True,
-        **kwargs: Any,
-    ) -> None:
+        self, y_keys: str | Sequence[str], x_key: str = "iteration", trigger: TriggerSpec = (1, "epoch"),
+        postprocess: Callable[[Any, Any, Any], None] | None = None, filename: str | None = None, marker: str = "x",
+        grid: bool = True, **kwargs: Any,
+    ) -> None:  # fmt: skip
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "plot.png"))
         available()
         self._y_keys = (y_keys,) if isinstance(y_keys, str) else tuple(y_keys)

@@ -59,16 +59,11 @@ class StandardUpdater(Updater):
     """
 
     def __init__(
-        self,
-        iterator: Iterator | dict[str, Iterator],
-        optimizer: Optimizer | dict[str, Optimizer],
-        converter: Callable[..., Any] = concat_examples,
-        device: DeviceSpec = None,
-        loss_func: Callable[..., Any] | None = None,
-        loss_scale: float | None = None,
-        auto_new_epoch: bool = True,
+        self, iterator: Iterator | dict[str, Iterator], optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = concat_examples, device: DeviceSpec = None,
+        loss_func: Callable[..., Any] | None = None, loss_scale: float | None = None, auto_new_epoch: bool = True,
         **kwargs: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         (input_device,) = argument.parse_kwargs(kwargs, ("input_device", None))
         self._device = None if device is None else backend.get_device(device)
         self._input_device = self._device if input_device is None else backend.get_device(input_device)
@@ -87,20 +82,14 @@ class StandardUpdater(Updater):
         self.auto_new_epoch = auto_new_epoch
         self.iteration = 0
 
-    @property
-    def device(self) -> Any:
-        """Where the models are; None if they were left where they are."""
-        return self._device
+    device = property(lambda self: self._device, doc="Where the models are; None if they were left where they are.")
 
     @property
     def input_device(self) -> Any:
         """Where the arrays go; None if they are left where they are."""
         return self._input_device
 
-    @property
-    def epoch(self) -> int:
-        """Number of epochs done."""
-        return self._iterators["main"].epoch
+    epoch = property(lambda self: self._iterators["main"].epoch, doc="Number of epochs done.")
 
     @property
     def epoch_detail(self) -> float:
@@ -172,16 +161,11 @@ class ParallelUpdater(StandardUpdater):
     """
 
     def __init__(
-        self,
-        iterator: Iterator | dict[str, Iterator],
-        optimizer: Optimizer | dict[str, Optimizer],
-        converter: Callable[..., Any] = concat_examples,
-        models: dict[str, Any] | None = None,
-        devices: dict[str, Any] | None = None,
-        loss_func: Callable[..., Any] | None = None,
-        loss_scale: float | None = None,
-        auto_new_epoch: bool = True,
-    ) -> None:
+        self, iterator: Iterator | dict[str, Iterator], optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = concat_examples, models: dict[str, Any] | None = None,
+        devices: dict[str, Any] | None = None, loss_func: Callable[..., Any] | None = None,
+        loss_scale: float | None = None, auto_new_epoch: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(iterator, optimizer, converter, None, loss_func, loss_scale, auto_new_epoch)
         if models is None:
             if devices is None:
