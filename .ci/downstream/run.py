@@ -52,7 +52,21 @@ def torch_geometric() -> Case:
     return model, lambda: model(x, edges, attributes, batch)
 
 
-CASES = {case.__name__: case for case in (skorch, speechbrain, torch_geometric)}
+def torchrl() -> Case:
+    from tensordict import TensorDict
+    from torchrl.modules import GRUModule
+
+    model = GRUModule(4, 16, 2, in_key="x", out_key="y", default_recurrent_mode=True)
+    is_init = torch.rand(3, 10, 1) < 0.3
+    given = TensorDict({"x": torch.randn(3, 10, 4), "is_init": is_init}, [3, 10])
+    from anygru.patching import torchrl as ours
+
+    same = ours.GRUModule(gru=model.gru, in_key="x", out_key="y", default_recurrent_mode=True)
+    torch.testing.assert_close(same(given.clone())["y"], model(given.clone())["y"], rtol=1e-4, atol=1e-5)
+    return model, lambda: model(given.clone())["y"]
+
+
+CASES = {case.__name__: case for case in (skorch, speechbrain, torch_geometric, torchrl)}
 
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
