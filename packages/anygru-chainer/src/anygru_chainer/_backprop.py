@@ -28,7 +28,7 @@ class FunctionQueue:
         """Add a function, unless it was added before or is None."""
         if function is not None and id(function) not in self._seen:
             self._seen.add(id(function))
-            # The counter decides between equal ranks, since functions cannot be compared.
+            # The counter orders equal ranks, since functions cannot be compared.
             heapq.heappush(self._heap, (-function.rank, len(self._seen), function))
 
     def __bool__(self) -> bool:

@@ -83,7 +83,7 @@ _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 
 class Converter:
-    """Makes arrays of a batch: subclass it and define `__call__(batch, device)`."""
+    """Converts a batch to arrays: subclass it and define `__call__(batch, device)`."""
 
     def __call__(self, batch: Sequence[Any], device: DeviceSpec) -> Any:
         raise NotImplementedError("Concrete class must implement __call__.")
@@ -135,7 +135,7 @@ def _concat_examples(batch: Sequence[Any], device: DeviceSpec = None, padding: A
 
     Args:
         batch: the examples (ValueError if there is none).
-        device: where to put the arrays; None to leave them where they are.
+        device: the device of the arrays; None: they are not moved.
         padding: value behind the end of shorter arrays; a tuple or dictionary holds one for each column.
             Without it all arrays of a column must have one shape.
     """

@@ -9,7 +9,7 @@ from .types import DeviceSpec
 
 
 class DeviceResident(backend.WithoutOtherDevices):
-    """An object with a device; `to_device` sends a visitor through it that moves its arrays and variables."""
+    """An object with a device; `to_device` moves its arrays and variables by a visitor."""
 
     _device: backend.Device = backend.CpuDevice()
 
@@ -23,10 +23,10 @@ class DeviceResident(backend.WithoutOtherDevices):
                 warnings.warn(f"Overriding method '{method}'.", DeprecationWarning, stacklevel=2)
 
     def device_resident_accept(self, visitor: Any) -> None:
-        """Let a visitor see this object; override it to show the arrays and variables that it holds."""
+        """Pass this object to a visitor; override it to pass arrays and variables as well."""
         visitor.visit_device_resident(self)
 
-    device = property(lambda self: self._device, doc="Where it lives.")
+    device = property(lambda self: self._device, doc="The device of the object.")
     xp = property(lambda self: self.device.xp, doc="The module that makes arrays on its device: NumPy on the CPU.")
 
     def to_cpu(self) -> Any:
@@ -56,7 +56,7 @@ def _warn_deprecated(method: str, name: str) -> None:
 
 
 class DeviceResidentsVisitor:
-    """Goes through device residents; see `DeviceResident.device_resident_accept`."""
+    """Visits device residents; see `DeviceResident.device_resident_accept`."""
 
     def visit_device_resident(self, device_resident: DeviceResident) -> None:
         """Called for each object."""

@@ -21,22 +21,22 @@ thread = _Thread()
 
 
 def get_function_hooks() -> OrderedDict[str, Any]:
-    """The hooks that see every function of this thread, by name."""
+    """The hooks on all functions of this thread, by name."""
     return thread.function
 
 
 def get_link_hooks() -> OrderedDict[str, Any]:
-    """The hooks that see every link of this thread, by name."""
+    """The hooks on all links of this thread, by name."""
     return thread.link
 
 
 def of_function(function: Any) -> list[Any]:
-    """All hooks that see a function: the thread's, then its own."""
+    """All hooks on a function: the thread's, then its own."""
     return list({**thread.function, **(function._local_function_hooks or {})}.values())
 
 
 def of_link(link: Any) -> dict[str, Any]:
-    """All hooks that see a link, by name: the thread's, then its own."""
+    """All hooks on a link, by name: the thread's, then its own."""
     return {**thread.link, **(link._local_link_hooks or {})}
 
 
@@ -48,7 +48,7 @@ def without_hooks(links: Iterable[Any], kind: type) -> bool:
 
 
 class Hook:
-    """Sees functions or links run: all of a thread inside `with hook:`, or one after its `add_hook(hook)`."""
+    """Observes functions or links: all of a thread inside `with hook:`, or one after its `add_hook(hook)`."""
 
     name: str
 
@@ -76,7 +76,7 @@ class Hook:
 
 
 class FunctionHook(Hook):
-    """Sees functions run: all of a thread inside `with hook:`, or one function after `function.add_hook(hook)`."""
+    """Observes functions: all of a thread inside `with hook:`, or one function after `function.add_hook(hook)`."""
 
     name = "FunctionHook"
 
@@ -120,7 +120,7 @@ class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
 
 
 class LinkHook(Hook):
-    """Sees links being called: all of a thread inside `with hook:`, or one link after `link.add_hook(hook)`."""
+    """Observes calls of links: all of a thread inside `with hook:`, or one link after `link.add_hook(hook)`."""
 
     name = "LinkHook"
 

@@ -132,7 +132,7 @@ class FunctionNode:
         for y in results:
             node = y._node
             node._creator_node, node._rank = self, rank + 1
-            # Weak: a node's creator is this function, and a cycle would keep graphs until Python looks for cycles.
+            # Weak references: a node refers to this function, and a cycle would delay the release of graphs.
             outputs.append(weakref.ref(node))
         self.outputs = tuple(outputs)
         for index in self._input_indexes_to_retain or ():

@@ -1,4 +1,4 @@
-"""Initializers: objects that fill an array with its first values.
+"""Initializers: objects that fill an array with its initial values.
 
 Random ones draw from NumPy's global generator, or from `rng`, in Chainer's order, so that a seed gives Chainer's values.
 """

@@ -56,7 +56,7 @@ class WeightHook(LinkHook):
             self._prepare(link)
 
     def _prepare(self, link: Any) -> None:
-        """Called once the weight has a value."""
+        """Called when the weight has a value."""
         self._initialized = True
 
     def weight_of(self, link: Any) -> Any:

@@ -117,7 +117,7 @@ class Summary:
     def make_statistics(self) -> tuple[Any, Any]:
         """The mean and the standard deviation."""
         mean = self._x / self._n
-        # Divided by the number of values, not by one less (Chainer 7.8.1, `reporter.py`, read).
+        # The biased variance, divided by the number of values (Chainer 7.8.1, `reporter.py`, read).
         return mean, numpy.sqrt(self._x2 / self._n - mean * mean)
 
     def serialize(self, serializer: AbstractSerializer) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class AbstractSerializer:
-    """Goes through an object's values by name: `serializer(key, value)`, and `serializer[key]` for nested objects."""
+    """Visits an object's values by name: `serializer(key, value)`, and `serializer[key]` for nested objects."""
 
     def __getitem__(self, key: str) -> Any:
         raise NotImplementedError
@@ -14,7 +14,7 @@ class AbstractSerializer:
 
 
 class Serializer(AbstractSerializer):
-    """Writes values down; calling it gives the value back."""
+    """Stores values; calling it returns the value."""
 
     def save(self, obj: Any) -> None:
         """Save an object: `obj.serialize(self)`."""

@@ -38,7 +38,7 @@ class DictionarySerializer(Serializer):
         return DictionarySerializer(self.target, f"{self.path}{key.strip('/')}/")
 
     def __call__(self, key: str, value: Any) -> Any:
-        # An array of objects: Chainer's files hold a parameter without values so (7.8.1, seen).
+        # Chainer's files store a parameter without values as an array of objects (7.8.1, seen).
         stored = numpy.asarray(None) if value is None else _cpu.to_cpu(value)
         self.target[self.path + key.lstrip("/")] = stored
         return value

@@ -235,7 +235,7 @@ class Variable(backend.WithoutOtherDevices):
             source = Variable(self.device.send(source.array))
         self.grad_var = source if own is None else source + own
 
-    device = property(lambda self: backend.get_device_from_array(self._data[0]), doc="Where the array lives.")
+    device = property(lambda self: backend.get_device_from_array(self._data[0]), doc="The device of the array.")
     xp = property(lambda self: self.device.xp, doc="The module that makes arrays of this kind: NumPy on the CPU.")
 
     def to_cpu(self) -> None:
@@ -345,7 +345,7 @@ class Parameter(Variable):
 
     @property
     def device(self) -> backend.Device:
-        """Where the array lives or will live."""
+        """The device of the array, or of its later values."""
         return self._initial_device if self._data[0] is None else backend.get_device_from_array(self._data[0])
 
     def to_device(self, device: DeviceSpec) -> None:

@@ -56,7 +56,7 @@ class Device:
         """Make this the current device."""
 
     def is_array_supported(self, array: NdArray) -> bool:
-        """Whether the array lives on this device."""
+        """Whether the array is on this device."""
         raise NotImplementedError
 
 

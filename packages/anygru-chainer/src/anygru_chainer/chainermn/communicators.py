@@ -78,7 +78,7 @@ class CommunicatorBase:
         dist.barrier()
 
     def finalize(self) -> None:
-        """Part from the other processes."""
+        """Leave the group of processes."""
         parallel.stop()
 
     def bcast_obj(self, obj: Any, max_buf_len: int = 0, root: int = 0) -> Any:

@@ -83,7 +83,7 @@ def take(x: Tensor, slices: tuple[Key, ...]) -> Tensor:
 def _take_around(x: Tensor, keys: list[Key], place: int) -> Tensor:
     """`x[keys]` with arrays on both sides of an ellipsis that covers no axis.
 
-    NumPy (2.4, by its results) takes such arrays for separate ones and puts their axes first; torch leaves the ellipsis out.
+    NumPy (2.4, recorded) treats such arrays as separated and puts their axes first; torch ignores the ellipsis.
     """
     arrays = [key for key in keys if isinstance(key, Tensor)]
     axes = max(1 if key.dtype == torch.bool else key.ndim for key in arrays)
@@ -192,7 +192,7 @@ def _ints(axis: Axes) -> tuple[tuple[int, ...] | None]:
 
 @function("Squeeze", has_axes, prepare=_ints, named=False, by_numpy=move)
 def squeeze(x: Tensor, axis: tuple[int, ...] | None = None) -> Tensor:
-    """The array without the given axes (all of size 1 by default); ValueError for one of another size."""
+    """The array without the given axes (all of size 1 by default); ValueError for an axis of another size."""
     if axis is None:
         return x.squeeze()
     for a in axis:

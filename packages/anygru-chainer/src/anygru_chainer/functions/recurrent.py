@@ -94,7 +94,9 @@ class LSTM(Step):
     def gradients(self, inputs: Sequence[Tensor], gys: Sequence[Any], wanted: Sequence[bool]) -> Found:
         (sums,), (cells,), c = self._summed, self._saved, inputs[0]
         g_sums, g_c = torch.empty_like(sums), torch.empty_like(c)
-        gys = [None if gy is None else gy.contiguous() for gy in gys]  # held until the call is done
+        gys = [
+            None if gy is None else gy.contiguous() for gy in gys
+        ]  # references, so that the memory exists during the call
         of_cells, of_h = [None if gy is None else _place(gy) for gy in gys]
         places = (_place(c), _place(sums), _place(cells), of_cells, of_h, _place(g_sums), _place(g_c))
         native.lstm_gradients(c.itemsize, c.numel(), *places)

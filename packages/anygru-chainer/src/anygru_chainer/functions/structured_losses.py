@@ -319,7 +319,7 @@ def _squared(reduce: str = "half_squared_sum") -> tuple[str]:
 
 
 def _covariance(y: Tensor, z: Tensor) -> Tensor:
-    # By the number of rows, not by one less (Chainer 7.8.1, seen).
+    # The biased covariance, divided by the number of rows (Chainer 7.8.1, seen).
     return (y - y.mean(0)).T @ (z - z.mean(0)) / len(y)
 
 

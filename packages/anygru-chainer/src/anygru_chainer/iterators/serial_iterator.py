@@ -161,7 +161,7 @@ class SerialIterator(Iterator):
             self._previous_epoch_detail = max(guess, 0.0) if self.epoch_detail > 0 else -1.0
 
     def reset(self) -> None:
-        """Go back to the start."""
+        """Restart from the first example."""
         order = None
         if self.order_sampler:
             order = self.order_sampler(numpy.arange(len(self.dataset)), 0)

@@ -34,7 +34,7 @@ class Packed(NamedTuple):
 
 
 def measure(example: Any) -> int:
-    """Bytes of the arrays that an example holds side by side."""
+    """The total bytes of the arrays in an example."""
     values = example.values() if type(example) is dict else example if type(example) in (tuple, list) else [example]
     return sum(value.nbytes for value in values if isinstance(value, numpy.ndarray))
 

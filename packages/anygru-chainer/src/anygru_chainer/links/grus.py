@@ -113,7 +113,7 @@ class GRUBase(Chain):
         return _cells.gru_step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
 
     def _step_by_links(self, h: VariableLike, x: VariableLike) -> Variable:
-        """The step by the six links, in the original's order, so that hooks see each of them."""
+        """The step by the six links, in the original's order, so that hooks observe each of them."""
         r = sigmoid(self.W_r(x) + self.U_r(h))
         z = sigmoid(self.W_z(x) + self.U_z(h))
         # The reset acts before U, and z weighs the new value: the reverse of `n_step_gru` in both (Chainer 7.8.1, recorded).

@@ -181,7 +181,7 @@ class BinaryHierarchicalSoftmax(Link):
 
 
 class WalkerAlias(DeviceResident):
-    """Draws numbers from 0 with these weights, one draw from NumPy's generator each (Walker's alias method).
+    """Draws indices in proportion to weights, with one draw of NumPy's generator each (Walker's alias method).
 
     Args:
         probs: the weights, of any sum.

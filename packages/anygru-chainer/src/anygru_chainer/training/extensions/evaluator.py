@@ -29,8 +29,8 @@ class Evaluator(extension.Extension):
     Args:
         iterator: iterator of the test set, or a dictionary of them with "main". It should not repeat.
         target: link, or a dictionary of them with "main".
-        converter: makes arrays of a batch.
-        device: where the arrays go; None to leave them where they are.
+        converter: converts a batch to arrays.
+        device: the device of the arrays; None: they are not moved.
         eval_hook: function of the evaluator, called before each evaluation.
         eval_func: called instead of the target.
         progress_bar: show one.

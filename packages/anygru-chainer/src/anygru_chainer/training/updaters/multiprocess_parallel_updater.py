@@ -31,13 +31,13 @@ _EPS_POWERS = {"Adam": 1, "AdaGrad": 1, "RMSprop": 1, "RMSpropGraves": 2, "AdaDe
 class MultiprocessParallelUpdater(StandardUpdater):
     """The process of each device computes the gradients of its batch; the first process adds them and updates.
 
-    The links report the values of the first device.
+    Links report the values of the first device.
 
     Args:
         iterators: an iterator for each device, over datasets of one length (AssertionError).
         optimizer: the optimizer. Its `eps`, or without `eps` its `lr`, is changed with a warning, as gradients are sums
         of batches.
-        converter: makes arrays of a batch.
+        converter: converts a batch to arrays.
         devices: list of GPUs, or a dictionary with "main" (otherwise ValueError); the first or "main" updates.
         auto_new_epoch: call the optimizer's `new_epoch` at the end of each epoch.
 

@@ -45,17 +45,17 @@ class Updater:
 
 
 class StandardUpdater(Updater):
-    """Takes a batch, makes arrays of it, and lets the optimizer update its target by the loss.
+    """Converts a batch to arrays, and updates the optimizer's target by the loss.
 
     Args:
         iterator: iterator of the training set, or a dictionary of them with "main".
         optimizer: optimizer, or a dictionary of them with "main".
-        converter: makes arrays of a batch.
-        device: where models and arrays go; None to leave them where they are.
+        converter: converts a batch to arrays.
+        device: the device of models and arrays; None: they are not moved.
         loss_func: gives the loss instead of the optimizer's target.
         loss_scale: see `Optimizer.set_loss_scale`.
         auto_new_epoch: call the optimizer's `new_epoch` at the end of each epoch.
-        input_device: where the arrays go, if not to `device`.
+        input_device: the device of the arrays, by default `device`.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class StandardUpdater(Updater):
         self.auto_new_epoch = auto_new_epoch
         self.iteration = 0
 
-    device = property(lambda self: self._device, doc="Where the models are; None if they were left where they are.")
+    device = property(lambda self: self._device, doc="The device of the models; None if they were not moved.")
 
     @property
     def input_device(self) -> Any:
-        """Where the arrays go; None if they are left where they are."""
+        """The device of the arrays; None if they are not moved."""
         return self._input_device
 
     epoch = property(lambda self: self._iterators["main"].epoch, doc="Number of epochs done.")
