@@ -40,6 +40,23 @@ def test_compiles_without_warnings(language: str, tmp_path: Path) -> None:
     compiled(tmp_path, program + "int main(void) { return 0; }\n", compiler, *options, *WARNINGS, "-O1", ending=ending)
 
 
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_a_program_that_runs_a_model_compiles_without_warnings(level: str, tmp_path: Path) -> None:
+    """A compiler looks at static functions closely only where something calls them."""
+    models = [
+        (Residual(anygru.GRU(1, 16), torch.nn.Linear(16, 1)), "int8"),
+        (torch.nn.Sequential(anygru.GRU(3, 70), torch.nn.Linear(70, 5)), None),
+        (anygru.GRU(2, 24), "bfloat16"),
+    ]
+    heads, calls = "", ""
+    for number, (model, weights) in enumerate(models):
+        anygru.export_c(model, tmp_path / f"m{number}.h", weights=weights, check=False)  # type: ignore[arg-type]
+        heads += f'#include "m{number}.h"\nstatic m{number}_state s{number};\n'
+        calls += f"m{number}_run(&s{number}, x, NULL, 20, y);\n"
+    program = f"{heads}static float x[20 * 3], y[20 * 24];\nint main(void) {{ {calls} return y[0] > 0; }}\n"
+    compiled(tmp_path, program, tool("gcc", "gcc"), "-Wall", "-Wextra", "-Werror", level)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("weights", "vectors"),

@@ -74,6 +74,7 @@ static inline float @_round(const float *x, uint32_t *rounded, size_t columns) {
     uint32_t greatest = 0; /* floats without their sign are in order as integers, NaN above infinity */
     float magnitude, inverse;
     size_t i;
+    for (i = 0; i < (columns + 3) / 4 * 2; ++i) rounded[i] = 0u;
     for (i = 0; i < columns; ++i) {
         uint32_t bits;
         memcpy(&bits, x + i, sizeof bits);
@@ -84,7 +85,6 @@ static inline float @_round(const float *x, uint32_t *rounded, size_t columns) {
     memcpy(&magnitude, &greatest, sizeof magnitude);
     magnitude = magnitude < 1e-30f ? 1e-30f : magnitude;
     inverse = 32512.0f / magnitude;
-    for (i = 0; i < (columns + 3) / 4 * 2; ++i) rounded[i] = 0u;
     for (i = 0; i < columns; ++i) { /* added to 1.5 * 2^23, a number is rounded */
         const float shifted = x[i] * inverse + 12582912.0f;
         uint32_t bits;

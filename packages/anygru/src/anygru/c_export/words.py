@@ -52,8 +52,8 @@ HEAD = """\
 typedef struct {
 <fields><turn>} @_state;
 
-/* Functions become code for their call's sizes, unless the smallest code is asked for (-Os). */
-#if defined(__OPTIMIZE_SIZE__)
+/* Functions become code for their call's sizes, unless the smallest code is asked for (-Os), or none that is fast (-O0). */
+#if defined(__OPTIMIZE_SIZE__) || (defined(__GNUC__) && !defined(__OPTIMIZE__))
 #define @@_INLINE inline
 #elif defined(__GNUC__)
 #define @@_INLINE inline __attribute__((always_inline))
