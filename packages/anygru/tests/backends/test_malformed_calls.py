@@ -21,8 +21,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux" or native is None, reaso
 
 
 def run(calls: int, **environment: str) -> str:
+    return run_python(str(PROGRAM), str(calls), **environment)
+
+
+def run_python(*arguments: str, **environment: str) -> str:
     found = subprocess.run(
-        [sys.executable, str(PROGRAM), str(calls)],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "2", **environment},
@@ -73,19 +77,33 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-@pytest.mark.slow
-def test_sanitizers_find_nothing_in_calls_with_wrong_arguments(sanitized: Path) -> None:
+def of_sanitizers(site: Path) -> dict[str, str]:
+    """The environment for Python with the sanitized module."""
     libraries = [
         subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         for name in ("libasan.so", "libstdc++.so")  # the second is looked for when the first starts
     ]
-    run(
-        20_000,
-        PYTHONPATH=str(sanitized),
-        LD_PRELOAD=" ".join(libraries),
-        ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",  # Python leaks; a failed allocation is a MemoryError
-        UBSAN_OPTIONS="print_stacktrace=1",
-    )
+    return {
+        "PYTHONPATH": str(site),
+        "LD_PRELOAD": " ".join(libraries),
+        # Python leaks; a failed allocation is a MemoryError
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
+@pytest.mark.slow
+def test_sanitizers_find_nothing_in_calls_with_wrong_arguments(sanitized: Path) -> None:
+    run(20_000, **of_sanitizers(sanitized))
+
+
+@pytest.mark.slow
+def test_sanitizers_find_nothing_in_wrong_arguments_of_the_dialects(sanitized: Path) -> None:
+    """Every recurrent entry of all dialects; torch's own kernels are not instrumented, and must not be reached."""
+    program = Path(__file__).parents[4] / "tests" / "test_recurrent_arguments.py"
+    if not program.exists():
+        pytest.skip("needs the repository")
+    run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(program), **of_sanitizers(sanitized))
 
 
 def test_a_batch_of_no_sequences_ends_at_once() -> None:

@@ -39,6 +39,20 @@ class KeepsPrecision:
     """Marks batch normalization, which `Layer.float16` and `bfloat16` leave unchanged."""
 
 
+def _named(table: str, what: str) -> Callable[..., Iterator[tuple[str, Any]]]:
+    def named(
+        self: "Layer", prefix: str = "", include_sublayers: bool = True, recurse: bool | None = None,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:  # fmt: skip
+        deep = include_sublayers if recurse is None else recurse
+        yield from self._named_members(
+            lambda layer: getattr(layer, table).items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate
+        )
+
+    named.__name__, named.__doc__ = f"named{table}", what
+    return named
+
+
 class Layer(torch.nn.Module):
     """The base of all layers.
 
@@ -148,18 +162,7 @@ class Layer(torch.nn.Module):
         """The parameters of this layer and its sublayers, each once; `recurse` is torch's name for `include_sublayers`."""
         return [parameter for _, parameter in self.named_parameters("", include_sublayers, recurse)]
 
-    def named_parameters(  # type: ignore[override]
-        self,
-        prefix: str = "",
-        include_sublayers: bool = True,
-        recurse: bool | None = None,
-        remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:
-        """Names and parameters, each parameter once."""
-        deep = include_sublayers if recurse is None else recurse
-        yield from self._named_members(
-            lambda layer: layer._parameters.items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate
-        )
+    named_parameters = _named("_parameters", "Names and parameters, each parameter once.")
 
     def clear_gradients(self) -> None:
         """Make the gradients of all trainable parameters zeros."""
@@ -187,18 +190,7 @@ class Layer(torch.nn.Module):
         """The buffers of this layer and its sublayers, each once."""
         return [buffer for _, buffer in self.named_buffers("", include_sublayers, recurse)]
 
-    def named_buffers(  # type: ignore[override]
-        self,
-        prefix: str = "",
-        include_sublayers: bool = True,
-        recurse: bool | None = None,
-        remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:
-        """Names and buffers, each buffer once."""
-        deep = include_sublayers if recurse is None else recurse
-        yield from self._named_members(
-            lambda layer: layer._buffers.items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate
-        )
+    named_buffers = _named("_buffers", "Names and buffers, each buffer once.")
 
     def add_sublayer(self, name: Any, sublayer: Any) -> Any:
         """Register `sublayer` (or None) as the attribute `name`, and return it.
