@@ -136,7 +136,6 @@ class NDArrayIter(DataIter):
         self.cursor = -self.batch_size - self._carried
 
     def iter_next(self) -> bool:
-        """Advance to the next batch. Returns False at the end."""
         self.cursor += self.batch_size
         rows = self._order[self.cursor + self._carried :][: self.batch_size]
         self._pad = self.batch_size - len(rows)
@@ -149,11 +148,9 @@ class NDArrayIter(DataIter):
         return True
 
     def getdata(self) -> list[NDArray]:
-        """The inputs of the batch."""
         return [take(values, self._rows) for _, values in self.data]
 
     def getlabel(self) -> list[NDArray]:
-        """The labels of the batch."""
         return [take(values, self._rows) for _, values in self.label]
 
     def getpad(self) -> int:
@@ -201,7 +198,6 @@ class CSVIter(NDArrayIter):
         self._first = max(self._first - self.num_data, 0) if self._round_batch else 0
 
     def iter_next(self) -> bool:
-        """Advance to the next batch. Returns False at the end."""
         rows = np.arange(self._first, self._first + self.batch_size)
         if self._first >= self.num_data:
             return False
@@ -211,7 +207,6 @@ class CSVIter(NDArrayIter):
         return True
 
     def next(self) -> DataBatch:
-        """The next batch. Raises StopIteration after the last batch."""
         if not self.iter_next():
             raise StopIteration
         return DataBatch([self.getdata()], [self.getlabel()], self._pad, self.getindex())
@@ -246,19 +241,15 @@ class _Around(DataIter):
     current_batch: DataBatch
 
     def getdata(self) -> list:
-        """The inputs of the batch."""
         return self.current_batch.data
 
     def getlabel(self) -> list:
-        """The labels of the batch."""
         return self.current_batch.label or []
 
     def getindex(self) -> Any:
-        """The positions of the samples, or None."""
         return self.current_batch.index
 
     def getpad(self) -> int:
-        """The number of padding samples at the end."""
         return self.current_batch.pad or 0
 
 
@@ -278,13 +269,11 @@ class ResizeIter(_Around):
         self.cur = 0
 
     def reset(self) -> None:
-        """Begin again."""
         self.cur = 0
         if self.reset_internal:
             self.data_iter.reset()
 
     def iter_next(self) -> bool:
-        """Advance to the next batch. Returns False at the end."""
         if self.cur == self.size:
             return False
         try:
@@ -320,7 +309,6 @@ class PrefetchingIter(_Around):
         super().__init__(self.provide_data[0].shape[0])
 
     def reset(self) -> None:
-        """Begin again."""
         for one in self.iters:
             one.reset()
 

@@ -73,7 +73,6 @@ class L2Loss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         loss = F.square(_reshape_like(F, label, pred) - pred)
         loss = _apply_weighting(F, loss, self._weight / 2, sample_weight)  # type: ignore[operator]
         return F.mean(loss, axis=self._batch_axis, exclude=True)
@@ -86,7 +85,6 @@ class L1Loss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         return self._mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
 
 
@@ -107,7 +105,6 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     def hybrid_forward(
         self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None, pos_weight: Data | None = None
     ) -> Any:
-        """The loss per sample, [B]."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
             # The largest loss of a number is 27.63 (MXNet 1.9.1, observed), and 100 in torch.
@@ -152,7 +149,6 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._from_logits = from_logits
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         if self._sparse_label and not self._from_logits:
             loss = -_picked_log_softmax(F, pred, label, self._axis)
             return self._mean(F, loss, sample_weight)
@@ -189,7 +185,6 @@ class KLDivLoss(Loss):
         self._axis = axis
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         # A label of 0 adds 0 to the loss, not the NaN of its logarithm (MXNet 1.9.1, `KLDivLoss`, source).
@@ -223,7 +218,6 @@ class CTCLoss(Loss):
         label_lengths: Data | None = None,
         sample_weight: Data | None = None,
     ) -> Any:
-        """The loss per sample, [B]."""
         if self._layout == "NTC":
             pred = F.swapaxes(pred, 0, 1)
         if self._batch_axis == 1:
@@ -248,7 +242,6 @@ class HuberLoss(Loss):
         self._rho = rho
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         far = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(far > self._rho, far - 0.5 * self._rho, 0.5 / self._rho * F.square(far))
         return self._mean(F, loss, sample_weight)
@@ -262,7 +255,6 @@ class HingeLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         return self._mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
 
 
@@ -270,7 +262,6 @@ class SquaredHingeLoss(HingeLoss):
     """The square of the hinge loss."""
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
         return self._mean(F, loss, sample_weight)
 
@@ -287,7 +278,6 @@ class LogisticLoss(Loss):
         self._label_format = label_format
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """The loss per sample, [B]."""
         label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
@@ -302,7 +292,6 @@ class TripletLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F: ModuleType, pred: Data, positive: Data, negative: Data) -> Any:
-        """The loss per sample, [B]."""
         near = F.square(_reshape_like(F, positive, pred) - pred)
         far = F.square(_reshape_like(F, negative, pred) - pred)
         loss = F.relu(F.sum(near - far, axis=self._batch_axis, exclude=True) + self._margin)

@@ -26,7 +26,6 @@ class Accuracy(GlobalMetric):
         self.axis = axis
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             scores = pred.asnumpy()
@@ -51,7 +50,6 @@ class TopKAccuracy(GlobalMetric):
         self.name += f"_{top_k}"
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             assert pred.ndim <= 2, "Predictions should be no more than 2 dims"
@@ -122,7 +120,6 @@ class _Binary(GlobalMetric):
         raise NotImplementedError
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             wanted, scores = label.asnumpy().astype("int32"), pred.asnumpy()
@@ -144,13 +141,11 @@ class _Binary(GlobalMetric):
             self.global_sum_metric = self._score(self._whole) * self.global_num_inst
 
     def reset(self) -> None:
-        """Reset all counters."""
         super().reset()
         self._local.clear()
         self._whole.clear()
 
     def reset_local(self) -> None:
-        """Reset the local counters and keep the global ones."""
         super().reset_local()
         self._local.clear()
 
@@ -181,7 +176,6 @@ class MCC(_Binary):
         return counts.matthews()
 
     def reset(self) -> None:
-        """Reset all counters."""
         super().reset()
         self.num_inst = self.global_num_inst = 0.0  # a float in MXNet 1.9.1 (recorded)
 
@@ -205,7 +199,6 @@ class PCC(GlobalMetric):
         return float((np.trace(counts) * total - (found * wanted).sum()) / np.sqrt(product))
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             wanted, scores = label.asnumpy().astype("int32").ravel(), pred.asnumpy()
@@ -221,14 +214,12 @@ class PCC(GlobalMetric):
         self.global_sum_metric = self._score(self._whole) * self.global_num_inst
 
     def reset(self) -> None:
-        """Reset all counters."""
         super().reset()
         self.num_inst = self.global_num_inst = 0.0  # a float in MXNet 1.9.1 (recorded)
         self._whole = np.zeros((2, 2))
         self._local = np.zeros((2, 2))
 
     def reset_local(self) -> None:
-        """Reset the local counters and keep the global ones."""
         super().reset_local()
         self._local = np.zeros((2, 2))
 
@@ -255,7 +246,6 @@ class Perplexity(GlobalMetric):
         self.axis = axis
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch of probabilities."""
         assert len(labels) == len(preds)
         # with `ignore_label` MXNet 1.9.1 counts in floats (recorded)
         loss, count = 0.0, 0 if self.ignore_label is None else 0.0
@@ -292,7 +282,6 @@ class CrossEntropy(GlobalMetric):
         self.eps = eps
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch of probabilities."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             wanted, scores = label.asnumpy().ravel(), pred.asnumpy()

@@ -69,7 +69,6 @@ class CompositeEvalMetric(EvalMetric):
             raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
 
     def update_dict(self, labels: dict, preds: dict) -> None:
-        """Update with a batch given as dicts."""
         if self.label_names is not None:
             labels = {name: value for name, value in labels.items() if name in self.label_names}
         if self.output_names is not None:
@@ -78,17 +77,14 @@ class CompositeEvalMetric(EvalMetric):
             metric.update_dict(labels, preds)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
     def reset(self) -> None:
-        """Reset all counters."""
         for metric in self.metrics:
             metric.reset()
 
     def reset_local(self) -> None:
-        """Reset the local counters and keep the global ones."""
         for metric in self.metrics:
             metric.reset_local()
 
@@ -106,7 +102,6 @@ class CompositeEvalMetric(EvalMetric):
         return [name for name, _ in found], [value for _, value in found]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that the metric was made with."""
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 
@@ -130,7 +125,6 @@ class CustomMetric(GlobalMetric):
         self._allow_extra_outputs = allow_extra_outputs
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, True)
         for pred, label in zip(preds, labels, strict=False):

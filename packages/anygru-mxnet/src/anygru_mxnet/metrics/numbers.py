@@ -17,7 +17,6 @@ class _MeanOfBatches(GlobalMetric):
         raise NotImplementedError
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             # Between the shapes (n,) and (n, 1) the difference would have n x n elements.
@@ -71,12 +70,10 @@ class PearsonCorrelation(GlobalMetric):
         super().__init__(name, output_names, label_names)
 
     def reset(self) -> None:
-        """Reset all counters."""
         super().reset()
         self._seen: list[tuple[np.ndarray, np.ndarray]] = []
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Update with a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             check_label_shapes(label, pred, False, True)
@@ -103,7 +100,6 @@ class Loss(GlobalMetric):
         super().__init__(name, output_names, label_names)
 
     def update(self, _: Any, preds: Arrays) -> None:
-        """Update with a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
             values = pred.asnumpy()
             self._add(values.sum(dtype="float64").astype(values.dtype), values.size)

@@ -131,7 +131,6 @@ class ndarray(NDArray):
     def astype(  # type: ignore[override]
         self, dtype: DtypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
-        """The array in another dtype: a copy, unless `copy` is False and nothing changes."""
         for name, value, allowed in (
             ("order", order, "KC"),
             ("casting", casting, ["unsafe"]),

@@ -150,7 +150,6 @@ class LARS(SGD):
         self.wd_mult.update(args_wd_mult)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Change a weight or several weights. If a weight has a float32 copy, change the copy first."""
         for place, one in enumerate(each(index, weight, grad, state)):
             # MXNet 1.9.1 reads the rate once per call, and an updater makes several calls per step (recorded).
             self._looks = place == 0

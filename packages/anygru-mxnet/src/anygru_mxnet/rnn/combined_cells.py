@@ -52,7 +52,6 @@ class _Cells(BaseRNNCell):
         return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """The inverse of `unpack_weights`."""
         for cell in self._cells:
             args = cell.pack_weights(args)
         return args
@@ -72,7 +71,6 @@ class SequentialRNNCell(_Cells):
         super().__init__(params, [])
 
     def add(self, cell: BaseRNNCell) -> None:
-        """Add a cell on top."""
         self._cells.append(cell)
         self._share(cell)
 
@@ -86,7 +84,6 @@ class SequentialRNNCell(_Cells):
         return inputs, following
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run each cell over the whole sequence, from the first to the last."""
         states = self.begin_state() if states is None else states
         following: list = []
         for cell, own in zip(self._cells, self._split_states(states), strict=True):

@@ -64,7 +64,6 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Shape, with 0 for the batch size, and layout of each state."""
         hidden, layers, directions, mode = self._sizes
         states = 2 if mode == "lstm" else 1
         return [{"shape": (layers * directions, 0, hidden), "__layout__": "LNC"} for _ in range(states)]
@@ -79,7 +78,6 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
-        """The inverse of `unpack_weights`."""
         args = dict(args)
         first = next(name for name, *_ in parameter_parts(1, *self._sizes))
         parts = parameter_parts(args[self._prefix + first].shape[1], *self._sizes)

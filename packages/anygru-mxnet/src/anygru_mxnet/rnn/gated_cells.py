@@ -26,7 +26,6 @@ class _GatedCell(BaseRNNCell):
         self._hW, self._hB = self._params.get("h2h_weight"), self._params.get("h2h_bias")
 
     def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
-        """One step."""
         self._counter += 1
         self._formula._counter = self._counter
         with self._formula.name_scope():
@@ -36,7 +35,6 @@ class _GatedCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Shape, with 0 for the batch size, and layout of each state."""
         return self._formula.state_info()
 
 

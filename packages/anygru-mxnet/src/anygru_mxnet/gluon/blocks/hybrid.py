@@ -106,7 +106,6 @@ class HybridBlock(Block):
         raise NotImplementedError(f"optimize_for: backend={backend!r} is MXNet's own; in PyTorch: torch.compile")
 
     def cast(self, dtype: DtypeLike) -> None:
-        """Change the dtype of all parameters."""
         self._clear_cached_op()
         super().cast(dtype)
 

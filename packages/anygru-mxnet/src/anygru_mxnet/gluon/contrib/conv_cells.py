@@ -95,7 +95,6 @@ class _ConvCell(HybridRecurrentCell):
         return f"conv_{self._kind}"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape and layout of each state."""
         return [{"shape": (batch_size, *self._state_shape), "__layout__": self._conv_layout}] * self._states
 
     def __repr__(self) -> str:
@@ -129,7 +128,6 @@ class _ConvRNNCell(_ConvCell):
     _kind, _gate_names = "rnn", ("",)
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list, **weights: Any) -> Any:  # type: ignore[override]
-        """One step."""
         i2h, h2h = self._products(F, inputs, states[0], weights)
         output = self._get_activation(F, i2h + h2h, self._activation, name=f"t{self._counter}_out")
         return output, [output]
@@ -141,7 +139,6 @@ class _ConvLSTMCell(_ConvCell):
     _kind, _gate_names, _states = "lstm", ("_i", "_f", "_c", "_o"), 2
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list, **weights: Any) -> Any:  # type: ignore[override]
-        """One step."""
         at = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, states[0], weights)
         enter, forget, candidate, leave = self._gates(F, i2h + h2h, "slice")
@@ -160,7 +157,6 @@ class _ConvGRUCell(_ConvCell):
     _kind, _gate_names = "gru", ("_r", "_z", "_o")
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list, **weights: Any) -> Any:  # type: ignore[override]
-        """One step."""
         at = f"t{self._counter}_"
         i2h, h2h = self._products(F, inputs, states[0], weights)
         i2h_r, i2h_z, i2h_n = self._gates(F, i2h, "i2h_slice")

@@ -20,7 +20,6 @@ class Concurrent(Sequential):
         self.axis = axis
 
     def forward(self, x: Any) -> Any:
-        """The joined outputs."""
         return FUNCTIONS["concat"](*(block(x) for block in self._children.values()), dim=self.axis)
 
 
@@ -32,7 +31,6 @@ class HybridConcurrent(HybridSequential):
         self.axis = axis
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The joined outputs."""
         return F.concat(*(block(x) for block in self._children.values()), dim=self.axis)
 
 
@@ -40,5 +38,4 @@ class Identity(HybridBlock):
     """A block that returns its input."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The input."""
         return x

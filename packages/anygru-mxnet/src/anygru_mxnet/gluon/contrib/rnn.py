@@ -75,7 +75,6 @@ class LSTMPCell(LSTMCell):
         return f"{super().__repr__()[:-1]} -> {self._projection_size})"
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list, *weights: Any, **named: Any) -> Any:  # type: ignore[override]
-        """One step."""
         projection = named.pop("h2r_weight")
         output, (_, cell) = super().hybrid_forward(F, inputs, states, *weights, **named)
         at = f"t{self._counter}_"
@@ -122,7 +121,6 @@ class VariationalDropoutCell(ModifierCell):
         return value * self._masks[name]
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list) -> Any:
-        """One step."""
         states = [self._dropped(F, "states", states[0], self.drop_states), *states[1:]] if states else states
         output, following = self.base_cell(self._dropped(F, "inputs", inputs, self.drop_inputs), states)
         return self._dropped(F, "outputs", output, self.drop_outputs), following

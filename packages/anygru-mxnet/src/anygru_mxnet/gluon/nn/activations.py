@@ -22,7 +22,6 @@ class Activation(HybridBlock):
         return self._act_type
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The activation of each element."""
         return F.Activation(x, act_type=self._act_type, name="fwd")
 
     def __repr__(self) -> str:
@@ -38,7 +37,6 @@ class LeakyReLU(HybridBlock):
         self._alpha = alpha
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The activation of each element."""
         return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
 
     def __repr__(self) -> str:
@@ -55,7 +53,6 @@ class PReLU(HybridBlock):
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=init)
 
     def hybrid_forward(self, F: ModuleType, x: Data, alpha: Data) -> Any:
-        """The activation of each element."""
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 
 
@@ -67,7 +64,6 @@ class ELU(HybridBlock):
         self._alpha = alpha
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The activation of each element."""
         # In MXNet 1.9.1 (source) this node has no name "fwd", unlike other activations; exported graphs show it.
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
@@ -76,7 +72,6 @@ class SELU(HybridBlock):
     """Scaled ELU (Klambauer et al. 2017)."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The activation of each element."""
         return F.LeakyReLU(x, act_type="selu", name="fwd")
 
 
@@ -84,7 +79,6 @@ class GELU(HybridBlock):
     """x times the normal distribution function of x (Hendrycks, Gimpel 2016)."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The activation of each element."""
         return F.LeakyReLU(x, act_type="gelu", name="fwd")
 
 
@@ -96,5 +90,4 @@ class Swish(HybridBlock):
         self._beta = beta
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The activation of each element."""
         return x * F.sigmoid(self._beta * x, name="fwd")

@@ -161,7 +161,6 @@ class Lambda(Block):
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
 
     def forward(self, *args: Any) -> Any:
-        """The function's result."""
         return self._func_impl(*args)
 
     def __repr__(self) -> str:
@@ -192,7 +191,6 @@ class HybridLambda(HybridBlock):
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
 
     def hybrid_forward(self, F: ModuleType, x: Data, *args: Any) -> Any:
-        """The function's result."""
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:

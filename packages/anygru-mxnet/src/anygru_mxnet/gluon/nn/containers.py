@@ -47,7 +47,6 @@ class Sequential(_Container):
     """Runs blocks in order."""
 
     def forward(self, x: Data) -> Any:
-        """The output of the last block."""
         for block in self._children.values():
             x = block(x)
         return x
@@ -67,7 +66,6 @@ class HybridSequential(_Container, HybridBlock):
     """Runs hybrid blocks in order."""
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The output of the last block."""
         for block in self._children.values():
             x = block(x)
         return x

@@ -97,7 +97,6 @@ class _Conv(HybridBlock):
         return "conv"
 
     def hybrid_forward(self, F: ModuleType, x: Data, weight: Data, bias: Data | None = None) -> Any:
-        """The convolution and its activation."""
         given = (x, weight) if bias is None else (x, weight, bias)
         result = getattr(F, self._operator)(*given, name="fwd", **self._kwargs)
         return result if self.act is None else self.act(result)
@@ -180,7 +179,6 @@ class _Pool(HybridBlock):
         return "pool"
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The pooled input."""
         return F.Pooling(x, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:
@@ -238,5 +236,4 @@ class ReflectionPad2D(HybridBlock):
         self._padding = (0, 0, 0, 0) + (padding,) * 4 if isinstance(padding, int) else padding
 
     def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
-        """The padded input."""
         return F.pad(x, mode="reflect", pad_width=self._padding)

@@ -80,7 +80,6 @@ class BatchNorm(HybridBlock):
     def hybrid_forward(
         self, F: ModuleType, x: Data, gamma: Data, beta: Data, running_mean: Data, running_var: Data
     ) -> Any:
-        """Normalised along `axis`."""
         return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:
@@ -148,7 +147,6 @@ class LayerNorm(_ScaledNorm):
         )
 
     def hybrid_forward(self, F: ModuleType, data: Data, gamma: Data, beta: Data) -> Any:
-        """Normalised along `axis`."""
         return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
 
 

@@ -86,7 +86,6 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
         super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: ModuleType, inputs: Data, states: list) -> Any:
-        """One step."""
         return self.__call__(inputs, states)
 
 

@@ -49,7 +49,6 @@ class GatedCell(HybridRecurrentCell):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape and layout of each state."""
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"} for _ in range(self._states)]
 
     def __repr__(self) -> str:

@@ -50,7 +50,6 @@ class RNNCell(GatedCell):
         i2h_bias: Data,
         h2h_bias: Data,
     ) -> Any:
-        """One step."""
         i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         at = f"t{self._counter}_"
         result = self._get_activation(F, F.elemwise_add(i2h, h2h, name=at + "plus0"), self._activation, name=at + "out")
@@ -98,7 +97,6 @@ class LSTMCell(GatedCell):
         i2h_bias: Data,
         h2h_bias: Data,
     ) -> Any:
-        """One step."""
         i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         at = f"t{self._counter}_"
         parts = F.SliceChannel(F.elemwise_add(i2h, h2h, name=at + "plus0"), num_outputs=4, name=at + "slice")
