@@ -156,14 +156,9 @@ def _parameters(node: Node, before: Sequence[Entry], sizes: dict[str, tuple[int,
 
 
 def plot_network(
-    symbol: Symbol,
-    title: str = "plot",
-    save_format: str = "pdf",
-    shape: dict[str, tuple[int, ...]] | None = None,
-    dtype: Any = None,
-    node_attrs: dict[str, str] | None = None,
-    hide_weights: bool = True,
-) -> _Drawing:
+    symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: dict[str, tuple[int, ...]] | None = None,
+    dtype: Any = None, node_attrs: dict[str, str] | None = None, hide_weights: bool = True,
+) -> _Drawing:  # fmt: skip
     """Draw a symbol's graph.
 
     Args:

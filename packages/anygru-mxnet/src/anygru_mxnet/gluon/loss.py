@@ -135,14 +135,9 @@ class SoftmaxCrossEntropyLoss(Loss):
     """
 
     def __init__(
-        self,
-        axis: int = -1,
-        sparse_label: bool = True,
-        from_logits: bool = False,
-        weight: float | None = None,
-        batch_axis: int = 0,
-        **kwargs: Any,
-    ) -> None:
+        self, axis: int = -1, sparse_label: bool = True, from_logits: bool = False, weight: float | None = None,
+        batch_axis: int = 0, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(weight, batch_axis, **kwargs)
         self._axis = axis
         self._sparse_label = sparse_label
@@ -210,14 +205,9 @@ class CTCLoss(Loss):
         self._layout = layout
 
     def hybrid_forward(
-        self,
-        F: ModuleType,
-        pred: Data,
-        label: Data,
-        pred_lengths: Data | None = None,
-        label_lengths: Data | None = None,
-        sample_weight: Data | None = None,
-    ) -> Any:
+        self, F: ModuleType, pred: Data, label: Data, pred_lengths: Data | None = None,
+        label_lengths: Data | None = None, sample_weight: Data | None = None,
+    ) -> Any:  # fmt: skip
         if self._layout == "NTC":
             pred = F.swapaxes(pred, 0, 1)
         if self._batch_axis == 1:

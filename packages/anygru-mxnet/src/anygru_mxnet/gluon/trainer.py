@@ -34,14 +34,9 @@ class Trainer:
     """
 
     def __init__(
-        self,
-        params: Any,
-        optimizer: Any,
-        optimizer_params: dict | None = None,
-        kvstore: Any = "device",
-        compression_params: dict | None = None,
-        update_on_kvstore: bool | None = None,
-    ) -> None:
+        self, params: Any, optimizer: Any, optimizer_params: dict | None = None, kvstore: Any = "device",
+        compression_params: dict | None = None, update_on_kvstore: bool | None = None,
+    ) -> None:  # fmt: skip
         if isinstance(params, (dict, ParameterDict)):
             # Sorted by name: files of states contain the positions (MXNet 1.9.1, observed).
             params = [params[name] for name in sorted(params.keys())]

@@ -18,14 +18,9 @@ __all__ = [
 
 
 def _draw(
-    name: str,
-    parameters: dict[str, Any],
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **others: Any,
-) -> NDArray:
+    name: str, parameters: dict[str, Any], shape: Sizes = None, dtype: DtypeLike = None, ctx: ContextLike = None,
+    out: NDArray | None = None, **others: Any,
+) -> NDArray:  # fmt: skip
     """Call an operator `_random_*` (for numbers) or `_sample_*` (for arrays).
 
     Raises:

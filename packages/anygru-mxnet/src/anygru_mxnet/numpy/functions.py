@@ -238,14 +238,9 @@ def _like(make: Function) -> Function:
     """`zeros_like` and similar functions. `subok` and `shape` must have their defaults."""
 
     def function(
-        a: Tensor,
-        *value: Any,
-        dtype: DtypeLike = None,
-        order: str = "C",
-        subok: bool = False,
-        shape: Any = None,
+        a: Tensor, *value: Any, dtype: DtypeLike = None, order: str = "C", subok: bool = False, shape: Any = None,
         ctx: Any = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         only("order", order, "C")
         only("subok", subok, False)
         only("shape", shape, None)

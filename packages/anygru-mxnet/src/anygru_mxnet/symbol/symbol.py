@@ -192,17 +192,10 @@ def apply(
 
 
 def var(
-    name: str,
-    attr: dict[str, str] | None = None,
-    shape: Sequence[int] | None = None,
-    lr_mult: float | None = None,
-    wd_mult: float | None = None,
-    dtype: DtypeLike = None,
-    init: Any = None,
-    stype: str | None = None,
-    profiler_scope: Any = None,
-    **kwargs: Any,
-) -> Symbol:
+    name: str, attr: dict[str, str] | None = None, shape: Sequence[int] | None = None, lr_mult: float | None = None,
+    wd_mult: float | None = None, dtype: DtypeLike = None, init: Any = None, stype: str | None = None,
+    profiler_scope: Any = None, **kwargs: Any,
+) -> Symbol:  # fmt: skip
     """A variable, with its known shape, dtype and other attributes.
 
     Raises:

@@ -50,14 +50,9 @@ class RecurrentCell(Block):
         return states
 
     def unroll(
-        self,
-        length: int,
-        inputs: Any,
-        begin_state: Any = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
+        self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
         valid_length: Any = None,
-    ) -> tuple[Any, list]:
+    ) -> tuple[Any, list]:  # fmt: skip
         """Run the cell over the steps of a sequence.
 
         Args:
