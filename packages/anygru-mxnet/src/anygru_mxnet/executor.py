@@ -102,7 +102,7 @@ class Executor:
                 array = wrap(array._t.detach(), array._ctx)
                 mark(array, gradient, self._requests[name])
             values.append(array._t)
-        watch = self._watcher()
+        watch = self._scoped_callback()
         with self._ctx, Scope(recording, training), keep_operators(self._custom):
             self._results = [wrap(result, self._ctx) for result in self._program.run(values, watch)]
         self._recorded = recording
@@ -204,7 +204,7 @@ class Executor:
 
         self._monitored = callback, monitor_all
 
-    def _watcher(self) -> Callable | None:
+    def _scoped_callback(self) -> Callable | None:
         """The monitor's callback, called in the scopes of the caller of `forward`."""
         if self._monitored is None:
             return None

@@ -106,25 +106,25 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     return "\n".join([*lines, ""])
 
 
-def _old(name: str) -> None:
+def _warn_deprecated(name: str) -> None:
     warnings.warn(f"profiler.{name}() is deprecated. Please use the names without it instead", stacklevel=3)
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """The old name of `set_config`."""
-    _old("profiler_set_config")
+    _warn_deprecated("profiler_set_config")
     set_config(**{f"profile_{mode}": True}, filename=filename)
 
 
 def profiler_set_state(state: str = "stop") -> None:
     """The old name of `set_state`."""
-    _old("profiler_set_state")
+    _warn_deprecated("profiler_set_state")
     set_state(state)
 
 
 def dump_profile() -> None:
     """The old name of `dump`."""
-    _old("dump_profile")
+    _warn_deprecated("dump_profile")
     dump()
 
 

@@ -107,7 +107,7 @@ class Trainer:
             store.set_optimizer(self._optimizer)
         self._kv_initialized = True
 
-    def _set_from_outside(self, parameter: Parameter) -> None:
+    def _restart_store(self, parameter: Parameter) -> None:
         """Restart the store and the optimizer's states, because the store's copy of a parameter is out of date."""
         if not (self._kv_initialized and self._update_on_kvstore) or parameter in self._params_to_init:
             return

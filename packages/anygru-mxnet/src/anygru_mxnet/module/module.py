@@ -110,14 +110,14 @@ class Module(BaseModule):
                 shape[axis] = size
         return [(name, tuple(shape)) for name, shape in zip(self.output_names, shapes, strict=True)]
 
-    def _running(self) -> Executor:
+    def _bound_executor(self) -> Executor:
         assert self._executor is not None, "call bind first"
         return self._executor
 
     @property
     def _exec_group(self) -> _Group:
         """Programs for MXNet clip the gradients in this attribute."""
-        running = self._running()
+        running = self._bound_executor()
         names = [name for name in self._param_names if running.grad_dict.get(name) is not None]
         values, gradients = ([[arrays[name]] for name in names] for arrays in (running.arg_dict, running.grad_dict))
         return _Group([running], list(running.arg_dict), names, values, gradients)
@@ -154,7 +154,7 @@ class Module(BaseModule):
 
     def _share(self, other: "Module") -> None:
         """Share another module's arrays of the parameters with the same names."""
-        mine, theirs = self._running(), other._running()
+        mine, theirs = self._bound_executor(), other._bound_executor()
         for name in self._param_names:
             if name in theirs.arg_dict:
                 mine.arg_dict[name], mine.grad_dict[name] = theirs.arg_dict[name], theirs.grad_dict[name]
@@ -185,7 +185,7 @@ class Module(BaseModule):
             )
             return
         assert self.binded, "call bind before initializing the parameters"
-        running, attributes = self._running(), self.symbol.attr_dict()
+        running, attributes = self._bound_executor(), self.symbol.attr_dict()
         parts = [({n: running.arg_dict[n] for n in self._param_names}, arg_params), (running.aux_dict, aux_params)]
         for targets, given in parts:
             # Initializers draw their numbers in the order of the names (MXNet 1.9.1, `module.py`).
@@ -212,7 +212,7 @@ class Module(BaseModule):
             ValueError: for an unknown name, with `allow_missing` and without `allow_extra`. Without `allow_missing` it is
                 ignored, as in `init_params` and `fit`, and as in MXNet 1.9.1 (recorded).
         """
-        known = {*self._running().arg_dict, *self._running().aux_dict}
+        known = {*self._bound_executor().arg_dict, *self._bound_executor().aux_dict}
         unknown = [name for name in (*arg_params, *(aux_params or ())) if name not in known]
         if unknown and allow_missing and not allow_extra:
             raise ValueError(f'Find name "{unknown[0]}" that is not in the arguments')
@@ -222,7 +222,7 @@ class Module(BaseModule):
         """Copies of the parameters and of the auxiliary states, by name."""
         if self._executor is None and self._loaded is not None:
             return self._loaded
-        running = self._running()
+        running = self._bound_executor()
         assert self.params_initialized
         states = {name: value.copy() for name, value in running.aux_dict.items()}
         return {name: running.arg_dict[name].copy() for name in self._param_names}, states
@@ -275,7 +275,7 @@ class Module(BaseModule):
         Raises:
             MXNetError: for shapes that would change a parameter's.
         """
-        running = self._running()
+        running = self._bound_executor()
         names = [description.name for description in self.data_shapes]
         given = dict(zip(names, data_batch.data[: len(names)], strict=True))
         if self.label_shapes and data_batch.label:
@@ -293,12 +293,12 @@ class Module(BaseModule):
     def backward(self, out_grads: Any = None) -> None:
         """Compute the gradients of the last `forward`."""
         assert self.for_training, "backward: bind with for_training=True"
-        self._running().backward(out_grads)
+        self._bound_executor().backward(out_grads)
 
     def update(self) -> None:
         """Change the parameters by their gradients."""
         assert self._updater is not None, "call init_optimizer first"
-        running = self._running()
+        running = self._bound_executor()
         for index, name in enumerate(self._param_names):
             gradient = running.grad_dict.get(name)
             if gradient is not None:
@@ -306,18 +306,18 @@ class Module(BaseModule):
 
     def get_outputs(self, merge_multi_context: bool = True) -> list:
         """The outputs of the last `forward`."""
-        outputs = self._running().outputs
+        outputs = self._bound_executor().outputs
         return outputs if merge_multi_context else [[output] for output in outputs]
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list:
         """The gradients of the data; `bind(inputs_need_grad=True)`."""
         assert self.inputs_need_grad, "bind with inputs_need_grad=True"
-        gradients = [self._running().grad_dict[name] for name in self.data_names]
+        gradients = [self._bound_executor().grad_dict[name] for name in self.data_names]
         return gradients if merge_multi_context else [[gradient] for gradient in gradients]
 
     def get_states(self, merge_multi_context: bool = True) -> list:
         """The values of the states."""
-        states = [self._running().arg_dict[name].copy() for name in self._state_names]
+        states = [self._bound_executor().arg_dict[name].copy() for name in self._state_names]
         return states if merge_multi_context else [[state] for state in states]
 
     def set_states(self, states: list | None = None, value: float | None = None) -> None:
@@ -325,7 +325,7 @@ class Module(BaseModule):
         assert (states is None) != (value is None), "set_states: either states or value, got both or neither"
         given = [value] * len(self._state_names) if states is None else states
         for name, values in zip(self._state_names, given, strict=True):
-            self._running().arg_dict[name][:] = values[0] if isinstance(values, (list, tuple)) else values
+            self._bound_executor().arg_dict[name][:] = values[0] if isinstance(values, (list, tuple)) else values
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Update a metric with the last outputs and these labels. With `pre_sliced` there is a list of labels for each
@@ -336,7 +336,7 @@ class Module(BaseModule):
 
     def install_monitor(self, mon: Monitor) -> None:
         """Install a Monitor in the executor."""
-        mon.install(self._running())
+        mon.install(self._bound_executor())
 
     def _sync_params_from_devices(self) -> None:
         """Does nothing, because parameters are not copied; programs for MXNet call this after an update."""
@@ -350,7 +350,7 @@ class Module(BaseModule):
         parts = ((d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()) for s in (data_shapes, label_shapes))
         data, labels = (list(part) for part in parts)
         known = {description.name: description.shape for description in (*data, *labels)}
-        self._executor = self._running().reshape(allow_up_sizing=True, **known)
+        self._executor = self._bound_executor().reshape(allow_up_sizing=True, **known)
         self.data_shapes, self.label_shapes = data, labels
 
     def save_optimizer_states(self, fname: str) -> None:

@@ -132,14 +132,14 @@ def arithmetic(name: str, left: Any, right: Any) -> "NDArray":
         if state.recording:
             result = wrap(BINARY[name](a, b), ctx)
             if not result._t.is_floating_point():
-                _carry(result, BINARY[name], left, right, (a, b))
+                _connect_gradients(result, BINARY[name], left, right, (a, b))
             return result
         return wrap(without_torch_grad(BINARY[name], a, b), ctx)
     except RuntimeError as error:
         raise MXNetError(str(error)) from error
 
 
-def _carry(result: Array, function: Callable, left: Any, right: Any, values: tuple[Any, Any]) -> None:
+def _connect_gradients(result: Array, function: Callable, left: Any, right: Any, values: tuple[Any, Any]) -> None:
     """Let gradients flow through arrays of integers."""
     if isinstance(left, Array) and isinstance(right, Array):
         carry(result, function, [left, right], None)

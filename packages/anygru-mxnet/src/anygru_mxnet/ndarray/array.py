@@ -187,14 +187,14 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
         else:
             result = without_torch_grad(operator.compute, *values, **named)
         if operator.copies:
-            result = _own(result, values, named)
+            result = _copy_shared(result, values, named)
     except (MXNetError, NotImplementedError, AssertionError):
         raise
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         raise MXNetError(f"{operator.name}: {str(error).replace(operator.compute.__name__, operator.name)}") from error
-    given = _give(result, ctx, out)
+    given = _wrap_results(result, ctx, out)
     if carried or (state.recording and isinstance(result, Tensor) and not result.is_floating_point()):
-        _carry_through(given, operator, arguments, attributes)
+        _connect_gradients(given, operator, arguments, attributes)
     return given
 
 
@@ -216,7 +216,7 @@ def _fit(operator: Operator, values: list, named: Mapping[str, Any]) -> None:
     operator.fit({**places, **named}, [value.shape for value in given if value is not None])
 
 
-def _carry_through(given: Any, operator: Operator, arguments: tuple, attributes: Mapping[str, Any]) -> None:
+def _connect_gradients(given: Any, operator: Operator, arguments: tuple, attributes: Mapping[str, Any]) -> None:
     """Let gradients flow through integers in the arguments or results of an operator."""
     places = [place for place, argument in enumerate(arguments) if isinstance(argument, Array)]
     names = [name for name, value in attributes.items() if isinstance(value, Array)]
@@ -232,18 +232,18 @@ def _carry_through(given: Any, operator: Operator, arguments: tuple, attributes:
         return operator.compute(*values, **fixed, **dict(zip(names, tensors[len(places) :], strict=True)))
 
     for number, part in enumerate(given if isinstance(given, list) else [given]):
-        one = compute if part is given else partial(_one_of, compute, number)
+        one = compute if part is given else partial(_result_number, compute, number)
         carry(part, one, arrays, operator)
 
 
-def _one_of(compute: Callable[..., Any], number: int, *tensors: Tensor) -> Any:
+def _result_number(compute: Callable[..., Any], number: int, *tensors: Tensor) -> Any:
     return compute(*tensors)[number]
 
 
-def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:
+def _copy_shared(result: Any, values: list, named: Mapping[str, Any]) -> Any:
     """Copy results that share memory with an input."""
     if isinstance(result, tuple):
-        return tuple(_own(part, values, named) for part in result)
+        return tuple(_copy_shared(part, values, named) for part in result)
     # Only this private method detects views.
     shares = result._is_view() or any(result is v for v in values) or any(result is v for v in named.values())
     if not shares:
@@ -251,7 +251,7 @@ def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:
     return run(lambda t: t.clone(memory_format=torch.contiguous_format), result)
 
 
-def _give(result: Any, ctx: Context, out: Any) -> Any:
+def _wrap_results(result: Any, ctx: Context, out: Any) -> Any:
     if out is not None:
         targets = out if isinstance(out, (list, tuple)) else [out]
         results = result if isinstance(result, tuple) else (result,)

@@ -103,7 +103,7 @@ def _resolve(tensor: Tensor, key: Any) -> list:
     return [torch.tensor([part], device=tensor.device) if isinstance(part, int) else part for part in parts]
 
 
-def _turn(tensor: Tensor, parts: list) -> Tensor:
+def _flip(tensor: Tensor, parts: list) -> Tensor:
     """Apply slices with negative steps, which torch's indexing lacks, and replace them by whole slices."""
     axis = 0
     for place, part in enumerate(parts):
@@ -152,7 +152,7 @@ def part(tensor: Tensor, key: Any) -> Tensor:
         IndexError, ValueError: as `get`.
     """
     tensor, parts, new_axes = _without_new_axes(tensor, _resolve(tensor, key))
-    chosen = _turn(tensor, parts)[tuple(parts)]
+    chosen = _flip(tensor, parts)[tuple(parts)]
     for place in new_axes:
         chosen = chosen.unsqueeze(place)
     return chosen.contiguous()
@@ -239,7 +239,7 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     values = tensor.new_tensor(value) if number else _values(tensor, value)
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
         places = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
-        places = _turn(places, parts)[tuple(parts)]
+        places = _flip(places, parts)[tuple(parts)]
         # torch cannot assign to a flipped view, so the positions are reversed.
         tensor.put_(places, _fit(values, tuple(places.shape)).contiguous())
     elif number:

@@ -249,9 +249,9 @@ class NDArray(Arithmetic):
             engine = size > before or state.recording
             error: type[Exception] = MXNetError if engine else ValueError
             raise error(f"Cannot reshape array of size {before} into shape {tuple(shape)}")
-        return self._seen(lambda t: t.reshape(wanted))
+        return self._view(lambda t: t.reshape(wanted))
 
-    def _seen(self, function: Callable[[torch.Tensor], torch.Tensor]) -> "NDArray":
+    def _view(self, function: Callable[[torch.Tensor], torch.Tensor]) -> "NDArray":
         """A view of the array, or a part of it, in the same graph."""
         part = wrap(run(function, self._t), self._ctx)
         if self._carrier is not None and state.recording:
@@ -280,7 +280,7 @@ class NDArray(Arithmetic):
         """The array with a new axis of size 1, on the same memory with `inplace`."""
         if inplace:
             assert -self.ndim - 1 <= axis <= self.ndim, f"axis {axis} is out of range for {self.ndim} dimensions"
-            return self._seen(lambda t: t.unsqueeze(axis))
+            return self._view(lambda t: t.unsqueeze(axis))
         return call(OPERATORS["expand_dims"], (self,), {"axis": axis})
 
     def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "NDArray":
@@ -318,7 +318,7 @@ class NDArray(Arithmetic):
     def __getitem__(self, key: Any) -> "NDArray":
         if key is Ellipsis or (type(key) is tuple and not key) or (type(key) is slice and key == slice(None)):
             return self
-        return self._seen(lambda t: indexing.get(t, key))
+        return self._view(lambda t: indexing.get(t, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if state.recording and in_graph(self).requires_grad:

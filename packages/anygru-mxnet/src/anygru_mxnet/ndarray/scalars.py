@@ -30,7 +30,7 @@ def _method(kind: type, name: str, compute: Callable[[Any, Any], Any] | None, sw
     return method
 
 
-def _of_its_time(kind: type) -> type:
+def _numpy1_type(kind: type) -> type:
     """A subclass of a NumPy scalar type with the promotion and the `repr` of NumPy 1."""
     members: dict[str, Any] = {
         "__module__": "numpy",
@@ -52,7 +52,7 @@ def _of_its_time(kind: type) -> type:
 
 
 _KINDS = (np.float32, np.float64, np.float16, np.uint8, np.int32, np.int8, np.int64)
-_TYPES: dict[type, type] = {kind: _of_its_time(kind) for kind in _KINDS}
+_TYPES: dict[type, type] = {kind: _numpy1_type(kind) for kind in _KINDS}
 
 
 def scalar(value: Any) -> Any:

@@ -32,7 +32,7 @@ def scaled(operator: Callable[..., Any], place: int, number: Callable[[float], A
     return function
 
 
-def _several(name: str, rest: tuple[str, ...]) -> Callable[..., Any]:
+def _update_several(name: str, rest: tuple[str, ...]) -> Callable[..., Any]:
     columns = _COLUMNS[: 5 if "_mp_" in name else 4]
 
     def function(*arguments: Any, **given: Any) -> Any:
@@ -60,10 +60,10 @@ CONTRIB = {
     "mp_adamw_update": scaled(FUNCTIONS["_mp_adamw_update"], 5, _number),
 }
 for _half in ("", "mp_"):
-    CONTRIB[f"multi_{_half}adamw_update"] = _several(
+    CONTRIB[f"multi_{_half}adamw_update"] = _update_several(
         f"_multi_{_half}adamw_update", ("rescale_grad", "lrs", "wds", "etas")
     )
-    CONTRIB[f"multi_{_half}lamb_update"] = _several(f"_multi_{_half}lamb_update", ("step_count", "lrs", "wds"))
+    CONTRIB[f"multi_{_half}lamb_update"] = _update_several(f"_multi_{_half}lamb_update", ("step_count", "lrs", "wds"))
 
 
 def multi_all_finite(*arrays: NDArray, init_output: bool = True, out: NDArray | None = None, **given: Any) -> NDArray:

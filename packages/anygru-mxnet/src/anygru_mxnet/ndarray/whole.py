@@ -76,9 +76,9 @@ class _Step:
         if self.constant:
             return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
         if self.cast:
-            return [_cut(seed, value.dtype) for value in self.values]
+            return [_truncate(seed, value.dtype) for value in self.values]
         if self.from_result is not None:
-            return [self._own(self.from_result(self.result.double()), self.values[0], seed)]
+            return [self._truncated_gradient(self.from_result(self.result.double()), self.values[0], seed)]
         with torch.enable_grad():
             reals = [value.double() for value in self.values]
             if self.pointwise:
@@ -89,16 +89,16 @@ class _Step:
                 return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
             begin = torch.ones_like(result) if self.pointwise else seed.to(result.dtype)
             found = extend.gradients([result], reals, [begin])
-        return [self._own(part, value, seed) for part, value in zip(found, self.values, strict=True)]
+        return [self._truncated_gradient(part, value, seed) for part, value in zip(found, self.values, strict=True)]
 
-    def _own(self, found: Tensor | None, value: Tensor, seed: Tensor) -> Tensor:
+    def _truncated_gradient(self, found: Tensor | None, value: Tensor, seed: Tensor) -> Tensor:
         if found is None:
             return torch.zeros_like(value, dtype=torch.float64)
-        found = _cut(found, value.dtype)
-        return (found * _cut(seed, value.dtype)).sum_to_size(value.shape) if self.pointwise else found
+        found = _truncate(found, value.dtype)
+        return (found * _truncate(seed, value.dtype)).sum_to_size(value.shape) if self.pointwise else found
 
 
-def _cut(real: Tensor, dtype: torch.dtype) -> Tensor:
+def _truncate(real: Tensor, dtype: torch.dtype) -> Tensor:
     """Numbers rounded to a dtype."""
     return real.double() if dtype.is_floating_point else whole_of(real, dtype).double()
 
@@ -115,5 +115,5 @@ class _Carried(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (seed,) = gradients
-        found = ctx.step.gradients(seed if ctx.step.dtype.is_floating_point else _cut(seed, ctx.step.dtype))
+        found = ctx.step.gradients(seed if ctx.step.dtype.is_floating_point else _truncate(seed, ctx.step.dtype))
         return None, seed, *(part.to(dtype) for part, dtype in zip(found, ctx.dtypes, strict=True) if part is not None)

@@ -17,7 +17,7 @@ def wrapped(tensor: Tensor, ctx: Context) -> Any:
     return wrap(tensor, ctx, True)
 
 
-def plain(value: Any) -> Any:
+def to_tensors(value: Any) -> Any:
     """A value with arrays converted to tensors, also in lists and tuples."""
     if isinstance(value, Array):
         return value._t
@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, onp.generic):
         return value.item()
     if isinstance(value, (list, tuple)) and any(isinstance(part, (Array, list, tuple)) for part in value):
-        return type(value)(plain(part) for part in value)
+        return type(value)(to_tensors(part) for part in value)
     return value
 
 
@@ -47,7 +47,7 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     ctx = context_of((*args, *kwargs.values())) or as_context(None)
     out = kwargs.pop("out", None)
-    given, named = [plain(a) for a in args], {key: plain(value) for key, value in kwargs.items()}
+    given, named = [to_tensors(a) for a in args], {key: to_tensors(value) for key, value in kwargs.items()}
     with engine_errors():
         result = run(lambda: function(*given, **named))
     if isinstance(result, (tuple, list)):
@@ -64,7 +64,7 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return wrapped(result, ctx)
 
 
-def made(make: Callable[..., Tensor], ctx: ContextLike, dtype: Any) -> Any:
+def new_array(make: Callable[..., Tensor], ctx: ContextLike, dtype: Any) -> Any:
     """A new array: `make` takes its dtype and device."""
     context = as_context(ctx)
     return wrapped(make(dtype=torch_dtype(dtype), device=context.device), context)

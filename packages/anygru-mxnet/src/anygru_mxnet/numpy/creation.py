@@ -8,8 +8,8 @@ import torch
 from ..base import DtypeLike, Sizes, torch_dtype
 from ..context import ContextLike, as_context
 from ..ndarray.array import Array
-from .apply import apply, made, plain, wrapped
-from .shaping import only
+from .apply import apply, new_array, to_tensors, wrapped
+from .shaping import check_supported
 
 
 def array(object: Any, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
@@ -19,7 +19,7 @@ def array(object: Any, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
         context = object._ctx if ctx is None else as_context(ctx)
         return wrapped(object._t.detach().to(device=context.device, dtype=kind, copy=True), context)
     if isinstance(object, (list, tuple)) and any(isinstance(part, Array) for part in object):
-        object = [plain(part).tolist() if isinstance(part, Array) else part for part in object]
+        object = [to_tensors(part).tolist() if isinstance(part, Array) else part for part in object]
     keeps = isinstance(object, (onp.ndarray, onp.generic)) and dtype is None and object.dtype != onp.float64
     kind = torch_dtype(object.dtype if keeps else dtype)
     context = as_context(ctx)
@@ -38,14 +38,14 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 def zeros(shape: Sizes, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None) -> Any:
     """Zeros."""
-    only("order", order, "C")
-    return made(lambda **kind: torch.zeros(_sizes(shape), **kind), ctx, dtype)
+    check_supported("order", order, "C")
+    return new_array(lambda **kind: torch.zeros(_sizes(shape), **kind), ctx, dtype)
 
 
 def ones(shape: Sizes, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None) -> Any:
     """Ones."""
-    only("order", order, "C")
-    return made(lambda **kind: torch.ones(_sizes(shape), **kind), ctx, dtype)
+    check_supported("order", order, "C")
+    return new_array(lambda **kind: torch.ones(_sizes(shape), **kind), ctx, dtype)
 
 
 empty = zeros
@@ -55,13 +55,13 @@ def full(
     shape: Sizes, fill_value: Any, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None, out: Any = None
 ) -> Any:
     """An array with one value in all elements."""
-    only("order", order, "C")
+    check_supported("order", order, "C")
     if dtype is None and isinstance(fill_value, bool):
         dtype = "bool"
     values = (
         zeros(shape, dtype, ctx=ctx) + fill_value
         if dtype is None
-        else made(lambda **kind: torch.full(_sizes(shape), fill_value, **kind), ctx, dtype)
+        else new_array(lambda **kind: torch.full(_sizes(shape), fill_value, **kind), ctx, dtype)
     )
     return values if out is None else apply(lambda t: t, values, out=out)
 
@@ -71,7 +71,7 @@ def arange(
 ) -> Any:
     """Evenly spaced numbers below `stop`."""
     begin, end = (0, start) if stop is None else (start, stop)
-    return made(lambda **kind: torch.arange(begin, end, step, **kind), ctx, dtype)
+    return new_array(lambda **kind: torch.arange(begin, end, step, **kind), ctx, dtype)
 
 
 def linspace(
@@ -79,7 +79,7 @@ def linspace(
     axis: int = 0, ctx: ContextLike = None,
 ) -> Any:  # fmt: skip
     """`num` evenly spaced numbers from `start` to `stop`. With `retstep` also the step between them."""
-    only("axis", axis, 0)
+    check_supported("axis", axis, 0)
     values, step = onp.linspace(start, stop, num, endpoint, retstep=True)
     made_of = array(values, dtype or "float32", ctx)
     return (made_of, float(step)) if retstep else made_of

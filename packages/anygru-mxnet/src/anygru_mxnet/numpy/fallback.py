@@ -11,7 +11,7 @@ from ..context import Context, as_context
 from ..ndarray.array import Array
 from ..state import state
 from .apply import context_of, wrapped
-from .shaping import only
+from .shaping import check_supported
 
 _NAMES = [
     "apply_along_axis", "apply_over_axes", "argpartition", "argwhere", "array_equiv", "choose", "compress",
@@ -63,9 +63,11 @@ def _from_numpy(value: Any, ctx: Context, dtype: str | None) -> Any:
     return wrapped(tensor.to(ctx.device), ctx)
 
 
-def _of(name: str, compute: Callable[..., Any], dtype: str | None = None) -> Callable[..., Any]:
+def _function(name: str, compute: Callable[..., Any], dtype: str | None = None) -> Callable[..., Any]:
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        only("overwrite_input", kwargs.pop("overwrite_input", None), None, False)  # it would change the caller's array
+        check_supported(
+            "overwrite_input", kwargs.pop("overwrite_input", None), None, False
+        )  # it would change the caller's array
         kind = None if dtype is None else kwargs.pop("dtype", None) or dtype
         if "interpolation" in kwargs:  # NumPy's name for it before 1.22
             kwargs["method"] = kwargs.pop("interpolation")
@@ -85,13 +87,13 @@ def _of(name: str, compute: Callable[..., Any], dtype: str | None = None) -> Cal
 
 
 FUNCTIONS = {
-    **{name: _of(name, getattr(onp, name)) for name in _NAMES},
-    **{name: _of(name, compute) for name, compute in _RENAMED.items()},
-    **{name: _of(name, compute, dtype) for name, (compute, dtype) in _CAST.items()},
+    **{name: _function(name, getattr(onp, name)) for name in _NAMES},
+    **{name: _function(name, compute) for name, compute in _RENAMED.items()},
+    **{name: _function(name, compute, dtype) for name, (compute, dtype) in _CAST.items()},
 }
 LINALG = {
-    **{name: _of(name, getattr(onp.linalg, name)) for name in _LINALG.split()},
-    **{name: _of(name, getattr(onp.linalg, name), "float32") for name in _LINALG_CAST},
+    **{name: _function(name, getattr(onp.linalg, name)) for name in _LINALG.split()},
+    **{name: _function(name, getattr(onp.linalg, name), "float32") for name in _LINALG_CAST},
 }
 __all__ = list(FUNCTIONS)
 

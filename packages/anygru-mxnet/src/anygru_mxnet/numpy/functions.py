@@ -16,7 +16,7 @@ from ..operators.arithmetic import BINARY, whole_of
 from ..operators.elementwise import round_half_down
 from ..operators.reduce import extreme
 from .apply import apply
-from .shaping import SHAPING, only
+from .shaping import SHAPING, check_supported
 
 Function = Callable[..., Any]
 
@@ -68,19 +68,21 @@ def _bound(name: str, compute: Function, args: tuple, kwargs: dict[str, Any]) ->
         raise TypeError(f"{name}() {error}") from error
 
 
-def _whole(x: Any) -> bool:
+def _is_integer(x: Any) -> bool:
     """Whether x is a tensor of integers (not booleans)."""
     return isinstance(x, Tensor) and not x.is_floating_point() and x.dtype != torch.bool
 
 
-def _real(compute: Callable[..., Tensor]) -> Function:
+def _truncating(compute: Callable[..., Tensor]) -> Function:
     """A function of real numbers. For an array of integers the results are truncated to its dtype (1.9.1, recorded)."""
 
     def function(x: Any, *others: Any) -> Tensor:
         if not isinstance(x, Tensor):
             return compute(torch.as_tensor(x), *others)
         found = compute(x, *others)
-        return whole_of(compute(x.double(), *others), x.dtype) if _whole(x) and found.is_floating_point() else found
+        return (
+            whole_of(compute(x.double(), *others), x.dtype) if _is_integer(x) and found.is_floating_point() else found
+        )
 
     return function
 
@@ -125,7 +127,7 @@ _PAIRS: dict[str, Function] = {
     "greater_equal": torch.ge, "logical_and": torch.logical_and, "logical_or": torch.logical_or,
     "logical_xor": torch.logical_xor, "matmul": torch.matmul, "outer": lambda a, b: torch.outer(a.ravel(), b.ravel()),
     "bitwise_and": torch.bitwise_and, "bitwise_or": torch.bitwise_or, "bitwise_xor": torch.bitwise_xor,
-    "copysign": _real(torch.copysign), "lcm": torch.lcm, "ldexp": lambda x, n: x * 2**n,
+    "copysign": _truncating(torch.copysign), "lcm": torch.lcm, "ldexp": lambda x, n: x * 2**n,
     "inner": torch.inner, "vdot": lambda a, b: torch.dot(a.ravel(), b.ravel()),
 }  # fmt: skip
 
@@ -140,7 +142,7 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
     ) -> Tensor:
         a = torch.as_tensor(a)
         # A sum of int32 is int32 (MXNet 1.9.1, observed), and int64 in torch.
-        kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) and not real else None
+        kind = torch_dtype(dtype) if dtype is not None else a.dtype if _is_integer(a) and not real else None
         if dtype is not None or (real and not a.is_floating_point()):
             a = a.to(torch_dtype(dtype))
         axes = _axes(axis, a.dim()) if a.dim() else ()  # torch takes no axes for all axes
@@ -156,17 +158,19 @@ def _extreme(compute: Callable[..., Tensor]) -> Function:
     return lambda a, axis=None, out=None, keepdims=False: reduce(a, axis, keepdims=keepdims)
 
 
-def _spread(root: bool) -> Function:
+def _deviation(root: bool) -> Function:
     """`std` and `var`. For integers the mean and the result are truncated (1.9.1, recorded)."""
 
     def function(
         a: Any, axis: Sizes = None, dtype: DtypeLike = None, out: Any = None, ddof: int = 0, keepdims: bool = False
     ) -> Tensor:
         kind = torch_dtype(dtype) if dtype is not None else a.dtype if a.dtype != torch.bool else torch.float32
-        data = (a if a.dim() else a.reshape(1)).to(torch.float64 if _whole(a) else torch.promote_types(a.dtype, kind))
+        data = (a if a.dim() else a.reshape(1)).to(
+            torch.float64 if _is_integer(a) else torch.promote_types(a.dtype, kind)
+        )
         axes = _axes(axis if a.dim() else None, data.dim())
         mean = data.mean(axes, keepdim=True)
-        away = data - (mean.trunc() if _whole(a) else mean)
+        away = data - (mean.trunc() if _is_integer(a) else mean)
         count = math.prod(data.shape[place] for place in axes)
         spread = (away * away).sum(axes, keepdim=keepdims) / (count - ddof)
         spread = spread.sqrt() if root else spread
@@ -189,8 +193,8 @@ _REDUCTIONS: dict[str, Function] = {
     "prod": _reduction(_product),
     "max": _extreme(extreme(True)),
     "min": _extreme(extreme(False)),
-    "std": _spread(True),
-    "var": _spread(False),
+    "std": _deviation(True),
+    "var": _deviation(False),
     "all": _extreme(lambda a, axes, keep: torch.all((a != 0), axes, keepdim=keep)),
     "any": _extreme(lambda a, axes, keep: torch.any((a != 0), axes, keepdim=keep)),
 }  # fmt: skip
@@ -217,12 +221,12 @@ def _clip(a: Tensor, a_min: Any, a_max: Any, out: Any = None) -> Tensor:
 
 
 def _cumsum(a: Tensor, axis: int | None = None, dtype: DtypeLike = None, out: Any = None) -> Tensor:
-    kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) else None
+    kind = torch_dtype(dtype) if dtype is not None else a.dtype if _is_integer(a) else None
     return torch.cumsum(a.reshape(-1) if axis is None else a, axis or 0, dtype=kind)
 
 
 def _round(x: Tensor, decimals: int = 0, out: Any = None) -> Tensor:
-    return x if _whole(x) else torch.round(x, decimals=decimals)
+    return x if _is_integer(x) else torch.round(x, decimals=decimals)
 
 
 def _transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -234,16 +238,16 @@ def _tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
     return torch.tensordot(a, b, pairs)
 
 
-def _like(make: Function) -> Function:
+def _filled_like(make: Function) -> Function:
     """`zeros_like` and similar functions. `subok` and `shape` must have their defaults."""
 
     def function(
         a: Tensor, *value: Any, dtype: DtypeLike = None, order: str = "C", subok: bool = False, shape: Any = None,
         ctx: Any = None,
     ) -> Tensor:  # fmt: skip
-        only("order", order, "C")
-        only("subok", subok, False)
-        only("shape", shape, None)
+        check_supported("order", order, "C")
+        check_supported("subok", subok, False)
+        check_supported("shape", shape, None)
         device = None if ctx is None else as_context(ctx).device
         return make(a, *value, dtype=None if dtype is None else torch_dtype(dtype), device=device)
 
@@ -261,7 +265,7 @@ def _average(a: Tensor, axis: Sizes = None, weights: Any = None, returned: bool 
     axes = _axes(axis, a.dim())
     total = whole.sum(axes)
     mean = (a * whole).sum(axes) / total
-    mean = whole_of(mean, a.dtype) if _whole(a) and _whole(whole) else mean
+    mean = whole_of(mean, a.dtype) if _is_integer(a) and _is_integer(whole) else mean
     if weights is not None and weights.dim() < a.dim():
         total = weights.sum()  # MXNet 1.9.1, recorded
     return [mean, total] if returned else mean
@@ -307,9 +311,9 @@ _OTHERS: dict[str, Function] = {
     "diag": lambda v, k=0: torch.diag(v, k), "tril": lambda m, k=0: torch.tril(m, k), "triu": lambda m, k=0: torch.triu(m, k),
     "diff": lambda a, n=1, axis=-1: torch.diff(a, n, axis), "round": _round, "around": _round,
     "bincount": _bincount,
-    "zeros_like": _like(torch.zeros_like),
-    "ones_like": _like(torch.ones_like),
-    "full_like": _like(torch.full_like),
+    "zeros_like": _filled_like(torch.zeros_like),
+    "ones_like": _filled_like(torch.ones_like),
+    "full_like": _filled_like(torch.full_like),
     "array_equal": lambda a, b: bool(torch.equal(a, b)), "copy": lambda a: a.clone(),
     "allclose": lambda a, b, rtol=1e-5, atol=1e-8: bool(torch.allclose(a, b, rtol, atol)),
     "atleast_1d": torch.atleast_1d, "atleast_2d": torch.atleast_2d, "atleast_3d": torch.atleast_3d,
@@ -325,7 +329,7 @@ ALIASES = {
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _named(name, _real(compute), 1) for name, compute in _ELEMENTS.items()},
+    **{name: _named(name, _truncating(compute), 1) for name, compute in _ELEMENTS.items()},
     **{name: _named(name, _pair(compute), 2) for name, compute in _PAIRS.items()},
     **{name: _named(name, _array_first(BINARY[name]), 2) for name in ("maximum", "minimum")},
     **{name: _named(name, compute) for name, compute in (*_REDUCTIONS.items(), *_OTHERS.items(), *SHAPING.items())},

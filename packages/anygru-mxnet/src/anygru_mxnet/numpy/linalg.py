@@ -30,7 +30,7 @@ def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) ->
     return apply(compute, x)
 
 
-def _of(name: str) -> Any:
+def _function(name: str) -> Any:
     function = getattr(torch.linalg, name)
 
     def compute(*arrays: Any) -> Any:
@@ -43,7 +43,7 @@ def _of(name: str) -> Any:
     return compute
 
 
-cholesky, det, inv, slogdet, solve = map(_of, ("cholesky", "det", "inv", "slogdet", "solve"))
+cholesky, det, inv, slogdet, solve = map(_function, ("cholesky", "det", "inv", "slogdet", "solve"))
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:

@@ -13,8 +13,8 @@ from ..ndarray.array import IN_GRAPH, IN_PLACE, run, wrap, wrapped_by, write
 from ..ndarray.ndarray import NDArray
 from ..state import state, without_torch_grad
 from . import functions
-from .apply import apply, plain, wrapped
-from .shaping import only
+from .apply import apply, to_tensors, wrapped
+from .shaping import check_supported
 
 __all__ = ["ndarray"]
 
@@ -34,7 +34,7 @@ def _key(key: Any, ndim: int) -> Any:
             bounds = (part.start, part.stop, part.step)
             part = slice(*(int(b._t.item()) if isinstance(b, NDArray) else b for b in bounds))
         else:
-            part = plain(part)
+            part = to_tensors(part)
             if isinstance(part, list) and part and all(isinstance(item, bool) for item in part):
                 part = torch.tensor(part)
         if isinstance(part, torch.Tensor) and part.dtype == torch.bool:
@@ -63,7 +63,7 @@ class ndarray(NDArray):
     def __setitem__(self, key: Any, value: Any) -> None:
         if state.recording and self._t.requires_grad:
             raise MXNetError(IN_GRAPH)
-        values = plain(value)
+        values = to_tensors(value)
         if state.recording and isinstance(values, torch.Tensor) and values.requires_grad:
             if not (key is Ellipsis or key == slice(None)):
                 raise MXNetError(IN_PLACE)
@@ -147,7 +147,7 @@ class ndarray(NDArray):
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """Another shape on the same memory; -1 is inferred."""
-        only("order", order, "C")
+        check_supported("order", order, "C")
         if not shape:
             raise TypeError("reshape() takes exactly 1 argument (0 given)")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
@@ -160,12 +160,12 @@ class ndarray(NDArray):
 
     def flatten(self, order: str = "C") -> Any:  # type: ignore[override]
         """One axis, copied."""
-        only("order", order, "C")
+        check_supported("order", order, "C")
         return apply(lambda t: t.reshape(-1).clone(), self)
 
     def copy(self, order: str = "C") -> Any:
         """A copy."""
-        only("order", order, "C")
+        check_supported("order", order, "C")
         return apply(torch.clone, self)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:

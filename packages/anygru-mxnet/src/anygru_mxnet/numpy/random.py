@@ -15,7 +15,7 @@ from ..operators.random import drawn_by_torch, filled
 from ..operators.random import shuffle as _shuffle
 from ..operators.registry import as_tuple
 from ..random import seed
-from .apply import apply, made, wrapped
+from .apply import apply, new_array, wrapped
 
 __all__ = [
     "choice", "exponential", "gamma", "multinomial", "normal", "permutation", "rand", "randint", "randn", "seed", "shuffle",
@@ -30,11 +30,11 @@ def _sizes(size: Sizes) -> tuple[int, ...]:
 def _scaled(draw: Any, low: Any, scale: Any, size: Sizes, dtype: DtypeLike, ctx: ContextLike, out: Any) -> Any:
     """`low + scale * draw`. Numbers and arrays broadcast with the size."""
     shape = torch.broadcast_shapes(*(getattr(part, "shape", ()) for part in (low, scale)), _sizes(size))
-    drawn = made(lambda **kind: draw(shape, **kind), ctx, None) * scale + low
-    return _into(out, drawn if dtype is None else drawn.astype(dtype))
+    drawn = new_array(lambda **kind: draw(shape, **kind), ctx, None) * scale + low
+    return _write_out(out, drawn if dtype is None else drawn.astype(dtype))
 
 
-def _by(numbers: Callable[[int], onp.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+def _draws(numbers: Callable[[int], onp.ndarray], by_torch: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
     """Draws in float32 from MXNet's generator with one state, or from torch's generator."""
 
     def draw(shape: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -44,7 +44,7 @@ def _by(numbers: Callable[[int], onp.ndarray], by_torch: Callable[[Tensor], Tens
     return draw
 
 
-def _into(out: Any, drawn: Any) -> Any:
+def _write_out(out: Any, drawn: Any) -> Any:
     if out is None:
         return drawn
     out[...] = drawn
@@ -60,7 +60,7 @@ def normal(
     out: Any = None,
 ) -> Any:
     """Normal draws with a mean and a standard deviation."""
-    return _scaled(_by(generator.one_normal, lambda blank: blank.normal_()), loc, scale, size, dtype, ctx, out)
+    return _scaled(_draws(generator.one_normal, lambda blank: blank.normal_()), loc, scale, size, dtype, ctx, out)
 
 
 def uniform(
@@ -72,7 +72,9 @@ def uniform(
     out: Any = None,
 ) -> Any:
     """Uniform draws from [low, high)."""
-    return _scaled(_by(generator.one_uniform, lambda blank: blank.uniform_()), low, high - low, size, dtype, ctx, out)
+    return _scaled(
+        _draws(generator.one_uniform, lambda blank: blank.uniform_()), low, high - low, size, dtype, ctx, out
+    )
 
 
 def exponential(scale: Any = 1.0, size: Sizes = None, ctx: ContextLike = None, out: Any = None) -> Any:
@@ -81,7 +83,7 @@ def exponential(scale: Any = 1.0, size: Sizes = None, ctx: ContextLike = None, o
     def numbers(count: int) -> onp.ndarray:
         return -onp.log(generator.one_uniform(count).astype(float))
 
-    return _scaled(_by(numbers, lambda blank: blank.exponential_()), 0, scale, size, None, ctx, out)
+    return _scaled(_draws(numbers, lambda blank: blank.exponential_()), 0, scale, size, None, ctx, out)
 
 
 def gamma(
@@ -119,8 +121,8 @@ def randint(
     """Integers from [low, high), or from [0, low) without `high`, as int64 by default."""
     bounds = (0, low) if high is None else (low, high)
     drawn = generator.integers(math.prod(_sizes(size)), *bounds)
-    return _into(
-        out, made(lambda **kind: torch.from_numpy(drawn).reshape(_sizes(size)).to(**kind), ctx, dtype or "int64")
+    return _write_out(
+        out, new_array(lambda **kind: torch.from_numpy(drawn).reshape(_sizes(size)).to(**kind), ctx, dtype or "int64")
     )
 
 
@@ -138,8 +140,8 @@ def choice(
         drawn = torch.from_numpy(_outcomes(chances, generator.one_uniform(number)))
     else:
         drawn = torch.from_numpy(generator.one_words(number) % count)
-    places = made(lambda **kind: drawn.reshape(_sizes(size)).to(**kind), ctx, "int64")
-    return _into(out, places if isinstance(a, int) else a[places])
+    places = new_array(lambda **kind: drawn.reshape(_sizes(size)).to(**kind), ctx, "int64")
+    return _write_out(out, places if isinstance(a, int) else a[places])
 
 
 def _outcomes(chances: Tensor, uniform: onp.ndarray) -> onp.ndarray:
@@ -155,7 +157,7 @@ def multinomial(n: int, pvals: Any, size: Sizes = None) -> Any:
         for _ in range(math.prod(_sizes(size)))
     ]
     counts = torch.from_numpy(onp.array(rows, onp.int64).reshape(*_sizes(size), len(chances)))
-    return made(lambda **kind: counts.to(**kind), None, "int64")
+    return new_array(lambda **kind: counts.to(**kind), None, "int64")
 
 
 def shuffle(x: Any) -> None:
@@ -166,5 +168,5 @@ def shuffle(x: Any) -> None:
 def permutation(x: Any) -> Any:
     """The rows, or the numbers below x, in random order."""
     if isinstance(x, int):
-        return made(lambda **kind: _shuffle(torch.arange(x, **kind)), None, "int64")
+        return new_array(lambda **kind: _shuffle(torch.arange(x, **kind)), None, "int64")
     return wrapped(_shuffle(x._t), x._ctx)

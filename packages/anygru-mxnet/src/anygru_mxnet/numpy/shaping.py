@@ -13,7 +13,7 @@ from ..operators.registry import one_axis
 Function = Callable[..., Any]
 
 
-def only(argument: str, value: Any, *allowed: Any) -> None:
+def check_supported(argument: str, value: Any, *allowed: Any) -> None:
     """Raise an error unless an argument has one of the values that MXNet supports.
 
     Raises:
@@ -24,12 +24,12 @@ def only(argument: str, value: Any, *allowed: Any) -> None:
 
 
 def _reshape(a: Tensor, newshape: Any, order: str = "C") -> Tensor:
-    only("order", order, "C")
+    check_supported("order", order, "C")
     return a.reshape(newshape)
 
 
 def _ravel(x: Tensor, order: str = "C") -> Tensor:
-    only("order", order, "C")
+    check_supported("order", order, "C")
     return x.reshape(-1)
 
 
@@ -50,7 +50,7 @@ def _rollaxis(a: Tensor, axis: int, start: int = 0) -> Tensor:
 
 
 def _take(a: Tensor, indices: Any, axis: int | None = None, mode: str = "raise", out: Any = None) -> Tensor:
-    only("mode", mode, "raise", "clip", "wrap")
+    check_supported("mode", mode, "raise", "clip", "wrap")
     places = torch.as_tensor(indices, device=a.device).long()
     base, at = (a.reshape(-1), 0) if axis is None else (a, one_axis(axis, a.dim()))
     size = base.shape[at]
@@ -65,7 +65,7 @@ def _ordered(choose: Function) -> Function:
     """`sort` or `argsort`. They are stable. Without an axis they sort the flattened array."""
 
     def function(a: Tensor, axis: int | None = -1, kind: str | None = None, order: Any = None) -> Tensor:
-        only("order", order, None)
+        check_supported("order", order, None)
         return choose(a.reshape(-1), -1) if axis is None else choose(a, axis)
 
     return function
@@ -107,7 +107,7 @@ def _unique(
 
 
 def _pad(x: Tensor, pad_width: Any, mode: Any = "constant", constant_values: float = 0) -> Tensor:
-    only("mode", mode, "constant", "edge", "reflect", "symmetric", "maximum", "minimum")
+    check_supported("mode", mode, "constant", "edge", "reflect", "symmetric", "maximum", "minimum")
     pairs = torch.as_tensor(pad_width).expand(x.dim(), 2).tolist()
     if mode == "constant":
         return torch.nn.functional.pad(x, [width for pair in reversed(pairs) for width in pair], value=constant_values)
@@ -123,8 +123,8 @@ def _pad(x: Tensor, pad_width: Any, mode: Any = "constant", constant_values: flo
 
 
 def _meshgrid(*xi: Tensor, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list[Tensor]:
-    only("sparse", sparse, False)
-    only("copy", copy, True)
+    check_supported("sparse", sparse, False)
+    check_supported("copy", copy, True)
     return list(torch.meshgrid(*xi, indexing=indexing))
 
 

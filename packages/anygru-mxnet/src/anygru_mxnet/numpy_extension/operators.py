@@ -20,7 +20,7 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def _of(name: str, operator: str) -> Callable[..., Any]:
+def _function(name: str, operator: str) -> Callable[..., Any]:
     compute = FUNCTIONS[operator]
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -36,7 +36,7 @@ def _of(name: str, operator: str) -> Callable[..., Any]:
     return function
 
 
-globals().update({name: _of(name, operator) for name, operator in _OPERATORS.items()})
+globals().update({name: _function(name, operator) for name, operator in _OPERATORS.items()})
 
 
 __all__ = list(_OPERATORS)

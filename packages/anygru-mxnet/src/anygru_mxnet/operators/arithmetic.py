@@ -72,7 +72,7 @@ class _Remainder(torch.autograd.Function):
         return gradient.sum_to_size(a.shape), (-gradient * torch.floor(a / b)).sum_to_size(b.shape), None
 
 
-def _through_reals(function: Callable[[Tensor, Tensor], Tensor]) -> Binary:
+def _in_float32(function: Callable[[Tensor, Tensor], Tensor]) -> Binary:
     """Compute integers in float32 and truncate the results, as MXNet 1.9.1 does for powers and hypotenuses (recorded)."""
 
     def compute(a: Any, b: Any) -> Tensor:
@@ -121,11 +121,11 @@ BINARY: dict[str, Binary] = {
     "mul": lambda a, b: a * b,
     "div": _divide,
     "mod": _scalar_first(_remainder),
-    "power": _through_reals(torch.pow),
+    "power": _in_float32(torch.pow),
     # If both are equal, the first gets the whole gradient; torch.maximum would split it. NaN is larger than every number.
     "maximum": _scalar_first(lambda a, b: torch.where((a < b) | (b != b), b, a)),
     "minimum": _scalar_first(lambda a, b: torch.where((a > b) | (b != b), b, a)),
-    "hypot": _through_reals(_scalar_first(torch.hypot)),
+    "hypot": _in_float32(_scalar_first(torch.hypot)),
     "equal": _compare(lambda a, b: a == b),
     "not_equal": _compare(lambda a, b: a != b),
     "greater": _compare(lambda a, b: a > b),

@@ -16,7 +16,7 @@ from .flat import unchanging
 from .registry import operator
 
 
-def _keep_whole(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def _truncated(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """Apply a function of real numbers. For an integer array the results are truncated, as in MXNet."""
 
     def compute(data: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "gamma": _gamma,
 }  # fmt: skip
 for _name, _unary in UNARY.items():
-    operator(_name, alike=True, pointwise=True)(_keep_whole(_unary))
+    operator(_name, alike=True, pointwise=True)(_truncated(_unary))
 
 
 @operator("erfinv", alike=True, pointwise=True)

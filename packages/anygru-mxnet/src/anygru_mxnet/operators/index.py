@@ -14,7 +14,7 @@ from .flat import unchanging
 from .registry import one_axis, operator, truth
 
 
-def _inside(places: Tensor, size: int, mode: str, name: str) -> Tensor:
+def _positions_within(places: Tensor, size: int, mode: str, name: str) -> Tensor:
     """Positions within an axis. MXNet has three modes for positions outside of it."""
     whole = places.long()
     if mode == "clip":
@@ -31,14 +31,14 @@ def _inside(places: Tensor, size: int, mode: str, name: str) -> Tensor:
 @operator("take", inputs=2)
 def _take(a: Tensor, indices: Tensor, axis: int = 0, mode: str = "clip") -> Tensor:
     axis = one_axis(int(axis), a.dim())
-    places = _inside(indices, a.shape[axis], mode, "take")
+    places = _positions_within(indices, a.shape[axis], mode, "take")
     picked = a.index_select(axis, places.reshape(-1))
     return picked.reshape(a.shape[:axis] + indices.shape + a.shape[axis + 1 :])
 
 
 @operator("batch_take", inputs=2)
 def _batch_take(a: Tensor, indices: Tensor) -> Tensor:
-    return a.gather(1, _inside(indices, a.shape[1], "clip", "batch_take").unsqueeze(1)).squeeze(1)
+    return a.gather(1, _positions_within(indices, a.shape[1], "clip", "batch_take").unsqueeze(1)).squeeze(1)
 
 
 def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
@@ -56,7 +56,7 @@ def picked_places(data: Tensor, index: Tensor, axis: int, mode: str = "clip") ->
     """The positions for `pick`, with size 1 in the axis."""
     if mode == "raise":
         raise MXNetError("pick: mode must be clip or wrap, got 'raise'")
-    places = _inside(index, data.shape[axis], mode, "pick")
+    places = _positions_within(index, data.shape[axis], mode, "pick")
     if places.dim() == data.dim() - 1:
         places = places.unsqueeze(axis)
     wanted = data.shape[:axis] + (1,) + data.shape[axis + 1 :]

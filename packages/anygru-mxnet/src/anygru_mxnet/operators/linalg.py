@@ -10,7 +10,7 @@ from .arithmetic import same_dtype
 from .registry import one_axis, operator, truth
 
 
-def _turned(matrix: Tensor, transpose: bool) -> Tensor:
+def _transposed(matrix: Tensor, transpose: bool) -> Tensor:
     return matrix.transpose(-1, -2) if truth(transpose) else matrix
 
 
@@ -35,7 +35,7 @@ def _gemm(
     beta: float = 1.0, axis: int = -2,
 ) -> Tensor:  # fmt: skip
     A, B, C = (_rows_last_but_one(matrix, axis) for matrix in (A, B, C))
-    product = torch.matmul(_turned(A, transpose_a), _turned(B, transpose_b))
+    product = torch.matmul(_transposed(A, transpose_a), _transposed(B, transpose_b))
     return (alpha * product + beta * C).movedim(-2, int(axis))
 
 
@@ -55,20 +55,20 @@ def _trsm(
 ) -> Tensor:
     # A lower triangle becomes an upper one if it is transposed.
     upper = not truth(lower) ^ truth(transpose)
-    return torch.linalg.solve_triangular(_turned(A, transpose), alpha * B, upper=upper, left=not truth(rightside))
+    return torch.linalg.solve_triangular(_transposed(A, transpose), alpha * B, upper=upper, left=not truth(rightside))
 
 
 @operator("_linalg_trmm", "linalg_trmm", inputs=2)
 def _trmm(
     A: Tensor, B: Tensor, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0
 ) -> Tensor:
-    triangle = _turned(torch.tril(A) if truth(lower) else torch.triu(A), transpose)
+    triangle = _transposed(torch.tril(A) if truth(lower) else torch.triu(A), transpose)
     return alpha * (torch.matmul(B, triangle) if truth(rightside) else torch.matmul(triangle, B))
 
 
 @operator("_linalg_syrk", "linalg_syrk")
 def _syrk(A: Tensor, transpose: bool = False, alpha: float = 1.0) -> Tensor:
-    return alpha * torch.matmul(_turned(A, transpose), _turned(A, not truth(transpose)))
+    return alpha * torch.matmul(_transposed(A, transpose), _transposed(A, not truth(transpose)))
 
 
 @operator("_linalg_sumlogdiag", "linalg_sumlogdiag")
@@ -143,5 +143,5 @@ def _gemm2(
     A: Tensor, B: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2
 ) -> Tensor:
     left, right = (_rows_last_but_one(matrix, axis) for matrix in (A, B))
-    product = torch.matmul(_turned(left, transpose_a), _turned(right, transpose_b)) * alpha
+    product = torch.matmul(_transposed(left, transpose_a), _transposed(right, transpose_b)) * alpha
     return product.movedim(-2, int(axis))

@@ -26,7 +26,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
 
 
-def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
+def _empty(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
     # A missing dtype is "None" in a symbol's file.
     kind = torch.float32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.empty(_sizes(shape), dtype=kind, device=as_context(ctx).device)
@@ -36,7 +36,7 @@ def _sampled(shape: Sizes) -> tuple[int, ...]:
     return () if shape is None else _sizes(shape)
 
 
-def _spread(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _repeat_parameter(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Repeat each distribution's parameter over its samples."""
     return parameter.reshape(parameter.shape + (1,) * len(shape)).expand(parameter.shape + shape)
 
@@ -84,7 +84,7 @@ def _linear(numbers: Callable[[int, type[np.floating]], np.ndarray], by_torch: C
     return draw
 
 
-def _in_turn(sample: Callable[..., np.ndarray]) -> Callable[..., Tensor]:
+def _one_at_a_time(sample: Callable[..., np.ndarray]) -> Callable[..., Tensor]:
     """Draws of a number at a time. The arguments of `sample` are the lanes, the dtype, and the parameters of their numbers."""
 
     def draw(blank: Tensor, *parameters: Number) -> Tensor:
@@ -128,10 +128,10 @@ _DRAWS: dict[str, tuple[dict[str, float], tuple[str, ...], Callable[..., Tensor]
     "exponential": ({"lam": 1.0}, (), _exponential),
     # beta is a scale (draws for alpha = 2, beta = 3 have the mean 6 in MXNet 1.9.1, observed), and a rate in torch and most
     # papers.
-    "gamma": ({"alpha": 1.0, "beta": 1.0}, (), _in_turn(lambda lanes, kind, alpha, beta: lanes.gamma(alpha, beta, kind))),
-    "poisson": ({"lam": 1.0}, (), _in_turn(lambda lanes, kind, lam: lanes.poisson(lam))),
-    "negative_binomial": ({"k": 1.0, "p": 1.0}, (), _in_turn(_negative_binomial)),
-    "generalized_negative_binomial": ({"mu": 1.0, "alpha": 1.0}, (), _in_turn(_generalized)),
+    "gamma": ({"alpha": 1.0, "beta": 1.0}, (), _one_at_a_time(lambda lanes, kind, alpha, beta: lanes.gamma(alpha, beta, kind))),
+    "poisson": ({"lam": 1.0}, (), _one_at_a_time(lambda lanes, kind, lam: lanes.poisson(lam))),
+    "negative_binomial": ({"k": 1.0, "p": 1.0}, (), _one_at_a_time(_negative_binomial)),
+    "generalized_negative_binomial": ({"mu": 1.0, "alpha": 1.0}, (), _one_at_a_time(_generalized)),
 }  # fmt: skip
 
 
@@ -177,11 +177,11 @@ def _signed(compute: Callable[..., Tensor], **defaults: Any) -> Callable[..., Te
 def _register(name: str, numbers: dict[str, float], arrays: tuple[str, ...], draw: Callable[..., Tensor]) -> None:
     def of_numbers(shape: Sizes, ctx: ContextLike, dtype: DtypeLike, **parameters: float) -> Tensor:
         _check(name, parameters)
-        return draw(_blank(shape, ctx, dtype), *parameters.values())
+        return draw(_empty(shape, ctx, dtype), *parameters.values())
 
     def of_arrays(shape: Sizes, dtype: DtypeLike, **parameters: Tensor) -> Tensor:
         sizes = _sampled(shape)
-        spread = [_spread(parameter, sizes) for parameter in parameters.values()]
+        spread = [_repeat_parameter(parameter, sizes) for parameter in parameters.values()]
         drawn = draw(torch.empty_like(spread[0], memory_format=torch.contiguous_format), *spread)
         return drawn if dtype in (None, "None") else drawn.to(torch_dtype(dtype))
 
@@ -204,7 +204,7 @@ for _name, _row in _DRAWS.items():
 
 @operator("_random_randint", "random_randint", inputs=0)
 def _randint(low: int, high: int, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = "int32") -> Tensor:
-    blank = _blank(shape, ctx, "int32" if dtype in (None, "None") else dtype)
+    blank = _empty(shape, ctx, "int32" if dtype in (None, "None") else dtype)
     low, high = int(low), int(high)
     if low >= high:
         raise MXNetError(f"random.randint: high must be above low, got low={low}, high={high}")

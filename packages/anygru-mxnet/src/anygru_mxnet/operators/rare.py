@@ -67,7 +67,7 @@ def _steps(size: int, data: Tensor) -> Tensor:
     return torch.arange(size, dtype=data.dtype, device=data.device) * (2.0 / max(size - 1, 1)) - 1
 
 
-def _need(operator: str, name: str, value: str, *known: str) -> None:
+def _check_value(operator: str, name: str, value: str, *known: str) -> None:
     if value not in known:
         raise MXNetError(f"{operator}: {name} must be {' or '.join(known)}, got {value!r}")
 
@@ -76,7 +76,7 @@ def _need(operator: str, name: str, value: str, *known: str) -> None:
 def _grid_generator(data: Tensor, transform_type: str, target_shape: Sizes = (0, 0)) -> Tensor:
     """The sampling positions, x before y, from the six numbers of an affine map, or from a flow that is added to each
     position."""
-    _need("GridGenerator", "transform_type", transform_type, "affine", "warp")
+    _check_value("GridGenerator", "transform_type", transform_type, "affine", "warp")
     height, width = _pair(target_shape, 0) if transform_type == "affine" else data.shape[2:]
     y, x = torch.meshgrid(_steps(height, data), _steps(width, data), indexing="ij")
     if transform_type == "affine":
@@ -100,8 +100,8 @@ def _spatial_transformer(
     sampler_type: str = "",
     cudnn_off: bool | None = None,
 ) -> Tensor:
-    _need("SpatialTransformer", "transform_type", transform_type, "affine")
-    _need("SpatialTransformer", "sampler_type", sampler_type, "bilinear")
+    _check_value("SpatialTransformer", "transform_type", transform_type, "affine")
+    _check_value("SpatialTransformer", "sampler_type", sampler_type, "bilinear")
     return _bilinear_sampler(data, _grid_generator(loc, transform_type, target_shape))
 
 

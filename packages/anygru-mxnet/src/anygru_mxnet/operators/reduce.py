@@ -74,7 +74,7 @@ def extreme(largest: bool) -> Callable[[Tensor, tuple[int, ...], bool], Tensor]:
     return function
 
 
-def _nan_as(value: float, function: Callable) -> Callable:
+def _replacing_nan(value: float, function: Callable) -> Callable:
     return lambda data, axes, keepdims: function(data.masked_fill(data.isnan(), value), axes, keepdims)
 
 
@@ -83,8 +83,8 @@ _register_reduction(("mean",), _mean)
 _register_reduction(("max", "max_axis"), extreme(True))
 _register_reduction(("min", "min_axis"), extreme(False))
 _register_reduction(("prod",), _product)
-_register_reduction(("nansum",), _nan_as(0.0, _sum))
-_register_reduction(("nanprod",), _nan_as(1.0, _product))
+_register_reduction(("nansum",), _replacing_nan(0.0, _sum))
+_register_reduction(("nanprod",), _replacing_nan(1.0, _product))
 
 
 @operator("norm")

@@ -63,7 +63,7 @@ class Updater:
         """Call the optimizer for each weight, or for groups of `aggregate_num` weights of a dtype."""
         many, calls = self.optimizer.aggregate_num, []
         for one, values, gradient in zip(index, weight, grad, strict=True):
-            rows = self._touched_rows(one, gradient)
+            rows = self._changed_rows(one, gradient)
             if rows is not None:
                 self._update_rows(one, values, gradient, rows)
             elif many <= 0:
@@ -76,7 +76,7 @@ class Updater:
                 ones, values, gradients = zip(*alike[first : first + many], strict=True)
                 self.optimizer.update_multi_precision(ones, values, gradients, [self.states[one] for one in ones])
 
-    def _touched_rows(self, index: Any, gradient: NDArray) -> Tensor | None:
+    def _changed_rows(self, index: Any, gradient: NDArray) -> Tensor | None:
         """The rows that a lazy optimizer changes.
 
         They are the rows with a gradient other than zero. None means all rows.

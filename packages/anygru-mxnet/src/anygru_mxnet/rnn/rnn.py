@@ -14,7 +14,7 @@ __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_c
 Cells = BaseRNNCell | list[BaseRNNCell]
 
 
-def _listed(cells: Cells) -> list[BaseRNNCell]:
+def _as_list(cells: Cells) -> list[BaseRNNCell]:
     return [cells] if isinstance(cells, BaseRNNCell) else cells
 
 
@@ -35,7 +35,7 @@ def save_rnn_checkpoint(
     cells: Cells, prefix: str, epoch: int, symbol: Symbol, arg_params: Arrays, aux_params: Arrays
 ) -> None:
     """Write a symbol and parameters, with a weight for each gate of the cells."""
-    for cell in _listed(cells):
+    for cell in _as_list(cells):
         arg_params = cell.unpack_weights(arg_params)
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
 
@@ -43,7 +43,7 @@ def save_rnn_checkpoint(
 def load_rnn_checkpoint(cells: Cells, prefix: str, epoch: int) -> tuple[Symbol, Arrays, Arrays]:
     """The symbol, the parameters and the auxiliary states of a checkpoint of `save_rnn_checkpoint`."""
     symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
-    for cell in _listed(cells):
+    for cell in _as_list(cells):
         arg_params = cell.pack_weights(arg_params)
     return symbol, arg_params, aux_params
 

@@ -84,7 +84,9 @@ def _created(name: str, attributes: dict[str, Any], others: dict[str, Any]) -> S
     return apply(OPERATORS[name], [], {**attributes, **others}, given, name)
 
 
-def _either(name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | None = None) -> Callable[[Any, Any], Any]:
+def _symbol_or_number(
+    name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | None = None
+) -> Callable[[Any, Any], Any]:
     def function(left: Any, right: Any) -> Any:
         if isinstance(left, Symbol):
             return symbol._binary(f"_{name}", left, right)
@@ -98,10 +100,10 @@ def _either(name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | Non
 
 
 # `max` and `min` alone are the operators here.
-maximum = _either("maximum", builtins.max)
-minimum = _either("minimum", builtins.min)
-hypot = _either("hypot", lambda a, b: (a * a + b * b) ** 0.5)
-_power = _either("power", python_operator.pow, "_rpower")
+maximum = _symbol_or_number("maximum", builtins.max)
+minimum = _symbol_or_number("minimum", builtins.min)
+hypot = _symbol_or_number("hypot", lambda a, b: (a * a + b * b) ** 0.5)
+_power = _symbol_or_number("power", python_operator.pow, "_rpower")
 
 
 def power(base: Any, exp: Any) -> Any:

@@ -109,11 +109,11 @@ class SymbolBase:
         """
         if recursive:
             raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated: use attr_dict instead")
-        return _shown(self._entries[0][0].attrs)
+        return _visible_attributes(self._entries[0][0].attrs)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of each node with attributes."""
-        return {node.name: _shown(node.attrs) for node in self._nodes() if node.attrs}
+        return {node.name: _visible_attributes(node.attrs) for node in self._nodes() if node.attrs}
 
     def infer_shape(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
         """Shapes of arguments, outputs and auxiliary states, from some arguments' shapes by name or order.
@@ -129,7 +129,7 @@ class SymbolBase:
             (name, shape) for name, shape in zip(self.list_arguments(), found[0], strict=True) if 0 in (shape or (0,))
         ]
         if unknown:
-            _warn_of_unknown("shape", "(0s in shape means unknown dimensions)", unknown)
+            _warn_about_unknown("shape", "(0s in shape means unknown dimensions)", unknown)
         return (None, None, None) if any(0 in (shape or (0,)) for part in found for shape in part) else found
 
     def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
@@ -169,7 +169,7 @@ class SymbolBase:
         found = self.infer_type_partial(*args, **known)
         unknown = [(name, None) for name, kind in zip(self.list_arguments(), found[0], strict=True) if kind is None]
         if unknown:
-            _warn_of_unknown("type", "", unknown)
+            _warn_about_unknown("type", "", unknown)
         return (None, None, None) if any(kind is None for part in found for kind in part) else found
 
     def infer_type_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
@@ -250,9 +250,9 @@ class SymbolBase:
             elif node.operator is None:
                 copies[id(node)] = node
             else:
-                moved = [_moved(copies, entry) for entry in node.inputs]
+                moved = [_replaced(copies, entry) for entry in node.inputs]
                 copies[id(node)] = Node(node.operator, node.name, node.attrs, moved, node.graphs)
-        return type(self)([_moved(copies, entry) for entry in self._entries])
+        return type(self)([_replaced(copies, entry) for entry in self._entries])
 
 
 def _auxiliary(nodes: list[Node]) -> set[int]:
@@ -270,12 +270,12 @@ def _auxiliary(nodes: list[Node]) -> set[int]:
     return found
 
 
-def _shown(attrs: dict[str, str]) -> dict[str, str]:
+def _visible_attributes(attrs: dict[str, str]) -> dict[str, str]:
     """Attributes. Attributes between underscores are also listed under their plain names."""
     return attrs | {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
 
 
-def _warn_of_unknown(what: str, note: str, unknown: list[tuple[str, Any]]) -> None:
+def _warn_about_unknown(what: str, note: str, unknown: list[tuple[str, Any]]) -> None:
     lines = "".join(f"\n\t{name}: {known}" for name, known in unknown)
     warnings.warn(
         f"Cannot decide {what} for the following arguments{' ' + note if note else ''}. "
@@ -284,6 +284,6 @@ def _warn_of_unknown(what: str, note: str, unknown: list[tuple[str, Any]]) -> No
     )
 
 
-def _moved(copies: dict[int, Any], entry: Entry) -> Entry:
+def _replaced(copies: dict[int, Any], entry: Entry) -> Entry:
     copy = copies[id(entry[0])]
     return copy if isinstance(copy, tuple) else (copy, entry[1])

@@ -37,11 +37,11 @@ class _Graph:
             if states_form is not None and form != states_form:
                 raise AssertionError("The input and output loop_vars have different format")
             self.outputs = len(flat)
-            self.heads = Group(self._own(flat, last))._entries
-        self.outside = self._cut()
+            self.heads = Group(self._copied_results(flat, last))._entries
+        self.outside = self._replace_outside()
         self.variables = [node for node in topological(node for node, _ in self.heads) if node.operator is None]
 
-    def _own(self, outputs: list[Symbol], states: list[Symbol]) -> list[Symbol]:
+    def _copied_results(self, outputs: list[Symbol], states: list[Symbol]) -> list[Symbol]:
         """The results. Variables, values from outside of the function and repeated results are copied."""
         inputs = set(Group([*outputs, *states]).list_inputs())
         taken = {symbol.name for symbol in outputs} if self.form != [] else set()
@@ -53,7 +53,7 @@ class _Graph:
 
         return [own(symbol, set()) for symbol in outputs] + [own(symbol, taken) for symbol in states]
 
-    def _cut(self) -> dict[str, Entry]:
+    def _replace_outside(self) -> dict[str, Entry]:
         """Replace values computed outside by variables; return these values by the variables' names."""
         outside: dict[str, Entry] = {}
         stand_ins: dict[tuple[int, int], Entry] = {}
@@ -78,7 +78,7 @@ def _flatten(value: Any, what: str) -> tuple[list[Symbol], Any]:
     return flat, form
 
 
-def _fresh(symbols: Iterable[Symbol], form: Any) -> Any:
+def _new_variables(symbols: Iterable[Symbol], form: Any) -> Any:
     """New variables, which a function gets instead of symbols."""
     return nesting.regroup([var(_name_within(symbol)) for symbol in symbols], form)
 
@@ -116,7 +116,7 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
     """
     columns, form = _flatten(data, "foreach input")
     states, states_form = _flatten(init_states, "foreach states")
-    graph = _Graph(name, lambda: body(_fresh(columns, form), _fresh(states, states_form)), states_form)
+    graph = _Graph(name, lambda: body(_new_variables(columns, form), _new_variables(states, states_form)), states_form)
     names = [variable.name for variable in graph.variables]
     for what, symbols in (("data", columns), ("state", states)):
         if not all(_name_within(symbol) in names for symbol in symbols):
@@ -152,13 +152,16 @@ def while_loop(
     variables, form = _flatten(loop_vars, "while loop_vars")
 
     def step() -> tuple[Any, Any]:
-        outputs, following = func(*_fresh(variables, form))
+        outputs, following = func(*_new_variables(variables, form))
         following = [] if following is None else following
         if len(following if isinstance(following, (list, tuple)) else [following]) != len(loop_vars):
             raise ValueError("The number of loop_vars should be consistent during the loop")
         return [] if outputs is None else outputs, following
 
-    graphs = [_Graph(f"{name}_cond", lambda: (cond(*_fresh(variables, form)), [])), _Graph(f"{name}_func", step)]
+    graphs = [
+        _Graph(f"{name}_cond", lambda: (cond(*_new_variables(variables, form)), [])),
+        _Graph(f"{name}_func", step),
+    ]
     within = {_name_within(symbol): symbol._entries[0] for symbol in variables}
     inputs, (tested, called) = _connect(graphs, within)
     names = [variable.name for variable in graphs[1].variables]

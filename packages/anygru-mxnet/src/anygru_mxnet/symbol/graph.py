@@ -93,7 +93,7 @@ class _Step:
         self.done: list[int] = []
 
 
-def _show(step: _Step, slots: list[Any], watch: Watch) -> None:
+def _report(step: _Step, slots: list[Any], watch: Watch) -> None:
     for place, slot in enumerate(step.reads):
         last = step.inputs[min(place, len(step.inputs) - 1)] if step.inputs else str(place)
         watch(f"{step.name}_{last}", step.operator, slots[slot], True)
@@ -211,7 +211,7 @@ class Program:
             else:
                 slots[step.writes[0]] = result
             if watch is not None:
-                _show(step, slots, watch)
+                _report(step, slots, watch)
             for slot in step.done:
                 slots[slot] = None
         return [slots[slot] for slot in self._heads]

@@ -69,7 +69,7 @@ class Shapes:
             self._known[id(entry[0]), entry[1]] = merged
             self.changed = True
 
-    def is_news(self, node: Node, shapes: list[Shape]) -> bool:
+    def has_new_shapes(self, node: Node, shapes: list[Shape]) -> bool:
         """Whether a node has not run on inputs of these shapes yet."""
         before = self._ran_on.get(id(node))
         self._ran_on[id(node)] = shapes
@@ -95,13 +95,13 @@ def shapes(heads: list[Entry], given: Mapping[str, Shape]) -> Shapes:
         for node in nodes:
             if node.operator is not None:
                 with naming(node):
-                    _spread(node, found)
+                    _propagate(node, found)
                     if not node.operator.alike:
                         _run(node, found)
         for node in reversed(nodes):
             if node.operator is not None:
                 with naming(node):
-                    _spread(node, found)
+                    _propagate(node, found)
     return found
 
 
@@ -115,7 +115,7 @@ def _declared(node: Node) -> Shape | None:
     return tuple(shape)
 
 
-def _spread(node: Node, found: Shapes) -> None:
+def _propagate(node: Node, found: Shapes) -> None:
     """Propagate between a node's inputs and outputs."""
     assert node.operator is not None
     if node.operator.alike:
@@ -136,9 +136,9 @@ def _spread(node: Node, found: Shapes) -> None:
         for entry, size in zip(parameters, needed, strict=False):
             found.add(entry, size, node)
     for heads, variables, places in node.wires():
-        _spread_graph(node, heads, variables, places, found)
+        _propagate_graph(node, heads, variables, places, found)
     if node.operator.rows:
-        _spread_rows(node.inputs[0], (node, 0), node, found)
+        _propagate_rows(node.inputs[0], (node, 0), node, found)
     if node.operator.back is not None:
         results = [found.of((node, index)) for index in range(node.outputs())]
         inputs = [found.of(entry) for entry in node.inputs]
@@ -150,7 +150,7 @@ def _spread(node: Node, found: Shapes) -> None:
             found.add(entry, shape, node)
 
 
-def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None:
+def _propagate_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None:
     """Propagate the number of rows between two entries, unless both are vectors: a `Dense(flatten=False)` of a vector."""
     sizes = [found.of(first), found.of(second)]
     if all(size is not None and len(size) == 1 for size in sizes):
@@ -161,7 +161,7 @@ def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None
             found.add(entry, (rows, *size[1:]), node)
 
 
-def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places: list[int], found: Shapes) -> None:
+def _propagate_graph(node: Node, heads: list[Entry], variables: list[Node], places: list[int], found: Shapes) -> None:
     """Propagate shapes from a loop's or branch's graph to its inputs; `foreach` passes slices of its first inputs."""
     assert node.operator is not None
     sliced = len(node.operator.parse(node.attrs).get("in_data_locs", ()))
@@ -186,7 +186,7 @@ def _run(node: Node, found: Shapes) -> None:
     reads = node.inputs if parameters is None else [node.inputs[0], *node.inputs[2:], *parameters]
     read = [found.of(entry) for entry in reads]
     sizes = [shape for shape in read if shape is not None]
-    if len(sizes) < len(read) or not found.is_news(node, sizes):
+    if len(sizes) < len(read) or not found.has_new_shapes(node, sizes):
         return
     results: list[Shape | None]
     if all(known(shape) for shape in sizes) and not unknown_size(node):

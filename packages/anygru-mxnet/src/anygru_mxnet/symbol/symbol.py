@@ -127,7 +127,7 @@ class Symbol(SymbolBase):
         return apply(OPERATORS["broadcast_to"], [self], {"shape": shape}, None, "broadcast_to")
 
 
-def _only_of_arrays(name: str) -> Any:
+def _array_method(name: str) -> Any:
     def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedForSymbol(method, None, *args)
 
@@ -137,7 +137,7 @@ def _only_of_arrays(name: str) -> Any:
 
 
 for _name in ("asnumpy", "asscalar", "as_in_context", "attach_grad", "backward", "copy", "detach", "wait_to_read"):
-    setattr(Symbol, _name, _only_of_arrays(_name))
+    setattr(Symbol, _name, _array_method(_name))
 
 
 def _binary(name: str, left: Symbol, right: Any, with_scalar: str | None = None) -> Symbol:

@@ -73,16 +73,16 @@ def types(nodes: list[Node], given: dict[str, Any]) -> Types:
         for node in (*nodes, *reversed(nodes)):
             if node.operator is not None:
                 with naming(node):
-                    _spread(node, found)
+                    _propagate(node, found)
     return found
 
 
-def _spread(node: Node, found: Types) -> None:
+def _propagate(node: Node, found: Types) -> None:
     """Propagate between a node's inputs and outputs."""
     assert node.operator is not None
     name = node.operator.name
     if node.operator.wires is not None:
-        _spread_graphs(node, found)
+        _propagate_graphs(node, found)
         return
     if node.operator.infer_types is not None:
         entries = [*node.inputs, *((node, index) for index in range(node.outputs()))]
@@ -117,7 +117,7 @@ def _spread(node: Node, found: Types) -> None:
             found.add(node.inputs[place], common, node)
 
 
-def _spread_graphs(node: Node, found: Types) -> None:
+def _propagate_graphs(node: Node, found: Types) -> None:
     """Propagate dtypes between a loop's or branch's graphs and its inputs and results."""
     for heads, variables, places in node.wires():
         entries = [node.inputs[place] for place in places]

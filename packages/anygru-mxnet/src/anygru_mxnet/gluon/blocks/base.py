@@ -84,7 +84,7 @@ class Block:
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
         """The parameters of the block and of all blocks inside it. `select` is a regular expression for their names."""
-        self._warn_of_hidden_blocks()
+        self._warn_about_hidden_blocks()
         found = ParameterDict(self._params.prefix)
         if not select:
             found.update(self.params)
@@ -96,7 +96,7 @@ class Block:
             found.update(child.collect_params(select=select))
         return found
 
-    def _warn_of_hidden_blocks(self) -> None:
+    def _warn_about_hidden_blocks(self) -> None:
         """Blocks in lists, tuples and dicts are not children unless they are registered."""
         children = set(map(id, self._children.values()))
 

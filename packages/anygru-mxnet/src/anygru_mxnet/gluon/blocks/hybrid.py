@@ -133,7 +133,7 @@ class HybridBlock(Block):
         needed = output.list_inputs()
         for name in needed:
             assert name in parameters or name in places, f"Unknown input to HybridBlock: {name}"
-        self._warn_of_unused(set(needed), places, parameters)
+        self._warn_about_unused(set(needed), places, parameters)
         flat, _ = nesting.flatten(args, nesting.INPUT)
         try:
             for name in needed:
@@ -149,7 +149,7 @@ class HybridBlock(Block):
             (True, places[name]) if name in places else (False, parameters[name]) for name in self._cached_op.variables
         ]
 
-    def _warn_of_unused(self, needed: set[str], places: dict[str, int], parameters: ParameterDict) -> None:
+    def _warn_about_unused(self, needed: set[str], places: dict[str, int], parameters: ParameterDict) -> None:
         unused = [f"{place}-th" for name, place in places.items() if name not in needed]
         if unused:
             warnings.warn(

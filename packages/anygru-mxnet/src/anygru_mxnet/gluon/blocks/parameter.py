@@ -169,9 +169,9 @@ class Parameter:
                 described = initializer.InitDesc(self.name, {"__init__": init})
                 behind = default_init if callable(default_init) else initializer.create(default_init)
                 behind(described, data)
-            self._place(data, contexts)
+            self._store_values(data, contexts)
 
-    def _place(self, data: NDArray, contexts: list[Context]) -> None:
+    def _store_values(self, data: NDArray, contexts: list[Context]) -> None:
         self._ctx_list = list(contexts)
         self._ctx_map = {context: place for place, context in enumerate(contexts)}
         self._data = [data.copyto(context) for context in contexts]  # type: ignore[misc]
@@ -203,7 +203,7 @@ class Parameter:
                     f"shape incompatible expected {self.shape} vs saved {data.shape}"
                 )
             self.shape = tuple(own or saved for own, saved in zip(self.shape, data.shape, strict=False))
-        data = self._in_own_dtype(data, cast_dtype, dtype_source)
+        data = self._cast_to_dtype(data, cast_dtype, dtype_source)
         contexts = None if ctx is None else contexts_of(ctx)
         if self._data is not None or self._deferred_init:
             held = self.list_ctx()
@@ -213,10 +213,10 @@ class Parameter:
         if self._data is not None:
             self.set_data(data)
         else:
-            self._place(data, self._deferred_init[1] if self._deferred_init else contexts or [cpu()])
+            self._store_values(data, self._deferred_init[1] if self._deferred_init else contexts or [cpu()])
         self._deferred_init = ()
 
-    def _in_own_dtype(self, data: NDArray, cast_dtype: bool, dtype_source: str) -> NDArray:
+    def _cast_to_dtype(self, data: NDArray, cast_dtype: bool, dtype_source: str) -> NDArray:
         if not self.dtype or np.dtype(self.dtype).type == data.dtype:
             return data
         assert cast_dtype, (
@@ -231,7 +231,7 @@ class Parameter:
     def _check_and_get(self, arrays: list[NDArray] | None, ctx: Any) -> Any:
         """The array on a context, or the list of all for the class `list`; gluon-nlp's WeightDropParameter calls this."""
         if arrays is None:
-            self._refuse()
+            self._raise_uninitialized()
         if ctx is list:
             return arrays
         if ctx is None:
@@ -244,7 +244,7 @@ class Parameter:
             f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."
         )
 
-    def _refuse(self) -> None:
+    def _raise_uninitialized(self) -> None:
         if self._deferred_init:
             raise DeferredInitializationError(
                 f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. Actual "
@@ -273,7 +273,7 @@ class Parameter:
     def list_data(self) -> list[NDArray]:
         """The values on every context."""
         if self._data is None:
-            self._refuse()
+            self._raise_uninitialized()
         return self._data  # type: ignore[return-value]
 
     def grad(self, ctx: Context | None = None) -> NDArray:
@@ -289,7 +289,7 @@ class Parameter:
         """The gradients on every context."""
         self._check_grad()
         if self._grad is None:
-            self._refuse()
+            self._raise_uninitialized()
         return self._grad  # type: ignore[return-value]
 
     def _check_grad(self) -> None:
@@ -316,7 +316,7 @@ class Parameter:
             self._deferred_init = (*self._deferred_init[:3], data)
             return
         if self._trainer is not None:
-            self._trainer._set_from_outside(self)
+            self._trainer._restart_store(self)
         for values in self._data:
             values[:] = data
 
@@ -335,7 +335,7 @@ class Parameter:
         if self._data:
             data = self._reduce()
             with autograd.pause():
-                self._place(data, contexts)
+                self._store_values(data, contexts)
         elif self._deferred_init:
             init, _, default_init, data = self._deferred_init
             self._deferred_init = (init, contexts, default_init, data)

@@ -157,7 +157,7 @@ class _ConvGRUCell(_ConvCell):
         return output, [output]
 
 
-def _over(axes: int, kind: type[_ConvCell]) -> type[_ConvCell]:
+def _cell_class(axes: int, kind: type[_ConvCell]) -> type[_ConvCell]:
     """The cell of a kind for a number of axes; `help` shows MXNet 1.9.1's defaults for them (source)."""
     name, layout = f"Conv{axes}D{kind._kind.upper()}Cell", _LAYOUTS[axes]
     shown = {"i2h_pad": (0,) * axes, "i2h_dilate": (1,) * axes, "h2h_dilate": (1,) * axes, "conv_layout": layout}
@@ -173,6 +173,6 @@ def _over(axes: int, kind: type[_ConvCell]) -> type[_ConvCell]:
     return type(name, (kind,), body)
 
 
-Conv1DRNNCell, Conv2DRNNCell, Conv3DRNNCell = (_over(axes, _ConvRNNCell) for axes in (1, 2, 3))
-Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell = (_over(axes, _ConvLSTMCell) for axes in (1, 2, 3))
-Conv1DGRUCell, Conv2DGRUCell, Conv3DGRUCell = (_over(axes, _ConvGRUCell) for axes in (1, 2, 3))
+Conv1DRNNCell, Conv2DRNNCell, Conv3DRNNCell = (_cell_class(axes, _ConvRNNCell) for axes in (1, 2, 3))
+Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell = (_cell_class(axes, _ConvLSTMCell) for axes in (1, 2, 3))
+Conv1DGRUCell, Conv2DGRUCell, Conv3DGRUCell = (_cell_class(axes, _ConvGRUCell) for axes in (1, 2, 3))

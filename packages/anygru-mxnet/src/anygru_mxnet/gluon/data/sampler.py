@@ -75,7 +75,7 @@ class BatchSampler(Sampler):
         self._last_batch = last_batch
         self._rest: list = []
 
-    def _refuse(self) -> ValueError:
+    def _last_batch_error(self) -> ValueError:
         return ValueError(f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {self._last_batch}")
 
     def __iter__(self) -> Iterator[list]:
@@ -93,7 +93,7 @@ class BatchSampler(Sampler):
             self._rest = batch
         # As in MXNet 1.9.1 (source), a wrong name raises here and not in the constructor.
         elif self._last_batch != "discard":
-            raise self._refuse()
+            raise self._last_batch_error()
 
     def __len__(self) -> int:
         count = len(self._sampler)
@@ -103,4 +103,4 @@ class BatchSampler(Sampler):
             return count // self._batch_size
         if self._last_batch == "rollover":
             return (len(self._rest) + count) // self._batch_size
-        raise self._refuse()
+        raise self._last_batch_error()

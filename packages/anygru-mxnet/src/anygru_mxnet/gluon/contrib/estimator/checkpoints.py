@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....metric import EvalMetric
-from .events import Counting, comparison_of, worst
+from .events import Counting, comparison_of, worst_value
 
 if TYPE_CHECKING:
     from .estimator import Estimator
@@ -58,7 +58,7 @@ class CheckpointHandler(Counting):
         """Read the last checkpoint with `resume_from_checkpoint`."""
         super().train_begin(estimator)
         if self.save_best:
-            self.best = worst(self.monitor_op)
+            self.best = worst_value(self.monitor_op)
         if self.resume_from_checkpoint:
             same = estimator.max_epoch if self.epoch_period else estimator.max_batch
             assert same and bool(self.batch_period) != bool(self.epoch_period), (  # noqa: PT018 (one message for both)

@@ -226,26 +226,26 @@ class Estimator:
     def _prepare_default_handlers(self, val_data: DataLoader | None, event_handlers: Any) -> list[EventHandler]:
         given = check_event_handlers(event_handlers)
         added: list[EventHandler] = [StoppingHandler(self.max_epoch, self.max_batch)]
-        if not _has(given, GradientUpdateHandler):
+        if not _has_handler(given, GradientUpdateHandler):
             added.append(GradientUpdateHandler())
-        if not _has(given, MetricHandler):
+        if not _has_handler(given, MetricHandler):
             added.append(MetricHandler(metrics=self.train_metrics))
-        if val_data and not _has(given, ValidationHandler):
+        if val_data and not _has_handler(given, ValidationHandler):
             added.append(ValidationHandler(val_data=val_data, eval_fn=self.evaluate))
-        if not _has(given, LoggingHandler):
+        if not _has_handler(given, LoggingHandler):
             added.append(LoggingHandler(metrics=self.train_metrics))
-        return self._together(given, added, {*self.train_metrics, *self.val_metrics})
+        return self._sorted_handlers(given, added, {*self.train_metrics, *self.val_metrics})
 
     def _prepare_default_validation_handlers(self, event_handlers: Any) -> list[EventHandler]:
         given = check_event_handlers(event_handlers)
         added: list[EventHandler] = []
-        if not _has(given, MetricHandler):
+        if not _has_handler(given, MetricHandler):
             added.append(MetricHandler(metrics=self.val_metrics))
-        if not _has(given, LoggingHandler):
+        if not _has_handler(given, LoggingHandler):
             added.append(LoggingHandler(metrics=self.val_metrics))
-        return self._together(given, added, set(self.val_metrics))
+        return self._sorted_handlers(given, added, set(self.val_metrics))
 
-    def _together(
+    def _sorted_handlers(
         self, given: list[EventHandler], added: list[EventHandler], metrics: set[EvalMetric]
     ) -> list[EventHandler]:
         """All handlers by their priority; added handlers also go into the given list, as in MXNet 1.9.1."""
@@ -258,7 +258,7 @@ class Estimator:
         return given
 
 
-def _has(handlers: Iterable[EventHandler], kind: type[EventHandler]) -> bool:
+def _has_handler(handlers: Iterable[EventHandler], kind: type[EventHandler]) -> bool:
     return any(isinstance(handler, kind) for handler in handlers)
 
 

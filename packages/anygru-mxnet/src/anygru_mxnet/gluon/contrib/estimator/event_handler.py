@@ -13,7 +13,17 @@ import numpy as np
 from ....metric import CompositeEvalMetric, EvalMetric
 from ....metric import Loss as metric_loss
 from .checkpoints import CheckpointHandler
-from .events import BatchBegin, BatchEnd, Counting, EpochBegin, EpochEnd, TrainBegin, TrainEnd, comparison_of, worst
+from .events import (
+    BatchBegin,
+    BatchEnd,
+    Counting,
+    EpochBegin,
+    EpochEnd,
+    TrainBegin,
+    TrainEnd,
+    comparison_of,
+    worst_value,
+)
 from .utils import _check_metrics
 
 if TYPE_CHECKING:
@@ -221,7 +231,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         """Reset the counter."""
         self.wait = self.stopped_epoch = self.current_epoch = 0
         self.stop_training = False
-        self.best = worst(self.monitor_op) if self.baseline is None else self.baseline
+        self.best = worst_value(self.monitor_op) if self.baseline is None else self.baseline
 
     def epoch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> bool:
         """Whether the metric has not improved for `patience` epochs."""

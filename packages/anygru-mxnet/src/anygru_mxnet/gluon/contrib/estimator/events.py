@@ -113,5 +113,5 @@ def comparison_of(handler: str, monitor: EvalMetric, mode: str) -> Callable[[Any
     return np.less if mode == "min" else np.greater
 
 
-def worst(comparison: Callable) -> float:
+def worst_value(comparison: Callable) -> float:
     return np.inf if comparison is np.less else -np.inf
