@@ -1,4 +1,4 @@
-"""`mx.AttrScope`: attributes that all symbols made inside a `with` get. Of MXNet 1.9's `mxnet.attribute`."""
+"""`mx.AttrScope`: attributes that all symbols made inside a `with` get. The counterpart of `mxnet.attribute` in MXNet 1.9."""
 
 import threading
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """Definitions for the whole dialect: the error class, type groups and dtype names.
 
-Of MXNet 1.9's `mxnet.base`.
+The counterpart of `mxnet.base` in MXNet 1.9.
 """
 
 import contextlib

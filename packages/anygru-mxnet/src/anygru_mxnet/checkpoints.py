@@ -1,4 +1,4 @@
-"""Files of symbols and their parameters, for `mx.model` and modules. Of MXNet 1.9's `mxnet.model`."""
+"""Files of symbols and their parameters, for `mx.model` and modules. The counterpart of `mxnet.model` in MXNet 1.9."""
 
 import logging
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
 """Devices as MXNet names them: `mx.cpu(0)`, `mx.gpu(1)` and the current one.
 
 CPU contexts of different numbers are one memory, as in MXNet, and keep their numbers: a parameter may live on
-`cpu(0)` and `cpu(1)` as two copies. Of MXNet 1.9's `mxnet.context`.
+`cpu(0)` and `cpu(1)` as two copies. The counterpart of `mxnet.context` in MXNet 1.9.
 """
 
 import threading
@@ -99,7 +99,7 @@ class Context(metaclass=_ContextType):
             torch.cuda.empty_cache()
 
 
-# MXNet's name for it: `mxnet.test_utils` sets the value of `Context._default_ctx`.
+# MXNet's name for this attribute: `mxnet.test_utils` sets the value of `Context._default_ctx`.
 Context._default_ctx = _current = _Current()  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""`mx.executor.Executor`: a symbol bound to arrays, from MXNet's API before Gluon. Of MXNet 1.9's `mxnet.executor`."""
+"""`mx.executor.Executor`: a symbol bound to arrays, from MXNet's API before Gluon. The counterpart of `mxnet.executor` in MXNet 1.9."""
 
 import math
 from collections.abc import Callable, Sequence

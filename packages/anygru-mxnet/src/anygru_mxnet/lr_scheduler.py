@@ -1,4 +1,4 @@
-"""`mx.lr_scheduler`: the learning rate as a function of the number of updates. Of MXNet 1.9's `mxnet.lr_scheduler`."""
+"""`mx.lr_scheduler`: the learning rate as a function of the number of updates. The counterpart of `mxnet.lr_scheduler` in MXNet 1.9."""
 
 from anygru.extend import schedules
 

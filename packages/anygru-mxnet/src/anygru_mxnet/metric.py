@@ -1,4 +1,4 @@
-"""`mx.metric`: measures of a model's quality, accumulated over batches. Of MXNet 1.9's `mxnet.metric`."""
+"""`mx.metric`: measures of a model's quality, accumulated over batches. The counterpart of `mxnet.metric` in MXNet 1.9."""
 # ruff: noqa: F403 (this module re-exports names)
 
 from . import ndarray as ndarray  # re-exported for programs, as in MXNet

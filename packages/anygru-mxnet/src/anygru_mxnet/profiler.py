@@ -1,4 +1,4 @@
-"""`mx.profiler`: times of operators from torch's profiler, with torch's names. Of MXNet 1.9's `mxnet.profiler`."""
+"""`mx.profiler`: times of operators from torch's profiler, with torch's names. The counterpart of `mxnet.profiler` in MXNet 1.9."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""`mx.util`: the choice between arrays of `mx.nd` and `mx.np`, and the environment. Of MXNet 1.9's `mxnet.util`."""
+"""`mx.util`: the choice between arrays of `mx.nd` and `mx.np`, and the environment. The counterpart of `mxnet.util` in MXNet 1.9."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""`mx.viz`: graphs as a table, and as text for Graphviz's `dot`. Of MXNet 1.9's `mxnet.visualization`."""
+"""`mx.viz`: graphs as a table, and as text for Graphviz's `dot`. The counterpart of `mxnet.visualization` in MXNet 1.9."""
 
 import math
 import shutil

@@ -275,7 +275,8 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """max(0, margin + d), where d is the squared distance to the positive example minus that to the negative example."""
+    """max(0, margin + d), where d is the squared distance to the positive example minus the squared distance to the negative
+    example."""
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)

@@ -1,6 +1,6 @@
 """`mx.kv.KVStore`: values by key. Devices push gradients and pull results.
 
-`torch.distributed` sums over processes; there are no servers. Of MXNet 1.9's `mxnet.kvstore`.
+`torch.distributed` sums over processes; there are no servers. The counterpart of `mxnet.kvstore` in MXNet 1.9.
 """
 
 import os

@@ -82,7 +82,7 @@ class _Singles(np.ndarray):
         return repr(np.asarray(self))
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool | None = None) -> Any:
-        if return_scalar is None:  # NumPy 1 does not pass it. `squeeze` needs an array, a view; results are new arrays
+        if return_scalar is None:  # NumPy 1 does not pass it: views (of `squeeze`) stay arrays
             return_scalar = array.base is None
         plain = np.asarray(array)
         return plain[()] if return_scalar and plain.ndim == 0 else singles(plain)

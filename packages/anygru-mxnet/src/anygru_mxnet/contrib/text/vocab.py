@@ -7,7 +7,7 @@ UNKNOWN = 0  # the number of the unknown token
 
 
 class Vocabulary:
-    """Tokens by number: unknown token, reserved tokens, then counted tokens by falling count and name.
+    """Tokens by number: unknown token, reserved tokens, then counted tokens by decreasing count and name.
 
     Args:
         counter: the number of occurrences of each token.

@@ -79,7 +79,7 @@ class Counting(TrainBegin, BatchEnd, EpochEnd):
     current_epoch = 0
 
     def train_begin(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> None:
-        """Begin to count."""
+        """Reset the counters."""
         self.current_batch = self.current_epoch = 0
 
     def batch_end(self, estimator: "Estimator", *args: Any, **kwargs: Any) -> bool | None:
