@@ -1,4 +1,4 @@
-"""`mx.AttrScope`: attributes that all symbols made inside a `with` get. The counterpart of `mxnet.attribute` in MXNet 1.9."""
+"""`mx.AttrScope`: attributes that all symbols made inside a `with` get. Follows MXNet 1.9's `mxnet.attribute`."""
 
 import threading
 from collections import defaultdict

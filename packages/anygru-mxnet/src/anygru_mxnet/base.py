@@ -1,6 +1,6 @@
 """Definitions for the whole dialect: the error class, type groups and dtype names.
 
-The counterpart of `mxnet.base` in MXNet 1.9.
+Follows MXNet 1.9's `mxnet.base`.
 """
 
 import contextlib

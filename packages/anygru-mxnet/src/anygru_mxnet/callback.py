@@ -1,4 +1,4 @@
-"""`mx.callback`: functions that training loops call after batches and epochs. The counterpart of `mxnet.callback` in MXNet 1.9."""
+"""`mx.callback`: functions that training loops call after batches and epochs. Follows MXNet 1.9's `mxnet.callback`."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Files of symbols and their parameters, for `mx.model` and modules. The counterpart of `mxnet.model` in MXNet 1.9."""
+"""Files of symbols and their parameters, for `mx.model` and modules. Follows MXNet 1.9's `mxnet.model`."""
 
 import logging
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
 """Devices as MXNet names them: `mx.cpu(0)`, `mx.gpu(1)` and the current one.
 
 CPU contexts of different numbers are one memory, as in MXNet, and keep their numbers: a parameter may live on
-`cpu(0)` and `cpu(1)` as two copies. The counterpart of `mxnet.context` in MXNet 1.9.
+`cpu(0)` and `cpu(1)` as two copies. Follows MXNet 1.9's `mxnet.context`.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""`mx.executor.Executor`: a symbol bound to arrays, from MXNet's API before Gluon. The counterpart of `mxnet.executor` in MXNet 1.9."""
+"""`mx.executor.Executor`: a symbol bound to arrays, from MXNet's API before Gluon. Follows MXNet 1.9's `mxnet.executor`."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""`mx.io`: iterators of batches, and descriptions of their arrays. The counterpart of `mxnet.io` in MXNet 1.9."""
+"""`mx.io`: iterators of batches, and descriptions of their arrays. Follows MXNet 1.9's `mxnet.io`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""`mx.lr_scheduler`: the learning rate as a function of the number of updates. The counterpart of `mxnet.lr_scheduler` in MXNet 1.9."""
+"""`mx.lr_scheduler`: the learning rate as a function of the number of updates. Follows MXNet 1.9's `mxnet.lr_scheduler`."""
 
 from anygru.extend import schedules
 

@@ -1,4 +1,4 @@
-"""`mx.metric`: measures of a model's quality, accumulated over batches. The counterpart of `mxnet.metric` in MXNet 1.9."""
+"""`mx.metric`: measures of a model's quality, accumulated over batches. Follows MXNet 1.9's `mxnet.metric`."""
 # ruff: noqa: F403 (this module re-exports names)
 
 from . import ndarray as ndarray  # re-exported for programs, as in MXNet

@@ -1,4 +1,4 @@
-"""`mx.model`: checkpoints, and `FeedForward`, MXNet's first class for training. The counterpart of `mxnet.model` in MXNet 1.9."""
+"""`mx.model`: checkpoints, and `FeedForward`, MXNet's first class for training. Follows MXNet 1.9's `mxnet.model`."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""`mx.mon.Monitor`: statistics of the values in executors, logged every few batches. The counterpart of `mxnet.monitor` in MXNet 1.9."""
+"""`mx.mon.Monitor`: statistics of the values in executors, logged every few batches. Follows MXNet 1.9's `mxnet.monitor`."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""`mx.operator`: operators written in Python, which `mx.nd.Custom` calls by name. The counterpart of `mxnet.operator` in MXNet 1.9."""
+"""`mx.operator`: operators written in Python, which `mx.nd.Custom` calls by name. Follows MXNet 1.9's `mxnet.operator`."""
 
 from .ndarray.custom import CustomOp, CustomOpProp, register
 

@@ -1,4 +1,4 @@
-"""`mx.profiler`: times of operators from torch's profiler, with torch's names. The counterpart of `mxnet.profiler` in MXNet 1.9."""
+"""`mx.profiler`: times of operators from torch's profiler, with torch's names. Follows MXNet 1.9's `mxnet.profiler`."""
 
 import json
 import time

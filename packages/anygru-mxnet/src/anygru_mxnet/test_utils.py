@@ -1,4 +1,4 @@
-"""`mx.test_utils`: the numbers of GPUs, and comparisons of arrays. The counterpart of `mxnet.test_utils` in MXNet 1.9."""
+"""`mx.test_utils`: the numbers of GPUs, and comparisons of arrays. Follows MXNet 1.9's `mxnet.test_utils`."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""`mx.util`: the choice between arrays of `mx.nd` and `mx.np`, and the environment. The counterpart of `mxnet.util` in MXNet 1.9."""
+"""`mx.util`: the choice between arrays of `mx.nd` and `mx.np`, and the environment. Follows MXNet 1.9's `mxnet.util`."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""`mx.viz`: graphs as a table, and as text for Graphviz's `dot`. The counterpart of `mxnet.visualization` in MXNet 1.9."""
+"""`mx.viz`: graphs as a table, and as text for Graphviz's `dot`. Follows MXNet 1.9's `mxnet.visualization`."""
 
 import math
 import shutil

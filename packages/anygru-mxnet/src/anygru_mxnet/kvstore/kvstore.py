@@ -1,6 +1,6 @@
 """`mx.kv.KVStore`: values by key. Devices push gradients and pull results.
 
-`torch.distributed` sums over processes; there are no servers. The counterpart of `mxnet.kvstore` in MXNet 1.9.
+`torch.distributed` sums over processes; there are no servers. Follows MXNet 1.9's `mxnet.kvstore`.
 """
 
 import os

@@ -1,6 +1,6 @@
 """`mx.optimizer.Optimizer`: the base class of the rules, with learning rates, weight decay and update counts, and the registry.
 
-The rules are in `optimizer.optimizers`. The counterpart of `mxnet.optimizer` in MXNet 1.9.
+The rules are in `optimizer.optimizers`. Follows MXNet 1.9's `mxnet.optimizer`.
 """
 
 import warnings
