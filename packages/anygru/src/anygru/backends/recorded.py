@@ -11,7 +11,7 @@ from torch import Tensor
 from ..facts import torch_private
 from ..facts.problem import Call, Problem, are_batched
 from ..facts.weights import Layout
-from . import reference
+from . import aten, reference
 from .backend import Backend, Results
 
 
@@ -134,10 +134,33 @@ class _GRU(torch.autograd.Function):
         if again:
             grad_output = torch.zeros_like(states) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
-            found = reference.gradients(problem, call, (grad_output, grad_h_n), needs)
+            found = reference.gradients(
+                problem, call, (grad_output, grad_h_n), _asked_for(ctx, needs), needs, _compute_again(problem, grads)
+            )
         else:
             found = ctx.backend.backward(problem, call, (states, reserve), (grad_output, grad_h_n), needs)
         return None, None, None, None, *found
+
+
+def _asked_for(node: Any, needs: Sequence[bool]) -> Sequence[bool]:
+    """The tensors that get a gradient in the running backward pass: `torch.autograd.grad` asks for some only."""
+    if torch_private.will_execute is None or torch_private.transform() is not None:
+        return needs
+    functions = [function for function, _ in node.next_functions]
+    return [need and _will_run(function) for need, function in zip(needs, functions, strict=True)]
+
+
+def _will_run(function: Any) -> bool:
+    try:
+        return torch_private.will_execute is None or bool(torch_private.will_execute(function))
+    except RuntimeError:  # a leaf that `torch.autograd.grad` asks for, where torch refuses to answer
+        return True
+
+
+def _compute_again(problem: Problem, grads: Sequence[Tensor | None]) -> Callable[[Problem, Call], Results]:
+    """The forward pass to differentiate twice: torch's own in C++ where it can be, which takes less time."""
+    is_torchs = problem.products is None and aten.refuse(problem) is None and not are_batched(grads)
+    return aten.run if is_torchs else reference.run
 
 
 _plain_apply = torch_private.plain_apply(_GRU)
