@@ -1,4 +1,7 @@
-"""OneFlow's functions as its C++ module has them, where programs call them there: mostly other names and orders of arguments."""
+"""OneFlow's functions as its C++ module has them: with other names and orders of arguments.
+
+The rest of the covered names are the same functions as in `oneflow` and `oneflow.nn.functional`; `oneflow/__init__.py` adds them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +16,6 @@ from .framework.differing import softmax, transpose
 from .framework.indexing import quick_gelu
 from .framework.products import matmul
 from .framework.tensor import Tensor
-from .framework.torch_names import torch_names as _torch_names
 from .nn.functional import functions as F
 from .nn.functional.functions import cross_entropy, dropout, l1_loss, one_hot
 from .nn.functional.recurrent import (
@@ -105,5 +107,4 @@ def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Any:
     return cross_entropy(logits, label, reduction="none")
 
 
-globals().update({**_torch_names("oneflow._C", torch, _torch), **globals()})
 globals().update(_with_oneflows_names(globals()))

@@ -13,6 +13,7 @@ from . import (
     _oneflow_internal,
     amp,
     autograd,
+    boxing,
     comm,
     cuda,
     distributed,
@@ -46,12 +47,14 @@ from .framework.random import *
 from .framework.reductions import *
 from .framework.tensor import Tensor
 from .framework.tensor_str import set_printoptions
+from .framework.torch_names import share as _share
 from .framework.torch_names import torch_names as _torch_names
 
 _oneflow_internal._C = _C  # type: ignore[attr-defined]
 globals().update({**_torch_names("oneflow", torch, torch.nn.functional), **globals()})
 globals().update(_with_oneflows_names(globals()))
 _teach_methods(Tensor)
+_share(_C, globals(), vars(nn.functional))
 
 # Names that Python has as well.
 bool, int, long, float, double, half = _bool, int32, int64, float32, float64, float16
