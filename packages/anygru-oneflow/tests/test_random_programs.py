@@ -90,19 +90,42 @@ def test_whole_programs() -> None:
     with lzma.open(HERE / "whole.json.xz", "rt") as file:
         recorded = json.load(file)
     different = {}
+    of_one_feature = 0
     for seed, theirs in recorded.items():
         for program, answer in zip(drawn["programs"](int(seed), len(theirs)), theirs.values(), strict=True):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = json.loads(json.dumps(runner.answer(program)))
+            if any("nn.LayerNorm(1)" in line for line in program):
+                of_one_feature += 1
+                answer, found = without_rounding_errors(answer, found)
             if not is_close(answer, found):
                 different["\n".join(program)] = (answer, found)
     assert sum(map(len, recorded.values())) == 360
+    assert of_one_feature == 3
     assert different == {}
 
 
+def without_rounding_errors(theirs: list[Any], ours: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Two results without the parameters that a LayerNorm of one feature cuts off: the layer in front, and its own weight.
+
+    Their gradients are 0 in 0.9.0, which subtracts the mean first, and rounding errors here. Some optimizers make a step of them.
+    """
+    zero = ["oneflow.float32", [], [0.0]]
+    place = next(at for at, row in enumerate(theirs) if isinstance(row, list) and len(row) == 5 and row[1] == zero)
+    assert theirs[place][0] == zero
+    assert all(gradient[2][0] < 1e-3 for gradient in ours[place][:2])
+    without = lambda rows: [*rows[: place - 1], rows[place - 1][2:], rows[place][2:], *rows[place + 1 :]]  # noqa: E731
+    return without(theirs), without(ours)
+
+
 def is_close(theirs: Any, ours: Any) -> bool:
-    """Whether two results of whole programs have the same form, and numbers that agree to 2 in 1,000."""
+    """Whether two results of whole programs have the same form, and numbers that agree to 2 in 1,000.
+
+    The stride of a dimension with one element, over which nobody steps, is another number in 0.9.0.
+    """
+    if isinstance(theirs, dict) and "strides" in theirs:
+        return [row for row in theirs["strides"] if row[0] != 1] == [row for row in ours["strides"] if row[0] != 1]
     if isinstance(theirs, list):
         return isinstance(ours, list) and len(theirs) == len(ours) and all(map(is_close, theirs, ours))
     if isinstance(theirs, float) and isinstance(ours, (int, float)):

@@ -84,7 +84,7 @@ class Program:
 
     def rows(self):
         d = self.draw
-        width, inner = d.randint(1, 5), d.randint(2, 6)
+        width, inner = d.randint(1, 5), d.randint(1, 6)
         middle = self.pick("nn.ReLU()", "nn.Tanh()", "nn.GELU()", "nn.SiLU()", "nn.Sigmoid()", "nn.LeakyReLU(0.1)", "nn.ELU()",
                            "nn.Softplus()", "nn.Hardswish()", "nn.Mish()", "nn.Dropout(0.3)", "nn.PReLU()", "nn.Softsign()")  # fmt: skip
         norm = self.pick("nn.BatchNorm1d(%d)", "nn.LayerNorm(%d)", "nn.Identity(%d)") % inner
@@ -355,7 +355,23 @@ out.append([str(x) for x in (model.count, model.weight.grad.shape, model.weight.
         ]
         return "\n".join(["p = nn.Linear(1, 1).weight", *lines])
 
-    AROUND = [views, unrecorded, loader, files, graph, derivatives, module, draws, shapes]
+    def strides(self):
+        start = self.pick("x.transpose(0, 1)", "x.permute(2, 0, 1)", "x[:, ::2]", "x[..., 1]", "x", "x.chunk(2, 1)[1]")
+        change = self.pick("t * 2", "t + t", "t.relu()", "t.exp()", "t[1:]", "t.clone()", "t.contiguous()", "t.detach()",
+                           "t.unsqueeze(0)", "t.unsqueeze(-1)", "flow.cat([t, t])", "flow.stack([t, t], 1)", "t.unbind(0)[1]",
+                           "t.sum(0)", "t.mean(-1, keepdim=True)", "t.max(0)[0]", "t.reshape(-1)", "t.flatten()", "t.flip(0)",
+                           "t.cumsum(0)", "t.softmax(-1)", "t.masked_fill(t > 0, 0.0)", "flow.where(t > 0, t, -t)", "t.double()",
+                           "flow.zeros_like(t)", "flow.ones_like(t)", "t.narrow(0, 1, 1)", "t.sort(-1)[0]", "t.index_select(0, i)",
+                           "t.expand(2, *t.shape)", "F.linear(t, flow.ones(2, t.shape[-1]))", "F.layer_norm(t, t.shape[-1:])")  # fmt: skip
+        return """
+i = flow.tensor([1, 0])
+x = flow.randn(4, 2, 6)
+t = %s
+y = %s
+out.append([y, {"strides": [[size, step] for size, step in zip(y.shape, y.stride())]}, y.is_contiguous()])
+""" % (start, change)
+
+    AROUND = [views, unrecorded, loader, files, graph, derivatives, module, draws, shapes, strides]
 
 
 class Runner:
