@@ -18,6 +18,7 @@ _process = os.getpid()
 _HOME = {
     "GRU": "layers",
     "GRUCell": "layers",
+    "CellLayer": "layers.own_cells",
     "FrozenGRU": "layers",
     "FrozenGRUCell": "layers",
     "freeze": "patching.freeze",

@@ -27,6 +27,7 @@ from .layers.gru import GRU as GRU
 from .layers.gru import FrozenGRU as FrozenGRU
 from .layers.gru import FrozenGRUCell as FrozenGRUCell
 from .layers.gru import GRUCell as GRUCell
+from .layers.own_cells import CellLayer as CellLayer
 from .layers.sessions import Session as Session
 from .layers.sessions import SessionPool as SessionPool
 from .layers.stepper import Stepper as Stepper

@@ -257,7 +257,7 @@ def _turned(batch_first: bool, output: Tensor, h_n: Tensor, *states: Tensor) -> 
     return output, h_n, *(each.movedim(-2, 0) for each in states)
 
 
-def _align_dense(input: Tensor, batch_first: bool) -> Align:
+def align_dense(input: Tensor, batch_first: bool) -> Align:
     """Values [T, B, F] ([B, T, F] if batch_first, [T, F] for one sequence) as [T, B, F]."""
 
     def align(values: PerStep, name: str) -> Tensor:
@@ -277,7 +277,7 @@ _PerStep: TypeAlias = tuple[PerStep | None, PerStep | None, PerStep | None]
 
 def _join_dense(given: _PerStep, input: Tensor, weights: AnyWeights, options: Options) -> Modifiers:
     """The modifiers of one tensor, or of a padded one."""
-    align = _align_dense(input, options.batch_first)
+    align = align_dense(input, options.batch_first)
     return join(*given, align, sizes_of(weights, options), input, input.dim() - 1)
 
 

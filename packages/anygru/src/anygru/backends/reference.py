@@ -152,7 +152,7 @@ def advance(
     """
     decay, offset, candidate_mask, zoneout = changes
     step = _step_after if formula.reset == "after" else _step_before
-    before = _decayed(_clipped(h, formula.gradient_clipping), decay)
+    before = decayed(_clipped(h, formula.gradient_clipping), decay)
     before = before if offset is None else before + offset
     read = before if mask is None else before * mask
     update, candidate = step(formula, from_input, read, from_state)
@@ -247,7 +247,7 @@ def _each_step(factors: Tensor | None, steps: Sequence[Tensor], sizes: list[int]
     return _steps(factors[0], sizes)
 
 
-def _decayed(h: Tensor, decay: Tensor | None) -> Tensor:
+def decayed(h: Tensor, decay: Tensor | None) -> Tensor:
     """The state times its decay; 0 where the decay is 0, even if the state is infinite or NaN."""
     if decay is None:
         return h
