@@ -17,6 +17,8 @@ from anygru.backends.cpu_calls import native
 
 PROGRAM = Path(__file__).with_name("malformed_calls.py")
 PACKAGE = Path(__file__).parents[2]
+SANITIZED_SET = os.environ.get("ANYGRU_SANITIZED_SET", "")
+"""Kernels that are built with sanitizers as well as those that every processor has, such as avx512."""
 pytestmark = pytest.mark.skipif(sys.platform != "linux" or native is None, reason="needs Linux and the native module")
 
 
@@ -60,6 +62,12 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "Python_EXECUTABLE": sys.executable,
         "nanobind_DIR": where.stdout.strip(),
     }
+    if SANITIZED_SET:
+        rows = (PACKAGE / "csrc/variants_x86.def").read_text().splitlines()
+        kept = [row for row in rows if row.startswith((f"ANYGRU_SET({SANITIZED_SET},", "ANYGRU_SET(baseline,"))]
+        assert len(kept) == 2, "no such set of kernels"
+        options["ANYGRU_SETS"] = str(build / "sets.def")
+        (build / "sets.def").write_text("\n".join(kept) + "\n")
     configured = [
         "cmake",
         "-S",
