@@ -200,7 +200,7 @@ def test_mapping_renames_tensors_and_layers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ({"nothing": "x"}, "nothing is called 'nothing'"),
+        ({"nothing": "x"}, "no layer has the name 'nothing'"),
         ({"linear.bias": "linear.weight"}, "two values would get the name 'linear.weight'"),
         ({"gru.weight_ih_l0": "w"}, "which no GRU of"),
         ({"cell.weight_ih": "other.weight_ih"}, "torn apart"),
@@ -221,7 +221,7 @@ def test_style_chooses_among_the_targets_layouts(tmp_path: Path) -> None:
     assert "gru._unfused.0.i2h_weight" in load_checkpoint(tmp_path / "a.params").stored
     convert(tmp_path / "x.pt", tmp_path / "b.params", style="mxnet.gluon.rnn.GRU (parameters' names)")
     assert "gru_l0_i2h_weight" in load_checkpoint(tmp_path / "b.params").stored
-    with pytest.raises(CheckpointError, match="style 'x' is none of mxnet's"):
+    with pytest.raises(CheckpointError, match="style 'x' is not one of mxnet's"):
         convert(tmp_path / "x.pt", tmp_path / "c.params", style="x")
 
 
@@ -596,7 +596,7 @@ def test_a_folder_stays_as_it_was_if_the_result_is_wrong(tmp_path: Path, monkeyp
     save_checkpoint({"a": torch.zeros(3)}, tmp_path / "x.pt")
     before = sorted(os.listdir(tmp_path / "state"))
     monkeypatch.setattr(StoredTensor, "same_bits", lambda one, two: False)
-    with pytest.raises(CheckpointError, match="state: a: the tensor is not what it was"):
+    with pytest.raises(CheckpointError, match="state: a: the tensor differs"):
         convert(tmp_path / "x.pt", tmp_path / "state")
     assert sorted(os.listdir(tmp_path / "state")) == before
     assert torch.equal(load_checkpoint(tmp_path / "state").tensors["a"], torch.ones(3))

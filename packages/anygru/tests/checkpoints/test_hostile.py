@@ -525,7 +525,7 @@ SAFETENSORS = {
     "an end before the beginning": {"a": entry(8, 0)},
     "bytes that belong to nothing": {"a": entry(0, 4, [1])},
     "an unknown dtype": {"a": entry(dtype="F99")},
-    "a dtype that is no text": {"a": entry(dtype=["F32"])},
+    "a dtype that is not text": {"a": entry(dtype=["F32"])},
     "an entry too much": {"a": entry() | {"more": 1}},
     "an entry that is none": {"a": 5},
     "metadata of numbers": {"__metadata__": {"a": 1}, "a": entry()},
@@ -586,7 +586,7 @@ MXNET = {
     "many names": ndarrays(ndarray(), names=struct.pack("<Q", 1 << 60)),
     "a name twice": ndarrays(ndarray(), ndarray(), names=named(b"a", b"a")),
     "a long name": ndarrays(ndarray(), names=struct.pack("<QQ", 1, 1 << 40)),
-    "a name that is no text": ndarrays(ndarray(), names=named(b"\xff")),
+    "a name that is not text": ndarrays(ndarray(), names=named(b"\xff")),
     "more than it says": ndarrays(ndarray()) + b"more",
 }
 

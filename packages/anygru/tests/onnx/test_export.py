@@ -380,7 +380,7 @@ def test_other_uses_of_a_packed_batch_are_refused(use):
 def test_a_place_that_is_no_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for place in (tmp_path / "fifo", Path("/dev/null")):
-        with pytest.raises(anygru.CheckpointError, match="cannot be written: it is there and is not a regular file"):
+        with pytest.raises(anygru.CheckpointError, match="cannot be written: it exists and is not a regular file"):
             anygru.onnx.export(torch.nn.Linear(2, 3).eval(), (torch.zeros(1, 2),), place)
     assert (tmp_path / "fifo").is_fifo()
     assert Path("/dev/null").is_char_device()

@@ -190,7 +190,7 @@ HOSTILE = {
     "negative": (lambda m, t, n: t.dims.__setitem__(0, -1), "impossible axis"),
     "dtype": (lambda m, t, n: setattr(t, "data_type", 77), "unknown dtype 77"),
     "hidden size": (lambda m, t, n: setattr(n.attribute[0], "i", 5), r"W must be floats of shape \(1, 15, 3\)"),
-    "no weights": (lambda m, t, n: n.input.__setitem__(1, "x"), "'x' is no stored value"),
+    "no weights": (lambda m, t, n: n.input.__setitem__(1, "x"), "'x' is not a stored value"),
     "few inputs": (lambda m, t, n: n.input.__delitem__(slice(1, 4)), "a GRU has the inputs X, W and R at least"),
     "outside": (outside, "external data '../secret' is not in the model's folder"),
 }

@@ -107,7 +107,7 @@ def confine(places: Sequence[str], memory: int, seconds: int, writable: tuple[in
     """Permanently drop all permissions except reading a few files.
 
     Args:
-        places: the files that may be opened, and the folders whose files may be.
+        places: the files that may be opened, and folders: any file in them may be opened.
         memory: further bytes that the process may allocate.
         seconds: of processor time.
         writable: the file descriptors that may be written to.

@@ -99,12 +99,12 @@ def run_contained(
     """Do a piece of work in a separate process.
 
     Args:
-        job: MODULE:FUNCTION; the function takes the order, imports all that the work needs, and returns the `Work`.
+        job: MODULE:FUNCTION; the function takes the order, imports the modules that the work needs, and returns the `Work`.
         order: with the "path" of the file, for errors.
         places: the files and folders that the work may open.
         memory: bytes that the work may allocate.
         seconds: of processor time.
-        budget: counts what is left in the shared memory.
+        budget: counts the bytes in the shared memory.
 
     Returns:
         The answer, and the shared memory; nothing in them can be believed.
@@ -264,7 +264,7 @@ def serve() -> None:
         answer = {"error": str(error), "kind": type(error).__name__}
     except OSError as error:
         answer = {"error": f"{order['path']}: cannot be read within the limits: {error.strerror or error}"}
-    except Exception as error:  # of a library, from bytes that nobody foresaw
+    except Exception as error:  # of a library, from bytes that it does not expect
         answer = {"error": f"{order['path']}: cannot be read: {type(error).__name__}: {str(error)[:_LONGEST_TEXT]}"}
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()

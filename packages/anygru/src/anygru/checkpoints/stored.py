@@ -68,9 +68,7 @@ class StoredTensor:
             raise CheckpointError(f"{place}a tensor without values ({type(tensor).__name__} on {tensor.device})")
         dtype = str(tensor.dtype).removeprefix("torch.")
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
-            raise CheckpointError(
-                f"{place}a tensor of layout {tensor.layout} and dtype {dtype} cannot be stored as it is"
-            )
+            raise CheckpointError(f"{place}a tensor of layout {tensor.layout} and dtype {dtype} cannot be stored")
         plain = tensor.detach().cpu().resolve_conj().resolve_neg()
         if dtype in BITS:
             plain = plain.view(torch.uint16 if BITS[dtype].itemsize == 2 else torch.uint8)
@@ -111,7 +109,7 @@ class StoredTensor:
         if not mine.size:
             return True
         one, two = mine.reshape(-1).view(np.uint8), others.reshape(-1).view(np.uint8)
-        # piece by piece, since a comparison takes as much memory as its arguments
+        # piece by piece, since a comparison takes the memory of its arguments again
         starts = range(0, len(one), _PIECE)
         return all(np.array_equal(one[start : start + _PIECE], two[start : start + _PIECE]) for start in starts)
 

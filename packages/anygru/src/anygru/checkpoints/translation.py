@@ -1,6 +1,6 @@
 """From a GRU's tensors in a file to the core's weights, and back into another framework's tensors.
 
-Rows are moved, stacked and negated by `anygru.gates`; all of it is exact.
+Rows are moved, stacked and negated by `anygru.gates`; this is exact.
 """
 
 from collections.abc import Mapping
@@ -115,7 +115,7 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout,
     Args:
         core: its core weights.
         gru: its facts.
-        layout: how to write it; must have the same reset, and hold cells if it is one.
+        layout: how to write it; must have the same reset, and hold cells for a cell.
         path: the layer's name there.
     """
     named: dict[str, StoredTensor] = {}

@@ -25,7 +25,7 @@ _STEPS, _BATCH = 4, 2
 _ROUNDING = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 1e-1}
 """How far outputs may differ where biases had to be added: a few roundings of the dtype in states below 1."""
 _INT8_STEPS, _BFLOAT16_PART = 16.0, 2.0**-8
-"""The tolerance of a rounded weight: in steps of int8 (columns compensate each other's errors), and relative for bfloat16.
+"""The tolerance of a rounded weight: in steps of int8 (columns compensate errors of other columns), and relative for bfloat16.
 """
 _NO_LIMIT = 1 << 62
 """The result was written here, from a source that kept to its own limit."""
@@ -223,4 +223,4 @@ def _compare_kept(source: Checkpoint, result: Checkpoint, report: Conversion, ta
         if name in report.transposed:
             expected = StoredTensor(expected.values.T, expected.dtype)
         if new not in result.stored or not expected.same_bits(result.stored[new]):
-            raise CheckpointError(f"{target}: {new}: the tensor is not what it was in the source")
+            raise CheckpointError(f"{target}: {new}: the tensor differs from the source's")

@@ -130,7 +130,7 @@ def existing(path: str) -> str:
     """Return the path of a file or folder; commands ask before they import torch, which takes seconds.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it does not exist.
     """
     if not os.path.exists(path):
         raise UsageError(f"there is no file {path!r}")

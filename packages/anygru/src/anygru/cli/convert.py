@@ -227,7 +227,7 @@ def read_mapping(path: str) -> dict[str, str]:
     """Read new names by old ones from a JSON file.
 
     Raises:
-        CheckpointError: the file cannot be read or is no object of texts.
+        CheckpointError: the file cannot be read or is not an object of texts.
     """
     try:
         with open_regular(path) as file:

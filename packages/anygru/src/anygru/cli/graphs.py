@@ -87,7 +87,7 @@ def _answer(order: dict[str, Any], sandbox: bool) -> tuple[dict[str, Any], memor
 
 
 def computing(order: dict[str, Any], sandbox: bool = True) -> Work:
-    """Import and use all that is needed to export a graph: under the limits, no library can be opened."""
+    """Import and use the modules that export a graph: under the limits, no library can be opened."""
     import torch
 
     if sandbox:
@@ -171,7 +171,7 @@ def _sizes(text: str) -> tuple[str, list[int | str]]:
 def _examples(
     module: Any, sizes: dict[str, list[int | str]], more: int = 0
 ) -> tuple[list["Tensor"], dict[str, dict[int, str]]]:
-    """Random inputs, open sizes by `more` larger, and for each input the axes whose sizes stay open, with their names."""
+    """Random inputs, open sizes by `more` larger, and for each input its axes with open sizes, with their names."""
     import torch
 
     if set(sizes) != set(module.input_names):

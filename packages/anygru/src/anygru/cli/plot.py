@@ -26,7 +26,7 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
     """Draw a histogram of each tensor of numbers, GRUs first and in green; the file is replaced in one step.
 
     Raises:
-        CheckpointError: there is nothing to draw, or the picture's ending is unknown.
+        CheckpointError: no tensor can be drawn, or the picture's ending is unknown.
     """
     figures = needed("matplotlib.figure", "--plot", "lab")
 
@@ -34,7 +34,7 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
     names = [name for name, stored in checkpoint.stored.items() if stored.values.size > 1]
     names.sort(key=lambda name: name not in in_gru_layers)
     if not names:
-        raise CheckpointError(f"{checkpoint.path}: no tensor has more than one number, so there is nothing to draw")
+        raise CheckpointError(f"{checkpoint.path}: no tensor has more than one number, so no tensor can be drawn")
     shown = names[:_MOST_PANELS]
     rows = math.ceil(len(shown) / _COLUMNS)
     height = 2.6 * rows + 0.6

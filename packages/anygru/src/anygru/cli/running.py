@@ -36,7 +36,7 @@ def function_of(place: str, name: str) -> Callable[[], Any]:
 def _module_of_file(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path) if os.path.isfile(path) else None
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is no Python file")
+        raise UsageError(f"{path} is not a Python file")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -85,11 +85,11 @@ def _failure(error: Exception, what: str) -> Failure:
     reason = first_line(error)
     if any(words in str(error) for words in ("NOT_IMPLEMENTED", "does not support", "Type 'tensor(")):
         return NotSupported(f"not verified, because ONNX Runtime cannot run it on a CPU: {reason}")
-    return Failure(f"ONNX Runtime cannot {what} the file: {reason}; nothing was written")
+    return Failure(f"ONNX Runtime cannot {what} the file: {reason}; no file was written")
 
 
 def as_tuple(results: Any) -> tuple["Tensor", ...]:
-    """The tensors in the outputs of a module: one, or those in nested tuples, lists and dicts in their order."""
+    """The tensors in the outputs of a module: one, or the tensors in nested tuples, lists and dicts in their order."""
     import torch
     from torch.utils import _pytree
 

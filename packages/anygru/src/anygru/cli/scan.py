@@ -1,4 +1,4 @@
-"""List every GRU in source code that anygru could make faster or keep alive, with file and line. Nothing is run or imported."""
+"""List every GRU in source code that anygru could make faster or keep alive, with file and line. No code is run or imported."""
 
 import argparse
 import ast

@@ -31,7 +31,7 @@ def load(target: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
 
     Raises:
         UsageError: there is no such function.
-        TargetError: it returns something else.
+        TargetError: it returns another value.
     """
     place, _, name = target.rpartition(":")
     build = function_of(place, name)

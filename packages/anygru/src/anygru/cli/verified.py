@@ -62,10 +62,10 @@ def compare(module: "nn.Module", inputs: Iterable[Sequence["Tensor"]], run: Run,
         _check_repeated(expected, again)
         if not any(one.numel() for one in expected):
             raise Failure(
-                "the model gives no number for the example input, so that nothing can be compared; nothing was written"
+                "the model gives no number for the example input, so that nothing can be compared; no file was written"
             )
         if len(found) != len(expected):
-            raise Failure(f"{by} gives {len(found)} results, and the model {len(expected)}; nothing was written")
+            raise Failure(f"{by} gives {len(found)} results, and the model {len(expected)}; no file was written")
         for place, (one, two) in enumerate(zip(expected, found, strict=True)):
             apart, allowed = _difference(one, two, _bound(module, one), f"result {place}", by)
             worst, bound = max(worst, apart), max(bound, allowed)
@@ -79,7 +79,7 @@ def _found(run: Run, inputs: Sequence["Tensor"], by: str) -> tuple["Tensor", ...
     except Failure:
         raise
     except Exception as error:  # runtimes define their own error classes
-        raise Failure(f"{by} cannot run the file: {first_line(error)}; nothing was written") from error
+        raise Failure(f"{by} cannot run the file: {first_line(error)}; no file was written") from error
 
 
 def _check_repeated(expected: Sequence["Tensor"], again: Sequence["Tensor"]) -> None:
@@ -88,7 +88,7 @@ def _check_repeated(expected: Sequence["Tensor"], again: Sequence["Tensor"]) -> 
     if not all(torch.equal(one.nan_to_num(), two.nan_to_num()) for one, two in zip(expected, again, strict=True)):
         raise Failure(
             "the model gives other results when it is run again on the same input (does it draw random numbers, such as "
-            "dropout with training=True?), so that no file can be compared with it; nothing was written"
+            "dropout with training=True?), so that no file can be compared with it; no file was written"
         )
 
 
@@ -98,18 +98,18 @@ def _difference(one: "Tensor", two: "Tensor", bound: float, what: str, by: str) 
 
     if one.shape != two.shape:
         raise Failure(
-            f"{what}: {by} gives the shape {list(two.shape)}, the model {list(one.shape)}; nothing was written"
+            f"{what}: {by} gives the shape {list(two.shape)}, the model {list(one.shape)}; no file was written"
         )
     if not one.dtype.is_floating_point:
         if two.dtype.is_floating_point or not torch.equal(one.long(), two.long()):
-            raise Failure(f"{what}: {by} and the model give other whole numbers; nothing was written")
+            raise Failure(f"{what}: {by} and the model give other whole numbers; no file was written")
         return 0.0, bound
     expected, found = one.double(), two.double()
     finite = expected.isfinite()
     if bool(expected.isnan().any()) or (one.numel() and not bool(finite.any())):
         raise Failure(
             f"{what}: the model's own numbers are infinite or NaN for the example input, so that nothing can be compared; "
-            "nothing was written (the function of --script can return an input for which they are finite)"
+            "no file was written (the function of --script can return an input for which they are finite)"
         )
     if not one.numel():
         return 0.0, bound
@@ -123,7 +123,7 @@ def _difference(one: "Tensor", two: "Tensor", bound: float, what: str, by: str) 
     allowed = bound * max(1.0, float(expected.abs().max()))
     if not apart <= allowed:
         raise Failure(
-            f"{what}: {by} and the model are {apart:.3g} apart, and at most {allowed:.2g} is allowed; nothing was written"
+            f"{what}: {by} and the model are {apart:.3g} apart, and at most {allowed:.2g} is allowed; no file was written"
         )
     return apart, allowed
 

@@ -42,8 +42,7 @@ def has_gru(module: nn.Module) -> bool:
 
 @contextlib.contextmanager
 def at_each_call(on_call: OnCall) -> Iterator[None]:
-    """Enter what `on_call` returns around each outermost call of a module with a GRU, in this process only, not in its
-    children."""
+    """Enter the context that `on_call` returns around each outermost call of a module with a GRU, only in this process."""
     original = nn.Module.__call__
     process, inside = os.getpid(), threading.local()
 

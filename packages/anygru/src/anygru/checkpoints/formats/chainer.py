@@ -112,7 +112,7 @@ def load_npz(path: str | os.PathLike[str], budget: Budget | None = None) -> dict
     with Archive(path, budget) as archive:
         for name in archive.names:
             if not name.endswith(".npy"):
-                raise CheckpointError(f"{archive.where}: member {name!r} is no array (.npy)")
+                raise CheckpointError(f"{archive.where}: member {name!r} is not an array (.npy)")
             arrays[name.removesuffix(".npy")] = _parse_npy(archive.content(name), f"{archive.where}: {name}", budget)
     return arrays
 
@@ -202,7 +202,7 @@ def problem(leaf: object) -> str | None:
 def _parse_npy(data: Bytes, place: str, budget: Budget) -> np.ndarray:
     cursor = Cursor(data, place)
     if bytes(cursor.take(6, "the array's magic number")) != _NPY_MAGIC:
-        cursor.fail("this is no NumPy array", 0)
+        cursor.fail("this is not a NumPy array", 0)
     version = cursor.number("B", "the format's version"), cursor.number("B", "the format's version")
     if version not in ((1, 0), (2, 0), (3, 0)):
         cursor.fail(f"version {version} of NumPy's format, known are 1.0, 2.0 and 3.0")

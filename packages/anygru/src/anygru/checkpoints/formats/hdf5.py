@@ -143,7 +143,7 @@ def _marks(arrays: Mapping[str, np.ndarray], told: Mapping[str, Mapping[str, Ent
     """The marks by the paths of groups: model_weights/TOP/.../LAYER/CELL/kernel, or .../LAYER/kernel.
 
     A cell may have another layer's name. A group that the configuration does not name has the mark of the layer of the model
-    that it belongs to, if that is a program's, or else the model's.
+    that it belongs to, if that is a program's, and otherwise the model's.
     """
     marks = {}
     for path in arrays:
@@ -165,7 +165,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
         groups.update("/".join(pieces[:count]) for count in range(1, len(pieces)))
         if any(piece in ("", ".", "..") or "\0" in piece for piece in pieces) or len(pieces) > DEEPEST:
             raise CheckpointError(
-                f"{os.fspath(path)}: cannot be written: the name {name!r:.60} is no path of groups in HDF5"
+                f"{os.fspath(path)}: cannot be written: the name {name!r:.60} is not a path of groups in HDF5"
             )
     both = sorted(groups.intersection(arrays))
     if both:

@@ -270,7 +270,7 @@ def _read_shape(cursor: Cursor, what: str, unknown_allowed: bool = False) -> tup
 
 def _read_axes(cursor: Cursor, count: int, code: str, what: str) -> list[int]:
     if not 0 <= count <= 32:
-        cursor.fail(f"{what} has {count} axes; at most 32 are possible, or this is no NDArray")
+        cursor.fail(f"{what} has {count} axes; at most 32 are possible, or this is not an NDArray")
     axes = [cursor.number(code, f"the shape of {what}") for _ in range(count)]
     if any(axis < 0 for axis in axes):
         cursor.fail(f"{what} has the shape {tuple(axes)}")
@@ -335,10 +335,10 @@ def _read_names(cursor: Cursor, arrays: int, budget: Budget) -> list[str]:
         try:
             name = str(data, "utf-8")
         except UnicodeDecodeError:
-            cursor.fail(f"name {number} is no UTF-8 text")
+            cursor.fail(f"name {number} is not UTF-8 text")
         budget.take(PER_OBJECT + 4 * len(data))
         if name in names:
-            cursor.fail(f"the name {shown(name)} is there twice")
+            cursor.fail(f"the name {shown(name)} occurs twice")
         names[name] = None
     return list(names)
 

@@ -103,7 +103,7 @@ def load(
 
     Args:
         path: the folder, or the single file of OneFlow 1.0.
-        allowed: what the pickle may name besides tensors and containers, as for `RestrictedUnpickler`: a reader of
+        allowed: classes that the pickle may name in addition to tensors and containers, as for `RestrictedUnpickler`: a reader of
             whole modules gives its own classes here.
         budget: counts the memory that is made; None: the usual one.
 
@@ -124,7 +124,7 @@ def load(
     if (folder / OLD_MARK).exists():
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
         return {name: Tensor(*_read_tensor(folder, name, budget)) for name in names}
-    raise CheckpointError(f"{path}: a folder without {PICKLE_NAME} or {OLD_MARK} is no saved state of OneFlow")
+    raise CheckpointError(f"{path}: a folder without {PICKLE_NAME} or {OLD_MARK} is not a saved state of OneFlow")
 
 
 def save(
@@ -239,7 +239,7 @@ def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, st
     def tensor_in(name: str) -> tuple[np.ndarray, bool]:
         """Read a tensor's folder, once for all references to it."""
         if folder is None:
-            raise ValueError("a tensor in a folder, in a file that has none")
+            raise ValueError("a tensor in a folder, in a file without a folder")
         if not _TENSOR_FOLDER.fullmatch(name):
             raise ValueError(f"a tensor in {shown(name)}, expected a folder tensor_N in the folder of the pickle")
         if name not in read:
@@ -316,7 +316,7 @@ def _parse_meta(text: str, meta: Path) -> tuple[tuple[int, ...], str]:
         end = words.index("}")
         axes, words = words[2:end], words[end + 1 :]
         if len(axes) % 2 or any(word != "dim" for word in axes[::2]) or not all(map(_is_axis, axes[1::2])):
-            raise CheckpointError(f"{meta}: byte 0: a shape that is no list of 'dim: N'")
+            raise CheckpointError(f"{meta}: byte 0: a shape that is not a list of 'dim: N'")
         shape = [int(word) for word in axes[1::2]]
     if len(words) != 2 or words[0] != "data_type" or words[1] not in _BY_META:
         raise CheckpointError(f"{meta}: byte 0: expected 'shape {{ dim: N ... }} data_type: kName' with a known dtype")

@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     for used in model.opset_import:
         if used.domain in ("", "ai.onnx") and used.version > newest:
             raise CheckpointError(
-                f"{where}: operator set {used.version} of ONNX; the installed package onnx knows those up to {newest}"
+                f"{where}: operator set {used.version} of ONNX; the installed package onnx has the sets up to {newest}"
             )
     constants = _Constants(model.graph, where, budget)
     tree: dict[str, StoredTensor] = {}
@@ -182,13 +182,13 @@ class _Constants:
         if name not in self._made:
             if node is None or depth > LONGEST_CHAIN:
                 raise CheckpointError(
-                    f"{place}: {name!r} is no stored value; it is an input of the model or computed from one"
+                    f"{place}: {name!r} is not a stored value; it is an input of the model or computed from one"
                 )
             self._made |= self._evaluate(node, place, depth)
         return self._made[name]
 
     def stored_within(self, name: str) -> str:
-        """Return the name of a stored number other than 0 from which alone a value is computed; "" if none is.
+        """Return the name of a stored number other than 0 from which alone a value is computed; "" without such a number.
 
         The size is ignored: an exporter makes zeros for the number of sequences of the model's input.
         """

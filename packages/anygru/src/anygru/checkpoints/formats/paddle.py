@@ -154,7 +154,7 @@ def as_cells(found: dict[Any, Any], names: Mapping[str, str], budget: Budget) ->
     """Replace the tensors of each `GRUUnit` of Paddle 1.x, in place, by a cell with the identity as its input's weights.
 
     Args:
-        found: tensors by name; those of units are replaced.
+        found: tensors by name; tensors of units are replaced.
         names: the parameters' own names, by the tensor's name: a unit without a bias is found by these alone.
         budget: counts the new matrices.
 
@@ -281,5 +281,5 @@ def _join_slices(state: dict[Any, Any], where: str, budget: Budget) -> None:
 def _shape(entry: dict[Any, Any]) -> tuple[int, ...]:
     shape = entry.get("OriginShape")
     if not isinstance(shape, list | tuple) or not all(type(axis) is int for axis in shape):
-        raise ValueError("the shape is no tuple of integers")
+        raise ValueError("the shape is not a tuple of integers")
     return tuple(shape)

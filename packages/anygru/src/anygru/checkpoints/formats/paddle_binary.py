@@ -211,7 +211,7 @@ def _structured(info: str, budget: Budget) -> dict[str, str]:
 def _named_cells(found: dict[str, StoredTensor], budget: Budget) -> Content:
     """Rename `gru_cell_0.w_0` and its like, Paddle's names of a GRU's weights in a program without names of layers.
 
-    The weights of `dynamic_gru` and `gru_unit` become those of cells.
+    The weights of `dynamic_gru` and `gru_unit` become the weights of cells.
     """
 
     def renamed(name: str) -> str:

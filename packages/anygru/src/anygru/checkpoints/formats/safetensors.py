@@ -119,9 +119,9 @@ def _parse_header(text: Bytes, where: str, budget: Budget) -> dict[str, Any]:
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{where}: byte 8: the header is no proper JSON: {error}") from error
+        raise CheckpointError(f"{where}: byte 8: the header is not proper JSON: {error}") from error
     if not isinstance(header, dict):
-        raise CheckpointError(f"{where}: byte 8: the header is no JSON object")
+        raise CheckpointError(f"{where}: byte 8: the header is not a JSON object")
     return header
 
 

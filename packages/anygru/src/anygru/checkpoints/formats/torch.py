@@ -161,7 +161,7 @@ def _strided(
     if type(offset) is not int or not all(
         type(number) is int and 0 <= number < 1 << 62 for number in (offset, *stride)
     ):
-        raise CheckpointError(f"{place}: an offset or a stride is no number from 0 on")
+        raise CheckpointError(f"{place}: an offset or a stride is not a number from 0 on")
     if count == 0:
         return StoredTensor(empty_array(size, plain, place), name)
     last = offset + sum((axis - 1) * step for axis, step in zip(size, stride, strict=True))
@@ -200,7 +200,7 @@ def _bits(tensor: StoredTensor, metadata: tuple[object, ...], budget: Budget) ->
     """A tensor with its metadata applied; unknown entries are refused, since they could change its values."""
     noted = metadata[0] if metadata else None
     if not isinstance(noted, dict | None) or len(metadata) > 1:
-        raise ValueError("a tensor with metadata that is no dict")
+        raise ValueError("a tensor with metadata that is not a dict")
     for key, on in (noted or {}).items():
         if key not in _BITS or tensor.values.dtype.kind not in "fc":
             raise ValueError(f"a tensor of {tensor.dtype} with {shown(key)} in its metadata, which is not known")
@@ -217,7 +217,7 @@ def _first(value: object, *unused: object) -> Any:
 
 def _size(axes: object = ()) -> tuple[Any, ...]:
     if not isinstance(axes, tuple | list):
-        raise ValueError("a size of something else than numbers")
+        raise ValueError("a size that is not made from numbers")
     return tuple(axes)
 
 
@@ -246,7 +246,7 @@ def _known_names(where: str, budget: Budget) -> dict[tuple[str, str], Any]:
 def _storage_id(identifier: object) -> tuple[str, str, int]:
     """The key, dtype ("" for bytes) and number of elements of a storage that a pickle refers to."""
     if not isinstance(identifier, tuple) or len(identifier) < 5 or identifier[0] != "storage":
-        raise ValueError("a reference that is no storage")
+        raise ValueError("a reference to something other than a storage")
     kind, key, count = identifier[1], identifier[2], identifier[4]
     if not isinstance(kind, _Dtype) or not isinstance(key, str) or type(count) is not int or count < 0:
         raise ValueError("a storage without type, key or size")
@@ -256,7 +256,7 @@ def _storage_id(identifier: object) -> tuple[str, str, int]:
 
 
 def _nothing(*unused: object) -> None:
-    """A placeholder for objects made of storages that are not read yet."""
+    """A placeholder for objects with storages that are not read yet."""
 
 
 def _item_size(dtype: str) -> int:

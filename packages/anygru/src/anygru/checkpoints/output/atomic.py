@@ -71,8 +71,8 @@ def open_for_replace(
 def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
     """Yield a place for a new file; when the block ends without an error, the file takes the place of `path`.
 
-    Files that the block writes next to it are moved as well, before it. Until then all are in a folder near the target whose
-    name cannot be guessed and in which only this user can write: no other user can plant a link there, and a second writer
+    Files that the block writes next to it are moved as well, before it. Before that, all are in a folder near the target. Its
+    name cannot be guessed, and only this user can write in it: no other user can plant a link there, and a second writer
     uses another folder. On an error the old file is whole (after SIGKILL a folder named `.anygru-*` stays).
 
     Args:
@@ -115,7 +115,7 @@ def check_regular(target: Path, path: str | os.PathLike[str]) -> None:
     except OSError:  # no target, or an error that writing will raise
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise CheckpointError(f"{os.fspath(path)}: cannot be written: it is there and is not a regular file")
+        raise CheckpointError(f"{os.fspath(path)}: cannot be written: it exists and is not a regular file")
 
 
 def _shortened(name: str) -> str:
@@ -148,7 +148,7 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def _old_mode(target: Path) -> int | None:
-    """The permissions of the file that is replaced; None: there is none."""
+    """The permissions of the file that is replaced; None: the file does not exist."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
         of_everybody = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
         if of_everybody and link.st_uid not in (os.geteuid(), folder.st_uid):
             raise CheckpointError(
-                f"{os.fspath(path)}: cannot be written: {step} is a link of another user in a folder of everybody's"
+                f"{os.fspath(path)}: cannot be written: {step} is a link of another user in a folder that all users can write to"
             )
         links += 1
         if links > _MOST_LINKS:

@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Global:
-    """A name in a module, written verbatim: neither has to exist here."""
+    """A name in a module, written verbatim: the module and the name may be missing here."""
 
     module: str
     name: str

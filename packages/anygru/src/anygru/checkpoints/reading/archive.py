@@ -162,7 +162,7 @@ class Archive:
     def _check_entry(self, entry: zipfile.ZipInfo) -> None:
         name, place = entry.filename, f"{self.where}: member {entry.filename!r}"
         if name in self._entries:
-            raise CheckpointError(f"{place}: the name is there twice")
+            raise CheckpointError(f"{place}: the name occurs twice")
         if leads_out(name):
             raise CheckpointError(f"{place}: the name leads out of the archive")
         if entry.flag_bits & _ENCRYPTED:

@@ -14,7 +14,7 @@ RATIO = 32
 """Bytes that may be allocated for each byte of the checkpoint's files, in addition to `FREE`."""
 
 MOST_VALUES = 1 << 22
-"""Allocations for any checkpoint without a limit, or with a small one: each takes about two microseconds, whatever its size."""
+"""Allocations for any checkpoint without a limit, or with a small one: each takes about two microseconds for any size."""
 
 PER_OBJECT = 512
 """Bytes of an array's objects, without its numbers."""
@@ -54,7 +54,7 @@ class Budget:
             self._limit += RATIO * size
 
     def take(self, count: int) -> None:
-        """Count a value of so many bytes that is about to be made.
+        """Count a value before it is made, with its bytes.
 
         Raises:
             CheckpointError: the total is now above the limit, or there are too many values.

@@ -125,7 +125,7 @@ def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str,
             elif isinstance(leaf, StoredTensor):
                 seen.add(id(leaf.values))
         if name in flat:
-            raise CheckpointError(f"{where}: the name {name!r} stands for two values, in different containers")
+            raise CheckpointError(f"{where}: the name {name!r} names two values, in different containers")
         flat[name] = leaf
     return flat
 

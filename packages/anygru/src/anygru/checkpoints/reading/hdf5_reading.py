@@ -42,7 +42,7 @@ class Reader:
         h5py: the library.
         where: the file, for errors.
         budget: counts the memory that is made.
-        data: the file's bytes; None: those of `where`.
+        data: the file's bytes; None: the bytes of `where`.
 
     Attributes:
         arrays: the arrays read so far, by path.
@@ -71,20 +71,20 @@ class Reader:
         # The library crashes on some other objects in heaps (2.0, seen on a damaged file).
         text = attribute.get_type().get_class() == self._h5py.h5t.STRING
         if attribute.shape != () or not text or attribute.get_storage_size() > len(self._data):
-            self._fail(group.name, f"the attribute {name} is no text")
+            self._fail(group.name, f"the attribute {name} is not text")
         if attribute.get_type().is_variable_str():  # it is in a heap
             self._check_heaps(group)
         value = group.attrs[name]
         self._budget.take(5 * len(value) if isinstance(value, bytes | str) else 0)
         if not isinstance(value, bytes | str):
-            self._fail(group.name, f"the attribute {name} is no text")
+            self._fail(group.name, f"the attribute {name} is not text")
         return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
     def _check_heaps(self, group: "h5.Group") -> None:
         """Refuse a heap in which the library (HDF5 2.0, seen on damaged files) looks for the next object without an end.
 
         A heap begins with "GCOL", a version, and its size; each of its objects with a number, a count, and its own size. The
-        library goes on by that size, also where it is 0 and the number says that the space is free.
+        library advances by that size, also if it is 0 and the number means free space.
         """
         if group.file.id.get_create_plist().get_sizes()[1] != _HEAP_SIZE.size:
             self._fail(group.name, "its sizes are not of 8 bytes")
@@ -177,7 +177,7 @@ class Reader:
         self._budget.take(PER_OBJECT * len(chunks))
         expected = math.prod(-(-axis // side) for axis, side in zip(dataset.shape, dataset.chunks, strict=True))
         if len(chunks) != expected:
-            self._fail(path, f"{len(chunks)} of {expected} chunks are there")
+            self._fail(path, f"{len(chunks)} of {expected} chunks exist")
         length = math.prod(dataset.chunks) * dtype.itemsize
         filters = self._filters(dataset, path)
         self._budget.take(length + math.prod(dataset.shape) * dtype.itemsize)
@@ -202,7 +202,7 @@ class Reader:
             if code not in _FILTERS:
                 self._fail(path, f"filter {code}, expected one of {', '.join(_FILTERS.values())}")
         if len(set(codes)) < len(codes):
-            self._fail(path, "a filter is there twice")
+            self._fail(path, "a filter occurs twice")
         return codes
 
     def _cursor(self, position: int, place: str) -> Cursor:
@@ -211,7 +211,7 @@ class Reader:
         return cursor
 
     def _check_header(self, size: int, path: str) -> None:
-        """Refuse what the library would build a type from that is nested thousands deep, with as many copies of each level."""
+        """Refuse a description from which the library would build a type nested thousands deep, with a copy per level."""
         if size > _LONGEST_HEADER and not self._budget.contained:
             self._fail(
                 path, f"{size} bytes of description; more than {_LONGEST_HEADER} are read with sandbox=True only"
@@ -262,5 +262,5 @@ def _checked(data: bytes, place: str) -> bytes:
     # HDF5 folds sums to 16 bits: the remainder modulo 65535, with 65535 instead of 0 unless all words are 0
     sums = [(int(values.sum()) - 1) % 65535 + 1 if words.any() else 0 for values in (words, words * weights)]
     if int.from_bytes(stored, "little") != sums[1] << 16 | sums[0]:
-        raise CheckpointError(f"{place}: damaged: the checksum is not that of the values")
+        raise CheckpointError(f"{place}: damaged: the checksum does not fit the values")
     return content

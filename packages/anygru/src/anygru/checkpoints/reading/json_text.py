@@ -32,5 +32,5 @@ def parse_json(data: Bytes, budget: Budget) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name occurs twice")
     return entries

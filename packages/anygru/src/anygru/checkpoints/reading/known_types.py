@@ -51,7 +51,7 @@ class _PendingDtype(Pending):
 
     def build(self, state: object) -> np.dtype:
         if not isinstance(state, tuple) or len(state) < 2 or state[1] not in ("<", ">", "|", "="):
-            raise ValueError("a dtype with a state that is no byte order")
+            raise ValueError("a dtype with a state that is not a byte order")
         return self.dtype.newbyteorder(state[1]) if self.dtype.kind in "iufcU" else self.dtype
 
 
@@ -129,13 +129,13 @@ def _containers(budget: Budget) -> dict[str, Callable[..., Any]]:
 
     def items(values: object, cost: int = _PER_ITEM) -> Any:
         if not isinstance(values, list | tuple | set | frozenset):
-            raise ValueError("a container made of something else than a container")
+            raise ValueError("a container from something other than a container")
         budget.take(cost * len(values))
         return values
 
     def ordered_dict(pairs: object = ()) -> OrderedDict[Any, Any]:
         if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in items(pairs, _PER_KEY)):
-            raise ValueError("an OrderedDict of something else than pairs")
+            raise ValueError("an OrderedDict with an entry that is not a pair")
         return OrderedDict((check_key(key), value) for key, value in items(pairs))
 
     def encode(text: object, encoding: object = "latin1") -> bytes:
@@ -168,5 +168,5 @@ def _containers(budget: Budget) -> dict[str, Callable[..., Any]]:
 
 def _make_complex(real: object, imaginary: object = 0.0) -> complex:
     if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
-        raise ValueError("a complex number of something else than numbers")
+        raise ValueError("a complex number with a part that is not a number")
     return complex(real, imaginary)

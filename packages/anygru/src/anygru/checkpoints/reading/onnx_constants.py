@@ -36,7 +36,7 @@ class _Attributes:
     def __init__(self, node: "NodeProto"):
         self._given: dict[str, AttributeProto] = {attribute.name: attribute for attribute in node.attribute}
         if len(self._given) != len(node.attribute):
-            raise ValueError("an attribute is there twice")
+            raise ValueError("an attribute occurs twice")
 
     def number(self, name: str, default: int) -> int:
         """Take one integer."""
@@ -133,11 +133,11 @@ def _slice(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) 
     starts = attributes.numbers("starts") or _list(_given(inputs, 1))
     ends = attributes.numbers("ends") or _list(_given(inputs, 2))
     if starts is None or ends is None or len(starts) != len(ends):
-        raise ValueError("starts and ends must be as many")
+        raise ValueError("starts and ends must have the same length")
     axes = attributes.numbers("axes") or _list(_given(inputs, 3)) or list(range(len(starts)))
     steps = _list(_given(inputs, 4)) or [1] * len(starts)
     if len({axis % max(array.ndim, 1) for axis in axes}) != len(axes):
-        raise ValueError(f"an axis is there twice in {axes}")
+        raise ValueError(f"an axis occurs twice in {axes}")
     spans = [slice(None)] * array.ndim
     for axis, start, end, stride in zip(axes, starts, ends, steps, strict=True):
         spans[axis] = slice(start, end, stride)  # negative numbers and clamping are Python's
@@ -207,7 +207,7 @@ def _spread(values: np.ndarray | None, array: np.ndarray, axis: int, block: int)
         return values.reshape(())
     axis = axis if axis >= 0 else axis + array.ndim
     if not 0 <= axis < array.ndim:
-        raise ValueError(f"the axis {axis} is none of an array of {array.ndim}")
+        raise ValueError(f"the axis {axis} does not exist in an array of {array.ndim}")
     if not block:
         if values.shape != array.shape[axis : axis + 1]:
             raise ValueError(f"a scale of shape {values.shape} for the axis {axis} of {array.shape}")

@@ -69,7 +69,7 @@ class Constants(Protocol):
         """Return the array of that name, or raise CheckpointError if it is computed."""
 
     def stored_within(self, name: str) -> str:
-        """Return the name of a stored number other than 0 from which alone a value is computed; "" if none is."""
+        """Return the name of a stored number other than 0 from which alone a value is computed; "" without such a number."""
 
 
 def stacks(graph: "GraphProto", constants: Constants, where: str) -> list[list["NodeProto"]]:

@@ -12,7 +12,7 @@ _DEEPEST = 100
 _PER_CONTAINER, _PER_REPETITION = 320, 320
 """Bytes that the check itself takes for a list, tuple or dict, and that a value takes wherever a tree is walked again."""
 _LONGEST_PART = 1000
-"""The letters or bytes of a tuple's part, in a key: names are made of keys."""
+"""The letters or bytes of a tuple's part, in a key: names consist of keys."""
 
 _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 

@@ -18,7 +18,7 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 
 MAP_FROM = 64 << 20
 """Files from this size on are mapped rather than read: 64 MiB. Mapping keeps a large file out of memory; reading
-keeps arrays valid when somebody shortens a small one."""
+keeps arrays valid if a small one is shortened."""
 
 COMPRESS_BELOW = 16 << 20
 """Arrays from this size on are never written compressed, so that a reader can map them: 16 MiB."""
@@ -59,13 +59,13 @@ def file_beside(path: str | os.PathLike[str], name: str, place: str) -> str:
         CheckpointError: the name leads out of the folder, also through a link, or to no file.
     """
     if not name or "\0" in name:
-        raise CheckpointError(f"{place} {shown(name)} is not the name of a file")
+        raise CheckpointError(f"{place} {shown(name)} is not the name of a file: it is empty or has a zero byte")
     folder = os.path.realpath(os.path.dirname(os.path.realpath(path)))
     target = os.path.realpath(os.path.join(folder, name))
     if os.path.commonpath([folder, target]) != folder or target == folder:
         raise CheckpointError(f"{place} {shown(name)} is not in the model's folder")
     if not os.path.isfile(target):
-        raise CheckpointError(f"{place} {shown(name)} is no file")
+        raise CheckpointError(f"{place} {shown(name)} is not a file")
     return target
 
 
@@ -192,7 +192,7 @@ def array_from(
 ) -> np.ndarray:
     """View bytes as an array of exactly that size; copied only where the bytes are not aligned or not writable.
 
-    In a mapped file they stay even when not aligned, since a copy is what mapping avoids.
+    In a mapped file they stay even when not aligned, since mapping avoids copies.
 
     Raises:
         CheckpointError: the number of bytes does not match dtype and shape, or the budget is exhausted.
@@ -204,7 +204,7 @@ def array_from(
         raise CheckpointError(f"{place}: the shape times the size of {dtype} is {expected} bytes, got {len(view)}")
     if dtype.itemsize == 0 and tuple(shape):
         # NumPy would make such texts one letter long, from uninitialized memory
-        raise CheckpointError(f"{place}: an array of {dtype}, whose values have no size")
+        raise CheckpointError(f"{place}: an array of {dtype}, with values that have no size")
     budget.take(PER_OBJECT)
     if expected == 0:
         return empty_array(tuple(shape), dtype, place)

@@ -36,7 +36,7 @@ class RestrictedUnpickler(PickleStack):
         file: the pickle as a path, as bytes, or as an open binary file (which is read to its end).
         allowed: further names that the pickle may use, by (module, name); NumPy arrays and Python's containers are
         built in. The pickle
-            calls a callable found under that name; it gets any other value as it is. A callable may return a
+            calls a callable found under that name; it gets any other value unchanged. A callable may return a
             `Pending`: its `build(state)` makes the final object when the pickle sets its state.
         where: the file's name for errors; taken from `file` if it is a path.
         persistent_load: gives the object for a persistent id; without it such ids are refused.
@@ -196,7 +196,7 @@ class RestrictedUnpickler(PickleStack):
         arguments, function = self._pop(), self._pop()
         # only functions of the table are called, not their results, which may also be callable
         if id(function) not in self._functions or not isinstance(arguments, tuple):
-            self._fail("the pickle calls what is not a harmless type")
+            self._fail("the pickle calls something other than a harmless type")
         self.budget.take(PER_OBJECT)
         self._push(function(*arguments))
 

@@ -79,7 +79,7 @@ def _check_choices_of_copy(choices: Choices, name: str, target: str) -> None:
     for option in ("style", "transpose", "no_transpose", "layer_names"):
         if getattr(choices, option):
             raise CheckpointError(
-                f"{target}: {option} has no meaning for a copy of a Keras file (--like), whose names stay"
+                f"{target}: {option} has no meaning for a copy of a Keras file (--like), where the names stay"
             )
     if choices.like is not None and name != (own := recognise(choices.like)):
         raise CheckpointError(f"{target}: a copy of {os.fspath(choices.like)} is a file of {own}, not of {name}")

@@ -22,7 +22,7 @@ from ..translation import core_weights, framework_tensors
 def fill(
     checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], choices: Choices
 ) -> Conversion:
-    """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
+    """Write a copy of a Keras file with the GRUs of a checkpoint instead of the file's GRUs.
 
     A GRU goes to the place that `mapping` names, otherwise to the GRU of the same name; if no name fits and both files have the
     same number of GRUs, to the GRU at the same position. A tensor outside of GRUs is written where the file has one of its

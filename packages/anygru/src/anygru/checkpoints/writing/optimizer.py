@@ -124,4 +124,4 @@ def _rate(state: Checkpoint) -> float:
         rate = state.values.get(name)
         if isinstance(rate, float | int):
             return float(rate)
-    raise CheckpointError(f"{state.path}: no learning rate is in it: give one (lr, --lr)")
+    raise CheckpointError(f"{state.path}: no learning rate is in it: give it (lr, --lr)")

@@ -31,7 +31,7 @@ def describe(source: Checkpoint, tensors: Mapping[str, StoredTensor], choices: C
     """
     if target_format not in FORMATS_WITH_METADATA:
         raise CheckpointError(
-            f"--provenance: files of {target_format} hold no metadata; those of {', '.join(FORMATS_WITH_METADATA)} do"
+            f"--provenance: files of {target_format} hold no metadata; files of {', '.join(FORMATS_WITH_METADATA)} do"
         )
     chosen = {name: value for name, value in asdict(choices).items() if value}
     told = {

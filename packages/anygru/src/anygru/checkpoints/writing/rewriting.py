@@ -193,7 +193,7 @@ class _Writer:
         return new
 
     def _again(self, renamed: object, full: str) -> str | None:
-        """The second name of a tensor that was renamed from `full`, if the target's framework has one."""
+        """The second name of a tensor that was renamed from `full`, if the target's framework has a second name."""
         cell = self._plan.further.get(full)
         if cell is None or not isinstance(renamed, str):
             return None
@@ -212,7 +212,7 @@ class _Writer:
 
     def _put(self, target: dict[Any, Any], key: object, value: object, path: Path) -> None:
         if isinstance(key, str) and not key.isascii() and not _is_text(key):
-            raise CheckpointError(f"cannot be written: the name {flat_name((*path, key))!r} is no valid Unicode")
+            raise CheckpointError(f"cannot be written: the name {flat_name((*path, key))!r} is not valid Unicode")
         if key in target:
             raise CheckpointError(f"cannot be written: two values would get the name {flat_name((*path, key))!r}")
         target[key] = value
@@ -321,7 +321,7 @@ class _Writer:
         layouts: list[CheckpointLayout] = [*self._module.LAYOUT, *getattr(self._module, "MARKED_LAYOUT", ())]
         if self._style is not None and self._style not in {layout.name for layout in layouts}:
             known = ", ".join(dict.fromkeys(layout.name for layout in layouts))
-            raise CheckpointError(f"style {self._style!r} is none of {self._report.target}'s: {known}")
+            raise CheckpointError(f"style {self._style!r} is not one of {self._report.target}'s: {known}")
         own = gru.gate_activation, gru.activation
         fitting = [
             layout

@@ -34,7 +34,7 @@ class TargetNames:
         """Refuse a mapping with entries that fit nothing, which are mistakes."""
         unused = sorted(set(self._mapping) - self._used)
         if unused:
-            raise CheckpointError(f"mapping: nothing is called {', '.join(map(repr, unused))}")
+            raise CheckpointError(f"mapping: no tensor and no layer has the name {', '.join(map(repr, unused))}")
 
 
 def _is_prefix(prefix: str, name: str) -> bool:
