@@ -19,7 +19,7 @@ from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, OF_SHAPES, Node, stacks
 from ..reading.protobuf import varint
-from ..reading.source import array_from, count_elements, empty_array, file_beside, open_bytes, shown
+from ..reading.source import array_from, count_elements, empty_array, named_file, open_bytes, shown
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
 
@@ -275,7 +275,7 @@ class _Constants:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         name = entries.get("location", "")
         if name not in self.files:
-            self.files[name] = open_bytes(file_beside(self._where, name, f"{place}: external data"), self._budget)
+            self.files[name] = open_bytes(named_file(self._where, name, f"{place}: external data"), self._budget)
         data = self.files[name]
         try:
             start = int(entries.get("offset", "0")[:20])

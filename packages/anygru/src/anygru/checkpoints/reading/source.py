@@ -52,7 +52,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
 
 
-def file_beside(path: str | os.PathLike[str], name: str, place: str) -> str:
+def named_file(path: str | os.PathLike[str], name: str, place: str) -> str:
     """Return the path of a file that another file names, in the folder of that file or below it.
 
     Raises:

@@ -16,7 +16,7 @@ from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..conversion import Choices
 from ..formats import FORMATS_WITH_METADATA
-from ..reading.source import file_beside, open_regular
+from ..reading.source import named_file, open_regular
 from ..stored import StoredTensor
 
 KEY = "anygru.provenance"
@@ -85,7 +85,7 @@ def _source_digest(source: Checkpoint) -> str:
     """The digest of a file; with other files that hold its values, of the names and digests of all, as of a folder."""
     if not source.content.files:
         return file_digest(source.path)
-    names = {name: file_beside(source.path, name, f"{source.path}: external data") for name in source.content.files}
+    names = {name: named_file(source.path, name, f"{source.path}: external data") for name in source.content.files}
     names[os.path.basename(os.path.realpath(source.path))] = source.path
     return _listed((name, file_digest(path)) for name, path in sorted(names.items()))
 
