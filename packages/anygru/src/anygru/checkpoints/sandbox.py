@@ -224,8 +224,8 @@ def _is_place(found: object) -> bool:
     return isinstance(found, tuple) and len(found) == 2 and type(found[0]) is int and isinstance(found[1], str)
 
 
-def _mark(told: object) -> EntryMark:
-    entries = told if isinstance(told, dict) else {}
+def _mark(mark: object) -> EntryMark:
+    entries = mark if isinstance(mark, dict) else {}
     formula = entries.get("formula")
     read = EntryMark.of_metadata(formula if isinstance(formula, dict) else {})
     notes = entries.get("notes")

@@ -82,19 +82,19 @@ def _verdict(
     weights = report.frozen.get(gru.path)
     if weights is not None:
         _check_rounded(old, new, weights, f"{target}: {name}")
-    told = _equations(gru), _equations(twin)
-    if report.approximated and told[0] != told[1]:  # activations that the target could not hold are set by hand
-        told = told[0], told[0]
+    formulas = _equations(gru), _equations(twin)
+    if report.approximated and formulas[0] != formulas[1]:  # activations that the target could not hold are set by hand
+        formulas = formulas[0], formulas[0]
     by = "the frameworks' documentation"
-    if gru.parameters > _LARGE and told[0] == told[1] and all(map(_same_gates, old, new)):
+    if gru.parameters > _LARGE and formulas[0] == formulas[1] and all(map(_same_gates, old, new)):
         return Verdict(path, True, 0.0, by)
     x, h = _random_input(gru)
-    results = [_results(gru, parts, equations, x, h) for parts, equations in zip((old, new), told, strict=True)]
+    results = [_results(gru, parts, equations, x, h) for parts, equations in zip((old, new), formulas, strict=True)]
     same, difference = _compare(*results)
     if weights is None and not same and not difference <= _ROUNDING[gru.dtype]:
         raise CheckpointError(f"{target}: {name}: its results differ from the source's by {difference:.3g}")
     if weights is None:
-        sides = ((gru, source, results[0]), (_with_equations(twin, told[1]), result, results[1]))
+        sides = ((gru, source, results[0]), (_with_equations(twin, formulas[1]), result, results[1]))
         words = [_against_original(*side, x, h, f"{target}: {name}") for side in sides]
         by = " and ".join(dict.fromkeys(filter(None, words))) or by
     return Verdict(path, same, difference, by)

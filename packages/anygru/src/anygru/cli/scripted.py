@@ -88,6 +88,6 @@ def _load(model: Any, source: str, sandbox: bool) -> None:
             model.__load_checkpoint__(source, sandbox)
             return
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        told = error.args[0] if isinstance(error, KeyError) else error
-        raise UsageError(f"{source} does not fit the {type(model).__name__} of the script: {told}") from error
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        raise UsageError(f"{source} does not fit the {type(model).__name__} of the script: {reason}") from error
     raise UsageError(f"the function must return a torch.nn.Module or a chainer.Chain, got {type(model).__name__}")

@@ -139,7 +139,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     return content
 
 
-def _marks(arrays: Mapping[str, np.ndarray], told: Mapping[str, Mapping[str, EntryMark]]) -> dict[str, EntryMark]:
+def _marks(arrays: Mapping[str, np.ndarray], named: Mapping[str, Mapping[str, EntryMark]]) -> dict[str, EntryMark]:
     """The marks by the paths of groups: model_weights/TOP/.../LAYER/CELL/kernel, or .../LAYER/kernel.
 
     A cell may have another layer's name. A group that the configuration does not name has the mark of the layer of the model
@@ -149,9 +149,9 @@ def _marks(arrays: Mapping[str, np.ndarray], told: Mapping[str, Mapping[str, Ent
     for path in arrays:
         *home, _ = path.split("/")
         top = home[1] if len(home) > 1 and home[0] == _WEIGHTS else ""
-        layers = told.get(top, {})
+        layers = named.get(top, {})
         found = [layers[group] for group in home[-2:] if group in layers]
-        found += [told[""][""], *(layers[group] for group in home if group in layers and layers[group].problem)][::-1]
+        found += [named[""][""], *(layers[group] for group in home if group in layers and layers[group].problem)][::-1]
         marks["/".join(home)] = found[0]
     return marks
 

@@ -34,7 +34,7 @@ def describe(source: Checkpoint, tensors: Mapping[str, StoredTensor], choices: C
             f"--provenance: files of {target_format} hold no metadata; files of {', '.join(FORMATS_WITH_METADATA)} do"
         )
     chosen = {name: value for name, value in asdict(choices).items() if value}
-    told = {
+    origin = {
         "anygru": version("anygru"),
         "source": os.path.basename(os.path.realpath(source.path)),
         "source_format": source.format,
@@ -42,7 +42,7 @@ def describe(source: Checkpoint, tensors: Mapping[str, StoredTensor], choices: C
         "tensors_sha256": tensor_digest(tensors),
         "options": {name: value for name, value in chosen.items() if name not in ("provenance", "sandbox")},
     }
-    return json.dumps(told, sort_keys=True, default=list)
+    return json.dumps(origin, sort_keys=True, default=list)
 
 
 def lines(checkpoint: Checkpoint) -> Iterator[str]:
@@ -51,17 +51,17 @@ def lines(checkpoint: Checkpoint) -> Iterator[str]:
     if text is None:
         return
     try:
-        told = json.loads(text)
+        origin = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        origin = None
+    if not isinstance(origin, dict):
         yield "provenance: damaged"
         return
-    yield f"made by anygru {told.get('anygru')} from {told.get('source')} ({told.get('source_format')})"
-    yield f"  sha256 of the source: {told.get('source_sha256')}"
-    if told.get("options"):
-        yield f"  options: {json.dumps(told['options'], sort_keys=True)[:400]}"
-    same = tensor_digest(checkpoint.stored) == told.get("tensors_sha256")
+    yield f"made by anygru {origin.get('anygru')} from {origin.get('source')} ({origin.get('source_format')})"
+    yield f"  sha256 of the source: {origin.get('source_sha256')}"
+    if origin.get("options"):
+        yield f"  options: {json.dumps(origin['options'], sort_keys=True)[:400]}"
+    same = tensor_digest(checkpoint.stored) == origin.get("tensors_sha256")
     yield (
         "  its tensors are those that were written" if same else "  ITS TENSORS ARE OTHERS THAN THOSE THAT WERE WRITTEN"
     )
