@@ -208,8 +208,10 @@ def test_what_onnx_cannot_say_is_named(layer, words):
 def test_a_stream_of_two_directions_is_refused():
     with pytest.raises(anygru.ArgumentError, match="must have one direction"):
         anygru.onnx.export_step(anygru.GRU(3, 4, bidirectional=True))
-    with pytest.raises(TypeError, match=r"layer must be an anygru.GRU or FrozenGRU, got torch\.nn"):
-        anygru.onnx.export_step(torch.nn.GRU(3, 4))
+    with pytest.raises(anygru.ArgumentError, match="bidirectional GRU reads the future"):
+        anygru.onnx.export_step(torch.nn.GRU(3, 4, bidirectional=True))
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got int"):
+        anygru.onnx.export_step(3)
 
 
 class Ragged(torch.nn.Module):

@@ -18,10 +18,12 @@ from ..errors import AnygruError, ArgumentError, ArgumentTypeError, BackendError
 from ..functional import gru, gru_cell
 from ..layers import gru as layers
 from ..layers.frozen import Frozen
+from ..layers.machine import Machine
 from ..operator.frozen_weights import FrozenWeights
 from ..patching import rerouting
 from .operators import OPSET, check_activation, onnxscript_operators, translations
 from .packing import PaddedBatch, padded
+from .stepping import ModelStep
 
 
 def export(
@@ -122,24 +124,38 @@ def _own_cause(error: BaseException | None) -> AnygruError | None:
 
 
 def export_step(
-    layer: layers.GRU | layers.FrozenGRU, path: str | os.PathLike[str] | None = None
+    layer: nn.Module,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    example: Tensor | None = None,
+    batch_first: bool | None = None,
+    time_axis: int | None = None,
 ) -> torch.onnx.ONNXProgram:
-    """Export a stream: one step of a layer, with the state as an input and an output.
+    """Export a stream: one step of a layer or of a whole model, with the state as an input and an output.
 
-    The model takes `input` [B, I] and `state` [L, B, H] and returns `output` [B, H] and `new_state` [L, B, H]; B is open. Dropout
-    is off. Feed zeros as the first state and each `new_state` as the next `state`.
+    A layer of anygru takes `input` [B, I] and `state` [L, B, H] and returns `output` [B, H] and `new_state` [L, B, H]; B is open.
+    Any other model takes `input` [1, ...], a step without the axis of time, and `state` [1, S], and returns `output` [1, ...] and
+    `new_state` [1, S]. Dropout is off. Feed zeros as the first state and each `new_state` as the next `state`.
 
     Args:
-        layer: one direction, any number of layers.
+        layer: an anygru.GRU or FrozenGRU of one direction; or a model that `anygru.stepper` takes.
         path: where to write the file; None writes nothing.
+        example, batch_first, time_axis: of a model, as for `anygru.stepper`.
 
     Raises:
-        ArgumentError: the layer is bidirectional, so it has no single steps.
-        ArgumentTypeError: `layer` is not an anygru.GRU or FrozenGRU.
+        ArgumentError: the layer is bidirectional, so it has no single steps, or the model cannot be stepped.
+        ArgumentTypeError: `layer` is not a module.
     """
     if not isinstance(layer, layers.GRU | layers.FrozenGRU):
-        came = f"{type(layer).__module__}.{type(layer).__name__}"
-        raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
+        machine = Machine(layer, example, batch_first, time_axis)
+        frame = machine.longer.narrow(machine.batch, 0, 1).select(machine.time, 0)
+        return export(
+            ModelStep(machine).eval(),
+            (frame, machine.zeros(1)),
+            path,
+            input_names=["input", "state"],
+            output_names=["output", "new_state"],
+        )
     if layer.bidirectional or layer.options.layer.reverse:
         raise ArgumentError("layer must have one direction: the reverse direction has no steps to run one at a time")
     weights = layer.stream_weights()
