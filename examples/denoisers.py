@@ -52,7 +52,7 @@ class RNNoise(nn.Module):
 
 
 def rnnoise(text: str) -> nn.Module:
-    """The model with the weights of a file `rnn_data.c`: arrays [inputs, outputs], of a GRU with the gates z, r, n."""
+    """The model with the weights of a file of C (rnn_data.c): arrays [inputs, outputs], of a GRU with the gates z, r, n."""
     found = re.findall(r"rnn_weight (\w+)\[\d+\] = \{([^}]*)\}", text)
     arrays = {
         name: UNIT * torch.tensor([float(word) for word in body.split(",") if word.strip()]) for name, body in found

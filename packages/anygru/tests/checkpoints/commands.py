@@ -2,7 +2,7 @@
 
     python packages/anygru/tests/checkpoints/commands.py --minutes 10   # random options over mutated files
 
-Each finding is left in a folder, with the command line and the complaints in `finding.txt`.
+Each finding is left in a folder, with the command line and the complaints in a text file.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ def test_the_layer_that_a_class_tells_computes_what_it_computes(tmp_path):
     expected = made.layers[0].inner[0](INPUT).detach().numpy()
     found = checkpoint.find("layers/telling/inner/gru")
     np.testing.assert_allclose(run(checkpoint.gru(found.path), INPUT), expected, atol=1e-6)
-    assert "its options are those that the class 'tests>Telling' tells of it" in found.notes
+    assert "its options come from the configuration of the class 'tests>Telling'" in found.notes
 
 
 @pytest.mark.parametrize("name", ["m.keras", pytest.param("m.h5", marks=pytest.mark.filterwarnings("ignore"))])

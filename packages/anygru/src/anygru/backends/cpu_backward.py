@@ -117,13 +117,13 @@ class BackwardPass:
         grad_h_n: Tensor | None,
         grad_h_0: Tensor,
         grads: list[Tensor | None],
-        wants_input: bool,
+        needs_input: bool,
     ) -> Tensor | None:
         """Puts the gradients of a layer's weights into `grads` and the gradient of h_0 into grad_h_0; returns the
         input's, if it is needed."""
         directions = self.layout.directions()
         kept = self.kept[layer]
-        grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
+        grad_input = torch.empty_like(self.layer_inputs[layer]) if needs_input else None
         if self.layout.norm:
             tiles = -(-self.h_0.shape[1] // NORM_TILE)
             self.norm_sums = self.h_0.new_zeros((self.chains, tiles, 4, 3 * self.units))

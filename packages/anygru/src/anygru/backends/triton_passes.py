@@ -65,11 +65,11 @@ class Pass:
         found: list[Tensor | None] = [None] * len(needs)
         grad_states: list[Tensor] = []
         grad_decays: list[Tensor] = []
-        wants_decay = self.decay is not None and needs[2 + len(self.weights)]
+        needs_decay = self.decay is not None and needs[2 + len(self.weights)]
         for layer in reversed(range(self.layout.num_layers)):
             states = self.layout.states_of_layer(layer)
             arriving = None if grad_h_n is None else grad_h_n[states]
-            gates, previous, grad_state, grad_decay = self._backward(layer, outputs[layer], grad, arriving, wants_decay)
+            gates, previous, grad_state, grad_decay = self._backward(layer, outputs[layer], grad, arriving, needs_decay)
             grad_states.append(grad_state)
             grad_decays += [] if grad_decay is None else [grad_decay]
             grad = None
@@ -82,7 +82,7 @@ class Pass:
                     grad = self._grad_input(layer, direction, gates[direction], grad)
         found[0] = None if grad is None else grad.view(self.input_shape)
         found[1] = torch.cat(grad_states[::-1]).to(output.dtype) if needs[1] else None
-        if wants_decay:
+        if needs_decay:
             assert self.decay is not None
             shape = (self.decay.shape[0], self.rows, self.decay.shape[-1])
             place = 2 + len(self.weights) + self.modifiers.index("decay")
@@ -114,7 +114,7 @@ class Pass:
         return state.to(output.dtype)
 
     def _backward(
-        self, layer: int, output: Tensor, grad_output: Tensor | None, grad_h_n: Tensor | None, wants_decay: bool
+        self, layer: int, output: Tensor, grad_output: Tensor | None, grad_h_n: Tensor | None, needs_decay: bool
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Gradients of gates, the states that steps read, gradients of h_0 [D, B, H] and of the decay [D, N, H]."""
         layout, hidden = self.layout, self.hidden
@@ -125,7 +125,7 @@ class Pass:
         each = (layout.directions(), self.rows)
         gates = output.new_empty((*each, 3 if self.before else 4, hidden))
         previous = output.new_empty((*each, hidden))
-        grad_decay = output.new_empty((*each, hidden)) if wants_decay else None
+        grad_decay = output.new_empty((*each, hidden)) if needs_decay else None
         recurrent = [self.weights[layout.of_direction(layer, d)][1] for d in range(layout.directions())]
         assert self.kept is not None
         operands = Backward(

@@ -5,7 +5,7 @@ the update and the reset gate, then [H, H] for the candidate. The reset comes be
 out here because it also returns its gates, which `anygru.functional` does not.
 """
 
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import torch
 
@@ -21,6 +21,7 @@ from ...tensor.operation import need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
 
 Attr = ParamAttr | Initializer | str | bool | None
+_Name = Literal["identity", "sigmoid", "tanh", "relu"]
 _ACTIVATIONS = {"identity": lambda x: x, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "relu": relu}
 
 
@@ -44,8 +45,8 @@ class GRUUnit(Layer):
         size: int,
         param_attr: Attr = None,
         bias_attr: Attr = None,
-        activation: str = "tanh",
-        gate_activation: str = "sigmoid",
+        activation: _Name = "tanh",
+        gate_activation: _Name = "sigmoid",
         origin_mode: bool = False,
         dtype: object = "float32",
     ) -> None:

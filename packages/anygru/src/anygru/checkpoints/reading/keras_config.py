@@ -41,8 +41,8 @@ _DEEPEST = 64
 _PER_MARK = 512
 """Bytes of a mark, without the text of its path."""
 
-_TOLD = "its options are those that"
-_UNTOLD = "the configuration has no layer at this place: only the program that made the file knows its options"
+_FROM = "its options come from the configuration of"
+_UNKNOWN = "the configuration has no layer at this place: only the program that wrote the file has its options"
 
 
 def parse_config(text: Bytes, place: str, budget: Budget) -> Any:
@@ -73,7 +73,7 @@ def marks_by_path(config: object, version: str, budget: Budget) -> dict[str, Ent
         CheckpointError: the budget is spent.
     """
     model = _dict(config)
-    marks = {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model), covers=True)}
+    marks = {"": EntryMark(problem=_UNKNOWN if _layers_of(model) else _other_class(model), covers=True)}
     for path, _, mark in _listed(_layers_of(model), "layers", version, 0):
         if path is not None:
             budget.take(_PER_MARK + sys.getsizeof(path))
@@ -93,16 +93,16 @@ def marks_by_name(config: object, version: str, budget: Budget) -> dict[str, dic
         The marks of the layers in each layer of the model, by name; "" for the model itself.
     """
     model = _dict(config)
-    told = {"": {"": EntryMark(problem=_UNTOLD if _layers_of(model) else _other_class(model))}}
+    found = {"": {"": EntryMark(problem=_UNKNOWN if _layers_of(model) else _other_class(model))}}
     for layer in _layers_of(model):
-        marks = told.setdefault(_name(layer), {})
+        marks = found.setdefault(_name(layer), {})
         for _, name, mark in _layer(layer, None, version, 1):
             if name is None:
                 continue
             budget.take(_PER_MARK + sys.getsizeof(name))
             same = marks.get(name, mark) == mark
             marks[name] = mark if same else EntryMark(problem=f"two layers are called {shown(name)}")
-    return told
+    return found
 
 
 def _listed(layers: list[dict[str, Any]], path: str | None, version: str, depth: int) -> Iterator[_Place]:
@@ -207,8 +207,8 @@ def _cells(
 def _marks_from(layer: Mapping[str, Any], places: Iterator[_Place]) -> Iterator[_Place]:
     """The places in the configuration of a class that is not Keras's; the innermost such class is named."""
     for path, name, mark in places:
-        told = any(note.startswith(_TOLD) for note in mark.notes)
-        yield path, name, mark if told else replace(mark, notes=(*mark.notes, f"{_TOLD} {_class(layer)} tells of it"))
+        is_named = any(note.startswith(_FROM) for note in mark.notes)
+        yield path, name, mark if is_named else replace(mark, notes=(*mark.notes, f"{_FROM} {_class(layer)}"))
 
 
 def _both(layer: Mapping[str, Any], version: str) -> EntryMark:

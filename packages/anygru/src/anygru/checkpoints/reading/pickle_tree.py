@@ -109,32 +109,32 @@ def is_container(value: object) -> TypeGuard[Branch]:
     return isinstance(value, dict | list | tuple)
 
 
-def settle_bytes(root: Any, budget: Budget) -> Any:
+def copy_views(root: Any, budget: Budget) -> Any:
     """Copy the remaining views of the file to bytes, each once; lists and dicts change in place."""
-    settled: dict[int, Any] = {}
+    copied: dict[int, Any] = {}
 
-    def settle(value: Any) -> Any:
+    def copy(value: Any) -> Any:
         if not isinstance(value, memoryview) and not is_container(value):
             return value
-        if id(value) not in settled:
+        if id(value) not in copied:
             budget.take(_PER_CONTAINER)
-            settled[id(value)] = settle_bytes_of(value) if isinstance(value, memoryview) else settle_inside(value)
-        return settled[id(value)]
+            copied[id(value)] = copy_bytes(value) if isinstance(value, memoryview) else copy_inside(value)
+        return copied[id(value)]
 
-    def settle_bytes_of(value: memoryview) -> bytes:
+    def copy_bytes(value: memoryview) -> bytes:
         budget.take(len(value))
         return bytes(value)
 
-    def settle_inside(value: Branch) -> Branch:
+    def copy_inside(value: Branch) -> Branch:
         if isinstance(value, dict):
             for key, part in value.items():
-                value[key] = settle(part)
+                value[key] = copy(part)
             return value
         if isinstance(value, list):
-            value[:] = [settle(part) for part in value]
+            value[:] = [copy(part) for part in value]
             return value
-        parts = [settle(part) for part in value]
+        parts = [copy(part) for part in value]
         changed = any(new is not old for new, old in zip(parts, value, strict=True))
         return tuple(parts) if changed and type(value) is tuple else value
 
-    return settle(root)
+    return copy(root)

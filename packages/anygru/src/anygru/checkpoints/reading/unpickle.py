@@ -16,7 +16,7 @@ from ...errors import CheckpointError
 from .budget import PER_OBJECT, Budget
 from .known_types import known_types
 from .pickle_stack import PickleStack
-from .pickle_tree import Pending, check_tree, settle_bytes
+from .pickle_tree import Pending, check_tree, copy_views
 from .source import Bytes, Cursor, open_bytes, shown
 
 _LONGEST_TEXT_NUMBER = 1000
@@ -97,7 +97,7 @@ class RestrictedUnpickler(PickleStack):
         for _, state in self.attributes:
             check_tree(state, self.where, self.budget, self._states)
         check_tree(result, self.where, self.budget, self._states)
-        return settle_bytes(result, self.budget)
+        return copy_views(result, self.budget)
 
     def _run(self) -> Any:
         opcodes = self._OPCODES
