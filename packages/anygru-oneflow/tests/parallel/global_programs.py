@@ -182,7 +182,8 @@ def oneflow_files(folder: str) -> dict[str, Any]:
 
 def pipeline_layers() -> list[Any]:
     flow.manual_seed(0)
-    return [flow.nn.Linear(3, 4).to(flow.float64), flow.nn.Linear(4, 2).to(flow.float64)]
+    convolution = flow.nn.Sequential(flow.nn.Conv1d(3, 4, 1), flow.nn.LayerNorm([4, 1]), flow.nn.Flatten())
+    return [convolution.to(flow.float64), flow.nn.Linear(4, 2).to(flow.float64)]
 
 
 def pipeline_steps(first: Any, second: Any, x: Any, between: Any) -> list[float]:
@@ -201,8 +202,8 @@ def pipeline_steps(first: Any, second: Any, x: Any, between: Any) -> list[float]
 def pipeline_on_one() -> tuple[list[np.ndarray], list[float]]:
     """The weights of both layers and the losses, on one process."""
     layers = pipeline_layers()
-    losses = pipeline_steps(*layers, flow.ones(5, 3, dtype=flow.float64), lambda x: x)
-    return [layer.weight.detach().numpy() for layer in layers], losses
+    losses = pipeline_steps(*layers, flow.ones(5, 3, 1, dtype=flow.float64), lambda x: x)
+    return [next(layer.parameters()).detach().numpy() for layer in layers], losses
 
 
 def run_pipeline() -> dict[str, Any]:
@@ -210,7 +211,7 @@ def run_pipeline() -> dict[str, Any]:
     rank = flow.env.get_rank()
     places, both = [flow.placement("cpu", [0]), flow.placement("cpu", [1])], flow.placement("cpu", [0, 1])
     layers = [layer.to_global(placement=place, sbp=B) for layer, place in zip(pipeline_layers(), places, strict=True)]
-    x = flow.ones(5, 3, dtype=flow.float64, placement=places[0], sbp=B)
+    x = flow.ones(5, 3, 1, dtype=flow.float64, placement=places[0], sbp=B)
     losses = pipeline_steps(*layers, x, lambda x: x.to_global(placement=places[1], sbp=B))
     source = flow.tensor([1.0, 2.0], requires_grad=True)
     spread = source.to_global(places[1], B).to_global(both, flow.sbp.split(0))
@@ -220,7 +221,7 @@ def run_pipeline() -> dict[str, Any]:
     flow.comm.reduce_scatter_tensor(scattered, flow.tensor([[0.0, 0.0], [1.0, 1.0]]) + rank)
     return {
         "losses": losses,
-        "weight": layers[rank].weight.to_local().detach().numpy(),
+        "weight": next(layers[rank].parameters()).to_local().detach().numpy(),
         "spread": source.to_global(places[0], B).to_global(both, B).to_local().tolist(),
         "gradient": source.grad.tolist(),
         "gathered": gathered.tolist(),

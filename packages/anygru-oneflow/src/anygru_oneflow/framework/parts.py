@@ -153,6 +153,8 @@ def compute(function: Callable[..., Any], name: str, arguments: Sequence[Any], k
             place = over - (len(sizes) < first.dim() and min(dim % first.dim() for dim in whole or [0]) < over)
             sizes[place] = first.shape[over]
             own = [Shard(place) if isinstance(kind, Shard) else kind for kind in layout]
+        if first.device_mesh.get_coordinate() is None:
+            value = value.reshape(-1)[:0]
         # Its copy may be changed in place; a tensor assembled from parts may not.
         return global_tensor.assembled(value.as_subclass(torch.Tensor), first.device_mesh, own, tuple(sizes)).clone()
 
@@ -160,7 +162,11 @@ def compute(function: Callable[..., Any], name: str, arguments: Sequence[Any], k
 
 
 def _local(value: DTensor, layout: Sequence[Placement], gradients: Sequence[Placement]) -> torch.Tensor:
-    return global_tensor.piece_of(global_tensor.redistribute(value, layout), gradients)
+    piece = global_tensor.piece_of(global_tensor.redistribute(value, layout), gradients)
+    if value.device_mesh.get_coordinate() is None:
+        # A process outside of the mesh holds nothing. It computes on zeros, for the shape of the result and its backward pass.
+        return piece.new_zeros(value.shape) + piece.sum().to(piece.dtype)
+    return piece
 
 
 def _split_over(tensor: DTensor) -> int | None:
