@@ -32,7 +32,7 @@ detach dim element_size exponential_ fill_ get_device grad grad_fn is_consistent
 is_global is_lazy is_leaf is_local is_pinned item kaiming_normal_ kaiming_uniform_ ndim ndimension nelement normal_
 orthogonal_ pin_memory register_hook requires_grad requires_grad_ retain_grad shape size storage_offset stride to
 to_consistent to_numpy trunc_normal_ type uniform_ xavier_normal_ xavier_uniform_ ctc_greedy_decoder gumbel_softmax
-functional Graph graph init Module ModuleDict ModuleList modules parallel Parameter parameter ParameterDict
+functional boxing Graph graph init Module ModuleDict ModuleList modules parallel Parameter parameter ParameterDict
 ParameterList RNNBase RNNCellBase Sequential GRU GRUCell LSTM LSTMCell RNN RNNCell Dropout Dropout1d Dropout2d Dropout3d
 SyncBatchNorm FusedBatchNorm1d FusedBatchNorm2d FusedBatchNorm3d CombinedMarginLoss triu_ square_ clamp_max_ clamp_min_
 clip_ addcdiv_ addcmul_ scatter_ scatter_add_ max_unpool1d max_unpool2d max_unpool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d
