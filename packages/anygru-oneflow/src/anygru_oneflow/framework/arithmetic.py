@@ -13,9 +13,9 @@ from .dressing import dress, torch_dtype
 from .tensor import Tensor
 
 __all__ = [
-    "add", "addcdiv", "addcmul", "div", "div_", "eq", "floor_divide", "fmod", "ge", "greater", "greater_equal",
-    "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum",
-    "mul", "ne", "neg", "negative", "not_equal", "pow", "relu", "sign", "square", "sub",
+    "add", "addcdiv", "addcmul", "div", "div_", "eq", "floor_divide", "fmod", "ge", "greater", "greater_equal", "gt", "le",
+    "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "ne", "neg", "negative", "not_equal", "pow",
+    "relu", "sign", "square", "sub",
 ]  # fmt: skip
 
 
