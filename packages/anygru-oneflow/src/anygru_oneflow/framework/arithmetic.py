@@ -391,12 +391,8 @@ for _name, _operator in [
 # `x **= 2` and the like give `x` a new tensor in OneFlow, while `+=`, `-=`, `*=` and `/=` change the old one (recorded in 0.9.0).
 for _name in ("pow", "mod", "floordiv", "and", "or", "xor"):
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))
-for _name, _operator, _assigned in [
-    ("add_", add, "__iadd__"),
-    ("sub_", sub, "__isub__"),
-    ("mul_", mul, "__imul__"),
-    ("div_", div, "__itruediv__"),
-]:
-    setattr(Tensor, _name, _changing(_operator, getattr(torch.Tensor, _name)))
+for _name, _operator in (("add", add), ("sub", sub), ("mul", mul), ("div", div)):
+    _assigned = f"__i{_name}__".replace("div", "truediv")
+    setattr(Tensor, f"{_name}_", _changing(_operator, getattr(torch.Tensor, f"{_name}_")))
     setattr(Tensor, _assigned, _changing(_operator, getattr(torch.Tensor, _assigned)))
 div_ = Tensor.div_
