@@ -1,8 +1,9 @@
-"""Second derivatives, and many gradients at once, of what cuDNN computes; torch has neither.
+"""Second derivatives, and batches of gradients, for cuDNN's GRU; torch has neither.
 
-torch's node of autograd calls cuDNN forward and backward, in C++. A hook on the node asks, in each backward pass, whether a graph
-of the gradients or a batch of them is wanted. Only then are they computed, by `reference.gradients`, and take the place of the
-node's. The hook holds nothing: the node keeps the tensors of the call, and refuses those that have changed.
+torch's node of autograd calls cuDNN forward and backward, in C++. A hook on the node checks, in each backward pass,
+whether autograd needs a graph of the gradients or a batch of them. Only then it computes them by `reference.gradients`,
+and replaces the node's gradients. The hook holds no tensor: the node keeps the tensors of the call, and refuses tensors
+that have changed.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def _before(grads: _Grads) -> _Grads | None:
     handles: list[Any] = []
     after = partial(_after, grads, _pass(), handles)
     handles.append(_node().register_hook(after))
-    # cuDNN takes no batch of gradients, so it gets zeros; nobody reads its result.
+    # cuDNN takes no batch of gradients, so it gets zeros; its result is not used.
     return tuple(
         None if grad is None else torch.zeros(grad.shape, dtype=grad.dtype, device=grad.device) for grad in grads
     )

@@ -1,7 +1,7 @@
 """The reference for graphs that run without anygru: torch's operators only, and no size of the batch in Python.
 
-A known number of steps gives as many copies of a step. If the number is a symbol, the steps are one `scan` of torch with a step
-as its body. In a padded batch the steps past a sequence's end are masked.
+A known number of steps gives a copy of the step for each. If the number is a symbol, the steps are one `scan` of torch
+with a step as its body. In a padded batch the steps past a sequence's end are masked.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ _CHANGES = ("decay", "offset", "candidate", "zoneout")
 
 
 def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
-    """As `reference.run` for a dense batch [T, B, I], or a padded one with lengths [B] in the place of the batch sizes.
+    """As `reference.run` for a dense batch [T, B, I], or a padded batch with lengths [B] instead of the batch sizes.
 
     Raises:
-        BackendError: packed rows, whose number in each step is data.
+        BackendError: packed rows; their number in each step is data.
     """
     if call.batch_sizes is not None and call.input.dim() == 2:
         raise BackendError(
-            "a PackedSequence, or a list of sequences, cannot be taken apart into torch's operators: export the layer with a "
+            "a PackedSequence, or a list of sequences, cannot be decomposed into torch's operators: export the layer with a "
             "padded tensor and lengths"
         )
     return reference.run_layers(_one_direction, problem, call)
@@ -61,7 +61,7 @@ def _advance(problem: Problem, h: Tensor, each: dict[str, Tensor], same: dict[st
 
     Args:
         each: the step's share of the gates and its own values.
-        same: the weights, and what is the same in all steps.
+        same: the weights and other values that do not change from step to step.
     """
     from_state = reference.products_of(problem, [same[kind] for kind in problem.layout.kinds()])[1]
     changes = tuple(each.get(name, same.get(name)) for name in _CHANGES)
@@ -86,7 +86,7 @@ def _unrolled(
 def _scanned(
     problem: Problem, h: Tensor, each: dict[str, Tensor], same: dict[str, Tensor], reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    """The same as one node for any number of steps; its body may read nothing but its arguments."""
+    """The same as one node for any number of steps; its body may read only its arguments."""
     from torch._higher_order_ops.scan import scan_op  # imports sympy
 
     def body(state: Tensor, *given: Tensor) -> list[Tensor]:

@@ -1,7 +1,8 @@
 """cuDNN's weights: it reads all of a layer from one buffer, in its own order.
 
-Torch copies weights that lie elsewhere into such a buffer at every call, one by one, and warns of it. Layers of ours lie in one
-from the start, as those of torch do; the weights of a call without a layer are copied by one kernel.
+Torch copies separate weights into such a buffer at every call, one kernel for each weight, and warns. The weights of
+our layers share a buffer from the start, as in torch's layers; the weights of a call without a layer are copied by one
+kernel.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ class Places(NamedTuple):
     """Where cuDNN reads weights."""
 
     size: int
-    """The numbers in the buffer; 0: torch's own kernels take the weights as they are."""
+    """The numbers in the buffer; 0: torch's own kernels take separate weights."""
     starts: tuple[int, ...] = ()
     """Of each weight."""
 
@@ -29,7 +30,8 @@ class Places(NamedTuple):
 def views(
     weights: Sequence[Tensor], num_layers: int, bidirectional: bool, bias: bool = True, kind: str = "gru"
 ) -> list[Tensor]:
-    """The same weights in one buffer, through which gradients reach them; those that are in one already are given back.
+    """The same weights in one buffer, through which gradients reach them; weights that share a buffer already are
+    returned.
 
     Args:
         weights: on one CUDA device and of one dtype, in torch's order: w_ih, w_hh and perhaps b_ih, b_hh of each direction.
@@ -41,7 +43,7 @@ def views(
 
 
 def arranged(weights: Sequence[Tensor], wanted: Places) -> list[Tensor]:
-    """As `views`, for weights whose places are known."""
+    """As `views`, for weights with known positions."""
     weights, first, (size, starts) = list(weights), weights[0], wanted
     if not size:
         return weights
@@ -93,10 +95,10 @@ def places(
     device: torch.device,
     is_on: bool,
 ) -> Places:
-    """The numbers in the buffer, and where each weight begins: asked of cuDNN once for weights of these shapes.
+    """The numbers in the buffer, and the offset of each weight; cuDNN computes them once for weights of these shapes.
 
-    0 and none where torch's own kernels take the weights as they are: on AMD's GPUs, where cuDNN is off, and in dtypes that it
-    does not take.
+    0 and an empty tuple if torch's own kernels take separate weights: on AMD's GPUs, with cuDNN off, and in dtypes that
+    cuDNN does not take.
     """
     if (
         not is_on

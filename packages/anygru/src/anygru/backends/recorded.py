@@ -27,16 +27,15 @@ def run(backend: Backend, problem: Problem, call: Call, found: tuple[Tensor, Ten
 
 @lru_cache(maxsize=256)
 def plan(layout: Layout, reset: str, needs: tuple[bool, ...], is_one_step: bool) -> tuple[Any, ...]:
-    """How `keep` and `restore` part the tensors of a call: those that the backward pass of torch's own GRU reads, and the others.
-
-    Torch refuses a change in place of the first, and allows it of the others.
+    """How `keep` and `restore` split the tensors of a call: into the tensors that the backward pass of torch's own GRU
+    reads, and the rest. Torch refuses an in-place change of the first group only.
 
     Args:
-        needs: which of `call.tensors` want a gradient.
+        needs: which of `call.tensors` need a gradient.
 
     Returns:
-        Functions from all tensors to the first, from all to the others, and from both, one after the other, to all; and whether
-        h_0 is one of the others.
+        Functions from all tensors to the first group, from all to the second, and from both, concatenated, to all; and
+        whether h_0 is in the second group.
     """
     each, kinds = layout.per_layer(), layout.kinds()
     names = [kinds[place % len(kinds)] for place in range(layout.num_layers * each)]
@@ -74,7 +73,7 @@ def keep(ctx: Any, results: tuple[Tensor, ...], tensors: Sequence[Any], planned:
     ctx.others = rest = others(tensors)
     try:
         ctx.versions = [tensor._version for tensor in rest]
-    except RuntimeError:  # tensors of inference mode have none
+    except RuntimeError:  # tensors of inference mode have no version
         ctx.versions = None
     # Our kernels read h_0 where torch's do not.
     ctx.h_0 = tensors[1].detach().clone() if has_h_0 else None
@@ -82,7 +81,7 @@ def keep(ctx: Any, results: tuple[Tensor, ...], tensors: Sequence[Any], planned:
 
 
 def restore(ctx: Any, results: int, again: bool) -> tuple[Sequence[Tensor], list[Any]]:
-    """The results (so many) and the tensors that `keep` was given; `again`: to compute the forward pass once more.
+    """The results (so many) and the tensors that `keep` was given; `again`: to compute the forward pass again.
 
     Raises:
         RuntimeError: it cannot be computed again, since a tensor has changed.

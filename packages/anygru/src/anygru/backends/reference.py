@@ -1,4 +1,4 @@
-"""The formulas in plain torch, to be read beside the papers in `formula.py`.
+"""The formulas in plain torch, to be compared with the papers in `formula.py`.
 
 Takes everything: any activation, dtype and device, double backward, torch.func transforms. The other backends are
 tested against it.
@@ -29,7 +29,7 @@ def refuse(problem: Problem) -> str | None:
 def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """All layers and directions.
 
-    A state whose decay is 0 is 0, whatever it was.
+    A decay of 0 makes any state 0.
 
     Returns:
         output [T, B, D*H] or [N, D*H], and h_n [L*D, B, H].
@@ -40,7 +40,7 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
 def run_layers(
     one_direction: Callable[..., tuple[Tensor, Tensor]], problem: Problem, call: Call
 ) -> tuple[Tensor, Tensor]:
-    """All layers and directions, each by `one_direction`, whose arguments and results are those of `_one_direction`."""
+    """All layers and directions, each by `one_direction`, which has the arguments and results of `_one_direction`."""
     input, h_0, weights, sizes, modifiers = call
     layout = problem.layout
     final: list[Tensor] = []
@@ -68,8 +68,8 @@ def gradients(
 ) -> list[Tensor | None]:
     """Gradients for each of `call.tensors`, in that order; differentiable again in grad mode.
 
-    It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
-    again from the same tensors in a form that autograd can walk.
+    It gives double backward to a fused kernel without a differentiable backward: the forward is computed again from the
+    same tensors in a form that autograd can walk.
 
     Args:
         grads: the gradients that arrived, shaped as the results.
@@ -82,7 +82,7 @@ def gradients(
         _refuse_second_derivative()
     with torch.enable_grad():
         inputs = call.tensors()
-        # Under a transform of torch.func no tensor can be made to want a gradient.
+        # Under a transform of torch.func no tensor can be made to require a gradient.
         connected = create_graph or torch_private.transform() is not None
         # Views, since a state may itself have been computed from the weights, by a step before this call.
         inputs = tuple(
@@ -109,7 +109,7 @@ def _one_direction(
     reverse: bool,
     modifiers: Modifiers,
 ) -> tuple[Tensor, Tensor]:
-    """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
+    """Output rows, shaped as the input except for the last dimension, and the final state [B, H]."""
     sizes = None if batch_sizes is None else batch_sizes.tolist()
     from_input, from_state = products_of(problem, weights)
     steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
@@ -206,7 +206,7 @@ class Product:
 
 
 def _clipped(state: Tensor, most: float | None) -> Tensor:
-    """The state, whose gradient by way of this result stays between -`most` and `most`."""
+    """The state; its gradient through this result stays between -`most` and `most`."""
     if most is None or not state.requires_grad:
         return state
     if torch.compiler.is_compiling():

@@ -9,10 +9,11 @@ from .tensors import Operand, Value
 
 
 class Elementwise(Lines):
-    """A method `op_NAME` for each operator that is no row of `expressions.py`; its arguments are of that operator."""
+    """A method `op_NAME`, with the operator's arguments, for each operator that is not a row of `expressions.py`."""
 
     def expression(self, text: str, *arguments: Operand | float) -> Value:
-        """A value of which each number is an expression of the arguments' numbers, {1} the first; they are broadcast."""
+        """A value; each of its numbers is an expression of the arguments' numbers, {1} the first; they are
+        broadcast."""
         tensors = [each for each in arguments if isinstance(each, Value | Tensor)]
         places, values = ["{0}"], []
         for each in arguments:

@@ -137,7 +137,7 @@ def written(
     """The file, and the function that `compared` gives."""
     if is_chain(model):
         if time_axis is not None:
-            raise ArgumentError("time_axis is for models that are no sequence of modules")
+            raise ArgumentError("time_axis is only for models that are not a sequence of modules")
         found = operations(model, weights)
         source = write(found, name)
         return source, partial(check_against, source, prepared(model, weights), bound_of(found), example=example)

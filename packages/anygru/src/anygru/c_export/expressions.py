@@ -69,4 +69,4 @@ EXPRESSIONS = {
     "sqrt": "sqrtf({1})",
     "where": "{1} != 0.0f ? {2} : {3}",
 }
-"""The expression in C for each operator whose arguments are all tensors or numbers, {1} the first."""
+"""The expression in C for each operator that takes only tensors or numbers, {1} the first."""

@@ -1,4 +1,4 @@
-"""What every file has: its head, its numbers and the functions of its GRUs; the other writers add the calls."""
+"""The parts of every file: its head, its numbers and the functions of its GRUs; the other writers add the calls."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -21,7 +21,7 @@ from .operations import Recurrence, check_numbers
 from .reading import recurrence
 
 WHOLE, STEP = 0, 1
-"""What a node of a GRU computes: a sequence along another axis than time from zeros, or one step from the state."""
+"""The computation of a GRU's node: a sequence along an axis other than time from zeros, or one step from the state."""
 
 
 class Graph(NamedTuple):
@@ -62,7 +62,7 @@ def _(input: Tensor, number: int, kind: int, sizes: list[int], batch_first: bool
 
 
 class _Rows(GraphRows):
-    """The states of a graph, whose GRUs become nodes."""
+    """The states of a graph; its GRUs become nodes."""
 
     def __init__(self, states: dict[int, Tensor], grus: list[tuple[nn.Module, str]]) -> None:
         super().__init__(states)
@@ -107,7 +107,7 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
     """
     if not torch_private.at_least(2, 6):
         raise ArgumentError(
-            f"a model that is no sequence of modules needs torch 2.6 or later in C, got {torch.__version__}"
+            f"a model that is not a sequence of modules needs torch 2.6 or later in C, got {torch.__version__}"
         )
     layers: list[tuple[nn.Module, str]] = []  # not an attribute of the module, which torch.export gives back as it was
 

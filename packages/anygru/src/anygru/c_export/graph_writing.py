@@ -1,4 +1,4 @@
-"""The file for a graph: each node of torch's operators becomes lines of C, or another view of numbers that are there."""
+"""The file for a graph: each node of torch's operators becomes lines of C, or another view of existing numbers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

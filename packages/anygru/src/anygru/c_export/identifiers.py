@@ -24,8 +24,8 @@ def check_name(name: object) -> str:
     """The name, if a model can have it.
 
     Raises:
-        ArgumentError: it is no identifier, a keyword, too long, or reserved for compilers.
-        ArgumentTypeError: it is no text.
+        ArgumentError: it is not an identifier, a keyword, too long, or reserved for compilers.
+        ArgumentTypeError: it is not a string.
     """
     if not isinstance(name, str):
         raise ArgumentTypeError(f"name must be a str, got {type(name).__name__}")
@@ -47,5 +47,5 @@ def name_from(path: str | os.PathLike[str]) -> str:
 
 
 def as_comment(text: str) -> str:
-    """A text with nothing that could end a comment in C or mean something to its preprocessor."""
+    """A text without characters that end a comment in C or have a meaning for its preprocessor."""
     return re.sub(r"[^A-Za-z0-9_.,:;()=+ -]", "_", text)

@@ -1,4 +1,4 @@
-"""The operators of torch that join, cut, sum and multiply numbers; convolutions have a file of their own."""
+"""The operators of torch that join, cut, sum and multiply numbers; convolutions are in another file."""
 
 import math
 from collections.abc import Sequence

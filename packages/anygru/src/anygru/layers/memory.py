@@ -262,8 +262,9 @@ class CausalConv1d(nn.Conv1d):
 class ConvMemory(Memory):
     """A convolution along time that keeps its last inputs.
 
-    A causal model pads a sequence in front of the convolution, by any means, or cuts what the convolution's own padding adds at
-    the end. So of a step's input the last frame is new, and of its output the first one belongs to it; the others are zeros.
+    A causal model pads a sequence in front of the convolution, or cuts the values that the convolution's own padding
+    adds at the end. So of a step's input the last frame is new, and of its output the first one belongs to it; the
+    others are zeros.
 
     Args:
         name: of the convolution in the model.

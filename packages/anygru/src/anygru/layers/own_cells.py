@@ -22,7 +22,7 @@ from .stream import Stream
 
 
 class CellLayer(nn.Module):
-    """Layers of a cell of your own, called as `GRU` is.
+    """Layers of your own cell, called as `GRU` is.
 
     Args:
         make_cell: `make_cell(input_size, hidden_size)`, called once for each layer and direction, returns the cell, a module.
@@ -89,7 +89,8 @@ class CellLayer(nn.Module):
     ) -> tuple[Any, Tensor]:
         """The outputs in the input's own form, and the state after each sequence's last step.
 
-        Args and results are those of `GRU.forward`. A ragged batch is computed as a padded one, whose padding changes nothing.
+        Args and results: as `GRU.forward`. A ragged batch is computed as a padded batch; the padding does not change
+        results.
 
         Raises:
             ArgumentError, ArgumentTypeError: naming the argument; also for a cell that returns another shape than its state's.
@@ -162,7 +163,7 @@ class CellLayer(nn.Module):
         output, last = run(cell, steps.turned() if direction else steps, h, self.compile_steps)
         return output.flip(0) if direction else output, last
 
-    # What `Stream` asks of a layer.
+    # The interface that `Stream` needs.
 
     def stream(self, batch_size: int | None = None) -> "CellStream":
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `GRU.stream`.
@@ -175,7 +176,7 @@ class CellLayer(nn.Module):
         return CellStream(self, batch_size)  # type: ignore[arg-type]
 
     def stream_weights(self) -> list[Tensor]:
-        """The layer's parameters, or an empty tensor where it has none."""
+        """The layer's parameters, or an empty tensor if it has no parameters."""
         return [*self.parameters(), torch.empty(0)][:1]
 
     def stream_options(self) -> Options:
@@ -184,7 +185,7 @@ class CellLayer(nn.Module):
 
     @property
     def options(self) -> Options:
-        """The options that a layer that is no GRU can have."""
+        """The options of a layer that is not a GRU."""
         return Options(Formula(), batch_first=self.batch_first)
 
 

@@ -68,13 +68,14 @@ def stepper(
     """Step a whole model: its own forward runs on one step, with its GRUs bound to states that are kept between calls.
 
     The model is not changed; the stepper shares its parameters, packed now. Layers that remember are found by their inputs for
-    sequences of two lengths. A GRU along time keeps its state, also one for each frequency or channel. A GRU along another axis
-    (bidirectional, too) starts from zeros at every step. A convolution along time (`Conv1d`, `Conv2d`, `Conv3d` and transposed
-    ones) keeps its last inputs, if the model pads in front of it or cuts the end of its output.
+    sequences of two lengths. A GRU along time keeps its state, also one for each frequency or channel. A GRU along
+    another axis, also a bidirectional GRU, starts from zeros at every step. A convolution along time (`Conv1d`,
+    `Conv2d`, `Conv3d` and transposed ones) keeps its last inputs, if the model pads in front of it or cuts the end of
+    its output.
 
-    A comparison of the outputs for a whole sequence with the outputs for its steps decides. It refuses anything that looks at
-    more than one step otherwise: attention, a lag, statistics of a batch, a GRU or a convolution that reads the future. Its
-    limits:
+    A comparison of the outputs for a whole sequence with the outputs for its steps decides. It refuses other modules
+    that read more than one step: attention, a lag, statistics of a batch, a GRU or a convolution that reads the future.
+    Its limits:
 
     - The sequence has 256 steps, and as many more as the model's convolutions look back. A model that reads back further by
       other means is not found. A model that takes short sequences only is compared on the longest that it takes, within a

@@ -91,7 +91,7 @@ def _many(
     decay: Tensor | None,
     offset: Tensor | None,
 ) -> Results:
-    """The steps, one by one. torch compiles a copy of this function for each class of cells."""
+    """The steps in sequence. torch compiles a copy of this function for each class of cells."""
     outputs: list[Tensor] = []
     each = [() if values is None else values.unbind(0) for values in (rows, runs, decay, offset)]
     for row, exists, factor, added in itertools.zip_longest(*each):
@@ -132,7 +132,7 @@ def _has_compiler(device_type: str) -> bool:
         cpp_builder.get_cpp_compiler()
     except exc.InvalidCxxCompiler:
         warnings.warn(
-            "torch finds no C++ compiler: cells of your own run step by step in Python", RuntimeWarning, stacklevel=6
+            "torch finds no C++ compiler: your own cells run step by step in Python", RuntimeWarning, stacklevel=6
         )
         return False
     return True
@@ -146,7 +146,7 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, fast: Any, plain: Any, *tensors: Tensor | None) -> Results:
-        """The tensors: the state, those of `Steps`, and the cell's parameters, which the loops read by themselves."""
+        """The tensors: the state, the tensors of `Steps`, and the cell's parameters, which the loops read directly."""
         ctx.plain, ctx.count = plain, 1 + len(Steps._fields)
         ctx.save_for_backward(*tensors)
         with torch.enable_grad():
@@ -175,14 +175,14 @@ class _Differentiable(torch.autograd.Function):
 
 
 def _leaves(tensors: _Given) -> list[Any]:
-    """The tensors as leaves of a graph of their own."""
+    """The tensors as leaves of a separate graph."""
     return [None if one is None else one.detach().requires_grad_(one.requires_grad) for one in tensors]
 
 
 def _scan(cell: Any, steps: Steps, h: Tensor) -> Results:
     """The states of a cell that is linear in its state, h' = a * h + b, in log2(T) rounds over whole sequences.
 
-    Round k joins each step with the one 2^k steps before it (Hillis and Steele 1986, "Data parallel algorithms").
+    Round k joins each step with the step 2^k before it (Hillis and Steele 1986, "Data parallel algorithms").
     """
     factor, added = cell.coefficients(steps.rows)
     if steps.decay is not None:

@@ -1,8 +1,8 @@
-"""A layer as torch.export sees it: one node, which `run_decompositions` takes apart into torch's operators.
+"""A layer under torch.export: one node, which `run_decompositions` decomposes into torch's operators.
 
-The node is an overload of the operators of `tracing` and `tracing_frozen`, and computes as they do where anygru is imported.
-Programs for AOTInductor, ExecuTorch and other exporters run without anygru. When torch decomposes a program it asks each operator
-for its parts, by the kernel for operators that are made of others, and gets `decomposed.run`.
+The node is an overload of the operators of `tracing` and `tracing_frozen`, and has their results if anygru is imported.
+Programs for AOTInductor, ExecuTorch and other exporters run without anygru. When torch decomposes a program it calls
+each operator's kernel for composite operators, here `decomposed.run`.
 
 torch.compile asks the same kernel, and would compile every step of a sequence: it traces another overload.
 """
