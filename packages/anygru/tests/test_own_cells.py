@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,143 @@ def test_two_derivatives(cell: Any, ragged: bool, eager: list[int]) -> None:
     first = torch.autograd.grad(output.sum(), list(layer.parameters()), retain_graph=True)
     for one, other in zip(torch.autograd.grad(output.sum(), list(layer.parameters())), first, strict=True):
         close(one, other)
+
+
+class Changing(nn.Module):
+    """A cell with dropout, or with a normalization that changes its buffers."""
+
+    def __init__(self, between: nn.Module) -> None:
+        super().__init__()
+        self.gates, self.between = nn.Linear(7, 4), between
+
+    def forward(self, x: Tensor, h: Tensor) -> Tensor:
+        return torch.tanh(self.between(self.gates(torch.cat((x, h), -1))))
+
+
+def grads_of(found: Tensor, layer: nn.Module) -> list[Tensor]:
+    return list(torch.autograd.grad(found.square().sum(), list(layer.parameters()), create_graph=True))
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_dropout_in_a_cell(call: int, eager: list[int]) -> None:
+    layer, x = make(lambda i, h: Changing(nn.Dropout(0.5)), 1, False), torch.randn(12, 2, 3, dtype=torch.float64)
+    plain = copy.deepcopy(layer)
+    plain.compile_steps = False
+    for _ in range(call):
+        results = []
+        for each in (layer, plain):
+            torch.manual_seed(3)
+            found = each(x)[0]
+            results.append((found, torch.rand(1), *grads_of(found, each), *grads_of(found, each)))
+        for one, other in zip(*results, strict=True):
+            close(one, other)
+
+
+def test_a_normalization_in_a_cell(eager: list[int]) -> None:
+    layer, x = make(lambda i, h: Changing(nn.BatchNorm1d(4)), 1, False), torch.randn(12, 5, 3, dtype=torch.float64)
+    plain = copy.deepcopy(layer)
+    plain.compile_steps = False
+    results = []
+    for each in (layer, plain):
+        found = each(x)[0]
+        each.eval()  # the forward was in training
+        results.append((*grads_of(found, each), *grads_of(found, each)))
+        assert not any(module.training for module in each.modules())
+    for one, other in zip((*results[0], *layer.buffers()), (*results[1], *plain.buffers()), strict=True):
+        close(one.double(), other)
+    assert eager
+    assert int(layer.cells[0].between.num_batches_tracked) == 12
+
+
+def test_a_random_cell_changes_buffers_once(eager: list[int]) -> None:
+    between = nn.Sequential(nn.BatchNorm1d(4), nn.Dropout())
+    layer = make(lambda i, h: Changing(between), 1, False)
+    layer(torch.randn(12, 5, 3, dtype=torch.float64))
+    assert eager
+    assert int(between[0].num_batches_tracked) == 12
+
+
+def test_autocast_in_second_derivatives(eager: list[int]) -> None:
+    found: list[torch.dtype] = []
+
+    class Seen(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            found.append(x.dtype)
+            return x
+
+    layer = anygru.CellLayer(lambda i, h: Changing(Seen()), 3, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = layer(torch.randn(12, 2, 3))[0]
+    outside = layer(torch.randn(12, 2, 3))[0]
+    grads_of(inside, layer)
+    with torch.autocast("cpu", torch.bfloat16):
+        grads_of(outside, layer)
+    assert eager
+    assert found == ([torch.bfloat16] * 12 + [torch.float32] * 12) * 2
+
+
+class Linear(nn.Module):
+    """h' = a * h + b with fixed a and b [T]."""
+
+    def __init__(self, a: Tensor, b: Tensor) -> None:
+        super().__init__()
+        self.a, self.b = nn.Parameter(a), nn.Parameter(b)
+
+    def coefficients(self, input: Tensor) -> tuple[Tensor, Tensor]:
+        return tuple(each[:, None, None].expand(-1, input.shape[1], 1) for each in (self.a, self.b))
+
+
+def scan(a: Tensor, b: Tensor, h_0: float, **given: Any) -> tuple[Any, Tensor, Tensor]:
+    layer = anygru.CellLayer(lambda i, h: Linear(a, b), 1, 1)
+    state = torch.full((1, 1, 1), h_0, dtype=a.dtype, requires_grad=True)
+    return layer, state, layer(torch.zeros(len(a), 1, 1, dtype=a.dtype), state, **given)[0].flatten()
+
+
+def test_a_scan_is_finite_where_the_loop_is() -> None:
+    assert not scan(torch.full((200,), 2.0), torch.zeros(200), 0.0)[2].any()
+    a = torch.full((300,), 2.0)
+    a[290] = 0  # clears a product of factors that is infinite
+    assert not scan(a, torch.zeros(300), 0.0)[2].any()
+    resets = torch.arange(300) == 3
+    for h_0 in (torch.inf, torch.nan):
+        layer, state, found = scan(torch.full((300,), 0.5), torch.ones(300), h_0, resets=resets[:, None])
+        close(found[3:], 2 - 0.5 ** torch.arange(297))
+        assert not torch.isfinite(found[:3]).any()
+        of_state, of_a, of_b = torch.autograd.grad(found[3:].sum(), [state, *layer.parameters()])
+        for one in (of_state, of_a[3:], of_b):  # also in a loop, an earlier a gets 0 * infinity
+            assert torch.isfinite(one).all()
+    found = scan(torch.full((300,), 0.5), torch.ones(300), torch.inf)[
+        2
+    ]  # 0.5^300 is 0 in float32, which clears nothing
+    assert not torch.isfinite(found).any()
+
+
+def test_derivatives_of_a_scan_with_factors_of_zero() -> None:
+    a, b = torch.rand(11, dtype=torch.float64), torch.randn(11, dtype=torch.float64)
+    a[[0, 4, 5]] = 0
+    h_0 = torch.randn(1, 1, 1, dtype=torch.float64)
+    layer = anygru.CellLayer(lambda i, h: Linear(a, b), 1, 1)
+    names = ["cells.0.a", "cells.0.b"]
+
+    def call(*given: Tensor) -> Any:
+        own = dict(zip(names, given, strict=False))
+        return torch.func.functional_call(layer, own, (torch.zeros(11, 1, 1, dtype=torch.float64), given[2]))
+
+    tensors = tuple(one.clone().requires_grad_() for one in (a, b, h_0))
+    assert torch.autograd.gradcheck(call, tensors)
+    assert torch.autograd.gradgradcheck(call, tensors)
+
+
+def test_a_gpu_without_triton_runs_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    triton = pytest.importorskip("torch.utils._triton")
+    for found in (True, False):
+        cell_loops._has_compiler.cache_clear()
+        monkeypatch.setattr(triton, "has_triton", lambda found=found: found)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert cell_loops._has_compiler("cuda") is found
+        assert found or "torch finds no Triton" in str(caught[0].message)
+    cell_loops._has_compiler.cache_clear()
 
 
 def test_cells_of_torch_and_of_anygru() -> None:

@@ -31,8 +31,8 @@ class CellLayer(nn.Module):
             [B, F] of the result. A cell that is linear in its state, h' = a * h + b, needs `coefficients(input)` only: a and b,
             [T, B, H] each. All its steps are computed at once.
         input_size, hidden_size, num_layers, batch_first, dropout, bidirectional: as of `GRU`.
-        compile: whether torch may compile the steps, which takes seconds in the first call with 10 steps and more. Without a C++
-            compiler they run in Python.
+        compile: whether torch may compile the steps, which takes up to minutes in the first call with 10 steps and more. Without
+            a compiler (on a GPU: Triton) they run in Python, as does the training of a cell that draws random numbers.
 
     Raises:
         ArgumentError, ArgumentTypeError: naming the argument.

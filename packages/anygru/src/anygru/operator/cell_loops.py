@@ -7,12 +7,15 @@ compiles once for a class of cells and calls again for each part of a sequence a
 import itertools
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import get_device_states
 
 from ..backends.reference import decayed
 from ..errors import ArgumentError
@@ -59,28 +62,74 @@ def run(cell: nn.Module, steps: Steps, h: Tensor, compiles: bool) -> Results:
         return _scan(cell, steps, h)
     plain = partial(_step_by_step, cell)
     busy = torch.compiler.is_compiling() or is_recorded() or is_transformed(steps.rows[:0].unbind())
-    if not compiles or busy or len(steps.rows) < STEPS or not _has_compiler(steps.rows.device.type):
+    slow = not compiles or (cell.training and cell in _random)
+    if slow or busy or len(steps.rows) < STEPS or not _has_compiler(steps.rows.device.type):
         return plain(steps, h)
     fast = partial(_in_parts, cell)
     tensors = [h, *(value for value in steps if value is not None and value.is_floating_point()), *cell.parameters()]
     if not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
         return fast(steps, h)
-    again = partial(_with_parameters, cell, [name for name, _ in cell.named_parameters()])
-    found: Results = _Differentiable.apply(fast, again, h, *steps, *cell.parameters())  # type: ignore[no-untyped-call]
-    return found
+    earlier = _Earlier(cell, h.device.type)
+    devices, states = get_device_states(h)
+    states.append(torch.get_rng_state())
+    with torch.random.fork_rng(devices, device_type=h.device.type):
+        found: Results = _Differentiable.apply(fast, earlier.run, h, *steps, *cell.parameters())  # type: ignore[no-untyped-call]
+        now = [*get_device_states(h)[1], torch.get_rng_state()]
+    if all(map(torch.equal, states, now)):
+        return found
+    # Compiled code draws other random numbers than plain torch: a second computation would be of another function.
+    _random.add(cell)
+    earlier.restore_buffers()
+    return plain(steps, h)
+
+
+_random: "WeakSet[nn.Module]" = WeakSet()
+"""Cells that have drawn random numbers from torch's generators."""
 
 
 def _step_by_step(cell: nn.Module, steps: Steps, h: Tensor) -> Results:
     return _many(cell, h, *steps)
 
 
-def _with_parameters(
-    cell: nn.Module, names: list[str], parameters: Sequence[Tensor], steps: Steps, h: Tensor
-) -> Results:
-    """`_step_by_step` with the parameters of an earlier call."""
-    own = dict(zip(names, parameters, strict=True))
-    call: Any = partial(torch.func.functional_call, cell, own)
-    return _many(lambda *given: call(given), h, *steps)
+class _Earlier:
+    """A cell with the buffers, the modes and the autocast of an earlier call."""
+
+    def __init__(self, cell: nn.Module, device_type: str) -> None:
+        self.cell = cell
+        self.buffers = {name: buffer.detach().clone() for name, buffer in cell.named_buffers()}
+        self.modes = [module.training for module in cell.modules()]
+        kinds = [kind for kind in {"cpu", device_type} if torch.amp.is_autocast_available(kind)]
+        self.casts = [(kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)) for kind in kinds]
+
+    def restore_buffers(self) -> None:
+        """Undoes changes of the buffers."""
+        with torch.no_grad():
+            for name, buffer in self.cell.named_buffers():
+                buffer.copy_(self.buffers[name])
+
+    def run(self, parameters: Sequence[Tensor], steps: Steps, h: Tensor) -> Results:
+        """`_step_by_step` with these parameters; it does not change the cell."""
+        names = [name for name, _ in self.cell.named_parameters()]
+        own = dict(zip(names, parameters, strict=True))
+        own |= {name: buffer.clone() for name, buffer in self.buffers.items()}
+        call: Any = partial(torch.func.functional_call, self.cell, own)
+        with ExitStack() as stack:
+            stack.enter_context(self._in_modes())
+            for kind, dtype, enabled in self.casts:
+                stack.enter_context(torch.autocast(kind, dtype, enabled, cache_enabled=False))
+            return _many(lambda *given: call(given), h, *steps)
+
+    @contextmanager
+    def _in_modes(self) -> Iterator[None]:
+        modules = list(self.cell.modules())
+        present = [module.training for module in modules]
+        try:
+            for module, mode in zip(modules, self.modes, strict=True):
+                module.training = mode
+            yield
+        finally:
+            for module, mode in zip(modules, present, strict=True):
+                module.training = mode
 
 
 def _many(
@@ -124,18 +173,23 @@ def _in_parts(cell: nn.Module, steps: Steps, h: Tensor) -> Results:
 @lru_cache(maxsize=8)
 def _has_compiler(device_type: str) -> bool:
     """Whether torch can compile for a device; warns once where it cannot."""
-    if device_type != "cpu":
-        return True
-    from torch._inductor import cpp_builder, exc  # imports sympy
-
     try:
-        cpp_builder.get_cpp_compiler()
-    except exc.InvalidCxxCompiler:
+        if device_type == "cpu":
+            from torch._inductor import cpp_builder  # imports sympy
+
+            cpp_builder.get_cpp_compiler()
+            return True
+        from torch.utils._triton import has_triton
+
+        found = has_triton()
+    except (ImportError, RuntimeError):  # a torch that has other modules, or its InvalidCxxCompiler
+        found = False
+    if not found:
+        needed = "C++ compiler" if device_type == "cpu" else "Triton"
         warnings.warn(
-            "torch finds no C++ compiler: your own cells run step by step in Python", RuntimeWarning, stacklevel=6
+            f"torch finds no {needed}: your own cells run step by step in Python", RuntimeWarning, stacklevel=6
         )
-        return False
-    return True
+    return found
 
 
 _Given = Sequence[Tensor | None]
@@ -192,10 +246,23 @@ def _scan(cell: Any, steps: Steps, h: Tensor) -> Results:
     if steps.runs is not None:
         factor, added = torch.where(steps.runs, factor, 1.0), torch.where(steps.runs, added, 0.0)
     total, reach = len(steps.rows), 1
+    if not total:
+        return added, h
+    clears = factor == 0
+    added = torch.cat((added[:1] + _product(clears[:1], factor[:1], h), added[1:]))
     while reach < total:
-        near, far = factor[reach:], slice(None, total - reach)
-        added = torch.cat((added[:reach], added[reach:] + near * added[far]))
-        factor = torch.cat((factor[:reach], near * factor[far]))
+        near, far, zero = factor[reach:], slice(None, total - reach), clears[reach:]
+        added = torch.cat((added[:reach], added[reach:] + _product(zero, near, added[far])))
+        factor = torch.cat((factor[:reach], _product(zero, near, factor[far])))
+        clears = torch.cat((clears[:reach], zero | clears[far]))
         reach *= 2
-    output = added + factor * h
-    return output, output[-1] if total else h
+    return added, added[-1]
+
+
+def _product(clears: Tensor, factor: Tensor, x: Tensor) -> Tensor:
+    """factor * x; 0 where the factor clears an infinite x, and where a product of factors is infinite but x is 0.
+
+    A product of factors that is too small for its dtype does not clear.
+    """
+    x = torch.where(clears & ~torch.isfinite(x), 0.0, x)
+    return torch.where(x == 0, torch.nan_to_num(factor, nan=torch.nan), factor) * x
