@@ -137,9 +137,16 @@ ARITHMETIC = everything(
     lambda x: x.flip(-1) * x[..., [3, 3, 0]].sum(-1, keepdim=True),
     lambda x: x.unsqueeze(-1).expand(-1, -1, -1, 2),
 )
+DTYPES = everything(
+    lambda x: x.to(torch.bool).float() + x * x.long().bool() + x.double(),
+    lambda x: ((x > 0) + (x > 0.2)).float() + (x > 0).sum(-1, keepdim=True),
+    lambda x: x.sum(-1, keepdim=True, dtype=torch.long) + (x > 1).sum(-1, keepdim=True, dtype=torch.bool),
+    lambda x: x.sum(-1, keepdim=True, dtype=torch.double) + functional.softmax(x, -1, dtype=torch.double),
+)
 BLOCKS: dict[str, tuple[Callable[..., Tensor], list[nn.Module]]] = {
     "activations": (ACTIVATIONS, []),
     "arithmetic": (ARITHMETIC, []),
+    "dtypes": (DTYPES, []),
     "in place": (lambda x, act: act(x.add_(1)) + x, [nn.ReLU(inplace=True)]),
     "linear without bias": (
         lambda x, one, two: two(one(x).unflatten(-1, (2, 4))),
@@ -151,6 +158,12 @@ BLOCKS: dict[str, tuple[Callable[..., Tensor], list[nn.Module]]] = {
         [nn.LayerNorm(6), nn.BatchNorm1d(6), nn.LayerNorm((3, 2), elementwise_affine=False)],
     ),
     "group norm": (lambda x, one: one(x.flatten(0, 1)).view(x.shape), [nn.GroupNorm(2, 6)]),
+    "group norm of lanes": (
+        lambda x, one: one(x.unflatten(-1, (3, 2)).flatten(0, 2).unsqueeze(-1) ** torch.arange(1, 4)).view(
+            *x.shape[:2], 18
+        ),
+        [nn.GroupNorm(2, 2)],
+    ),
     "causal conv1d": (
         lambda x, one: one(functional.pad(x.transpose(1, 2), (4, 0))).transpose(1, 2),
         [nn.Conv1d(6, 4, 3, dilation=2, groups=2)],
@@ -214,6 +227,18 @@ def test_grus_of_any_kind_in_a_graph(gru: Callable[[], nn.Module], weights: str 
     exported(Around(lambda x: x * torch.sigmoid(x), gru=gru()), weights=weights)
 
 
+class Counting(nn.Module):
+    """Changes a buffer in every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, input: Tensor) -> Tensor:
+        self.seen.add_(1)
+        return input
+
+
 class Last(nn.Module):
     """The state after a step is used beside the outputs; the first axis is time."""
 
@@ -236,6 +261,15 @@ def wrong(x: Tensor, *parts: nn.Module) -> Tensor:
 
 REFUSED: dict[str, tuple[nn.Module, str]] = {
     "operator": (Around(wrong), r"model itself \(Around\): aten.cumsum.default: a file in C has no such operator"),
+    "option of a row": (
+        Around(lambda x: torch.div(x, 0.3, rounding_mode="floor")),
+        r"itself \(Around\): aten.div.Tensor_mode: .* 2 arguments and no options, got rounding_mode='floor'",
+    ),
+    "float16": (Around(lambda x: (x.half() * 3).float()), "aten._to_copy.default: .* float32, got torch.float16"),
+    "bfloat16": (Around(lambda x: x.sum(-1, True, dtype=torch.bfloat16)), "float32, got torch.bfloat16"),
+    "complex": (Around(lambda x: x.to(torch.complex64).abs()), "float32, got torch.complex64"),
+    "bits": (Around(lambda x: x.view(torch.int32).float()), "bits of a number cannot be read as torch.int32"),
+    "changed buffer": (Around(lambda x, one: one(x), Counting()), "change no buffer, and it changes parts.0.seen"),
     "of a module": (Around(lambda x, one: one(x, x), nn.Bilinear(6, 6, 2)), r"parts.0 \(Bilinear\): aten"),
     "both directions": (
         Around(lambda x, one: one(x)[0], nn.GRU(6, 3, bidirectional=True, batch_first=True)),
@@ -264,6 +298,16 @@ def test_what_a_graph_cannot_have_is_refused_with_its_module(case: str, tmp_path
     with pytest.raises((ValueError, TypeError), match=words):
         anygru.export_c(model.eval(), tmp_path / "a.h", check=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_no_compiler_checked_comes_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    model = Around(torch.tanh).eval()
+    with pytest.warns(UserWarning, match="a.h was not compared with the model.*set the environment variable CC"):
+        anygru.export_c(model, tmp_path / "a.h")
+    anygru.export_c(model, tmp_path / "a.h", check=False)  # without a warning
+    anygru.export_c(model.gru, tmp_path / "a.h")
 
 
 def test_a_file_that_computes_other_numbers_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,11 +36,20 @@ class Elementwise(Lines):
         return out
 
     def op_add(self, value: Operand, other: Operand | float, alpha: float = 1) -> Value:
-        return (
+        return self.added(
             self.expression("{1} + {2}", value, other)
             if alpha == 1
             else self.expression("{1} + {3} * {2}", value, other, alpha)
         )
+
+    def added(self, value: Value) -> Value:
+        """A sum; a sum of truth values with the dtype bool is at most 1."""
+        assert self.node is not None
+        return self.truth(value) if self.node.meta["val"].dtype is torch.bool else value
+
+    def truth(self, value: Operand) -> Value:
+        """1 for a number other than 0."""
+        return self.expression("{1} != 0.0f ? 1.0f : 0.0f", value)
 
     def op_sub(self, value: Operand | float, other: Operand | float, alpha: float = 1) -> Value:
         return (
@@ -110,10 +119,12 @@ class Elementwise(Lines):
         return self.expression("{1} / (1.0f + expf(-{2}))", first, second)
 
     def op_to_copy(self, value: Operand, dtype: torch.dtype | None = None, **options: object) -> Value:
-        """Numbers of another dtype: all are floats in C, so that only the fraction goes."""
+        """Numbers of another dtype: all are floats in C, so that only the fraction goes, and bool is 0 or 1."""
         source = self.value(value)
         assert self.node is not None
         before = self.node.args[0].meta["val"].dtype  # type: ignore[union-attr]
+        if dtype is torch.bool:
+            return source if before is torch.bool else self.truth(source)
         if dtype is None or dtype.is_floating_point or not before.is_floating_point:
             return source
         return self.expression("truncf({1})", source)

@@ -1,6 +1,7 @@
 """`export_c`: a model as one file in C."""
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -70,16 +71,20 @@ def export_c(
     Args:
         model: an `anygru.GRU`, `GRUCell`, `FrozenGRU`, `FrozenGRUCell`, `torch.nn.GRU` or `GRUCell`; or an
             `nn.Sequential` or an `anygru.c_export.Residual` of them with `Linear`, `LayerNorm` and activations, in which the
-            outputs of a GRU are passed on. A module of your own is taken if it has a method `c_parts()` that returns
-            such a module.
+            outputs of a GRU are passed on. A module of your own with a method `c_parts()` that returns such a module is
+            written as that module. Any other module is written from the graph of one step by `torch.export` (torch 2.6
+            or later); docs/deploy.md lists its operators.
         path: the file to write; it is replaced whole or not at all.
         weights: how the matrices of GRUs are stored: "float32", "bfloat16" or "int8", with the numbers of `anygru.freeze`; None:
             float32, and of a frozen layer its own. Other modules are float32.
         name: with which every name in the file begins; None: made from that of the file.
         check: whether to compile the file, run it, and compare it with the model's own forward; None: if a C compiler is found
-            (the environment variable CC, cc, gcc or clang).
+            (the environment variable CC, cc, gcc or clang). If none is found, a file of a graph comes with a UserWarning.
         example: one sequence [T, I], [1, T, I] or [T, 1, I], as the model's forward takes it, for the comparison; None: 1000
-            steps of normal numbers.
+            steps of normal numbers. For a graph: an input of a few steps with any axes, such as [B, C, T, F], which also
+            gives the shape of a step; None: random numbers [B, T, I] or [T, B, I], as wide as the first layer's input.
+        time_axis: for a graph, the axis of time in `example` and in the output; None: 1 if the first GRU has
+            `batch_first`, otherwise 0. For other models it must be None.
 
     Returns:
         Exported: the sizes and the greatest difference from the model; `print` shows them.
@@ -87,6 +92,9 @@ def export_c(
     Raises:
         ArgumentError, ArgumentTypeError: a module, an option or a name that the file cannot have.
         CheckError: the compiled file computes other numbers than the model; no file is written.
+
+    Warns:
+        UserWarning: a file of a graph was not compared with its model, because no C compiler was found.
 
     Example:
         >>> model = torch.nn.Sequential(anygru.GRU(1, 16), torch.nn.Linear(16, 1))
@@ -96,6 +104,12 @@ def export_c(
     exported = source_of(model, name_from(path) if name is None else name, weights, check, example, time_axis)
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
+    if check is None and exported.verdict is None and not is_chain(model):
+        warnings.warn(
+            f"{path} was not compared with the model, because no C compiler was found: set the environment variable CC or "
+            f"install gcc or clang, and export again; check=False omits the comparison without this warning",
+            stacklevel=2,
+        )
     return exported._replace(path=path)
 
 

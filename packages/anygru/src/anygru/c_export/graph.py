@@ -103,7 +103,8 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
     """The graph of one step of a model, for a batch of one.
 
     Raises:
-        ArgumentError: torch cannot export the model, or this version of torch keeps no operators; a GRU that C cannot have.
+        ArgumentError: torch cannot export the model, or this version of torch keeps no operators; a GRU that C cannot have;
+            a step changes a buffer.
     """
     if not torch_private.at_least(2, 6):
         raise ArgumentError(
@@ -127,9 +128,15 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
     except Exception as error:  # of torch's exporter, or of the model
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
         raise ArgumentError(f"torch.export cannot read the model: {reason}") from error
+    signature = program.graph_signature
+    if changed := sorted(set(signature.buffers_to_mutate.values())):
+        names = ", ".join(name.removeprefix("model.") for name in changed)
+        raise ArgumentError(
+            f"a step of the model must change no buffer, and it changes {names}: a file in C keeps the states of GRUs and "
+            f"causal convolutions only; remove the change in evaluation mode"
+        )
     grus = [recurrence(layer, path, weights) for layer, path in layers]
     check_numbers(grus)
-    signature = program.graph_signature
     constants: dict[str, Tensor] = {}
     stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     for place, name in stored.items():

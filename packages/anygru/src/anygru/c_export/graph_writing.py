@@ -1,5 +1,6 @@
 """The file for a graph: each node of torch's operators becomes lines of C, or another view of existing numbers."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,11 @@ from .operations import Recurrence
 from .tensors import Operand, Place, Value, arrange, dense
 from .units import takes_turns
 from .words import STEP_AND_RUN
+
+DTYPES = frozenset(
+    (torch.float32, torch.float64, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+)
+"""Numbers of these dtypes are floats in C; the rounding of others is not computed."""
 
 
 def write_graph(graph: Graph, name: str) -> Source:
@@ -81,25 +87,35 @@ class GraphWriter(Convolutions):
         name = str(node.target)
         if name == "<built-in function getitem>":
             return arguments[0][arguments[1]]
-        if name.startswith("anygru_c.gru"):
-            return self._gru(*arguments)
         if not any(isinstance(each, Value) for each in torch.utils._pytree.tree_leaves((arguments, options))):
             return node.target(*arguments, **options)  # type: ignore[operator]
+        for each in torch.utils._pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(each, Tensor) and each.dtype not in DTYPES:
+                raise self.refusal(f"a file in C computes in float32, got {each.dtype}: use float32 in the model")
+        if name.startswith("anygru_c.gru"):
+            return self._gru(*arguments)
         operator = name.removeprefix("aten.").partition(".")[0]
         if operator in VIEWS:
             assert callable(node.target)
             return self._view(node.target, arguments, options)
         method = getattr(self, f"op_{operator.lstrip('_')}", None)
-        if method is None and operator in EXPRESSIONS:
-            return self.expression(EXPRESSIONS[operator], *arguments)
-        if method is None and operator in LANES:
-            return self.lanes(operator, *arguments)
+        if method is None and (operator in EXPRESSIONS or operator in LANES):
+            return self._row(operator, arguments, options)
         if not name.startswith("aten.") or method is None:
             raise self.refusal("a file in C has no such operator; docs/deploy.md lists the operators that it has")
         try:
             return method(*arguments, **options)
         except TypeError as error:
             raise self.refusal(f"its arguments are not taken: {error}") from error
+
+    def _row(self, operator: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Value:
+        """An operator of a table, which has arguments for the places of its row and no options."""
+        text = EXPRESSIONS.get(operator)
+        count = 1 if text is None else len(set(re.findall(r"{\d}", text)))
+        if options or len(arguments) != count:
+            came = ", ".join(f"{key}={value!r}" for key, value in options.items()) or f"{len(arguments)} arguments"
+            raise self.refusal(f"a file in C has it with {count} arguments and no options, got {came}")
+        return self.lanes(operator, *arguments) if text is None else self.expression(text, *arguments)
 
     def _view(self, target: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         """The same numbers with other sizes and strides; torch finds these for a tensor without memory."""
@@ -111,6 +127,8 @@ class GraphWriter(Convolutions):
             found = target(value.view, *rest, **options)
         if not isinstance(found, Tensor):
             return [Value(value.place, each) for each in found]
+        if found.dtype != value.view.dtype:
+            raise self.refusal(f"the bits of a number cannot be read as {found.dtype}: use Tensor.to")
         if found.untyped_storage()._cdata != value.view.untyped_storage()._cdata:  # torch copies
             value = self.contiguous(value)
             found = value.view.reshape(found.shape)

@@ -136,12 +136,9 @@ class Operators(Elementwise):
         cudnn: bool = False,
     ) -> Value:
         source = self.value(value)
-        rows = Value(source.place, source.view)
         shape = [1, -1] + [1] * (len(source.shape) - 2)
-        found = self.op_layer_norm(
-            self.reshaped(rows, [groups, -1]), [source.view.numel() // groups], None, None, epsilon
-        )
-        found = self.reshaped(found, source.shape)
+        rows = self.reshaped(source, [source.shape[0] * groups, -1])
+        found = self.reshaped(self.op_layer_norm(rows, rows.shape[1:], None, None, epsilon), source.shape)
         for vector, expression in ((weight, "{0} = {1} * {2};"), (bias, "{0} = {1} + {2};")):
             if vector is not None:
                 found = self.compute(found, expression, found, self.value(self.numbers(vector).reshape(shape)))
@@ -169,11 +166,16 @@ class Operators(Elementwise):
                 view = view.unsqueeze(axis)
         return Value(out.place, view)
 
-    def op_mean(self, value: Operand, axes: list[int] | None = None, keep: bool = False, **options: object) -> Value:
+    def op_mean(
+        self, value: Operand, axes: list[int] | None = None, keep: bool = False, dtype: torch.dtype | None = None
+    ) -> Value:
         return self._reduced(value, axes, keep, "0.0f", "sum += {x};", "sum / {count}.0f")
 
-    def op_sum(self, value: Operand, axes: list[int] | None = None, keep: bool = False, **options: object) -> Value:
-        return self._reduced(value, axes, keep, "0.0f", "sum += {x};", "sum")
+    def op_sum(
+        self, value: Operand, axes: list[int] | None = None, keep: bool = False, dtype: torch.dtype | None = None
+    ) -> Value:
+        value = self.op_to_copy(value, dtype)  # before the sum, as in torch
+        return self.added(self._reduced(value, axes, keep, "0.0f", "sum += {x};", "sum"))
 
     def op_amax(self, value: Operand, axes: list[int] | None = None, keep: bool = False) -> Value:
         return self._reduced(value, axes, keep, "{x}", "sum = {x} > sum ? {x} : sum;", "sum")
