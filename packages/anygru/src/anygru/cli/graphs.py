@@ -72,7 +72,9 @@ def convert_graph(args: argparse.Namespace) -> int:
 def _answer(order: dict[str, Any], sandbox: bool) -> tuple[dict[str, Any], memoryview]:
     """Compute in a separate process with limits, or in this one."""
     if sandbox and os.name == "posix":
-        places = (order["path"], order["params"], *filter(os.path.isdir, sys.path))
+        here = os.path.realpath(os.curdir)  # `python -m anygru` puts it first, with files that are no modules
+        modules = [each for each in sys.path if os.path.isdir(each) and os.path.realpath(each) != here]
+        places = (order["path"], order["params"], *modules)
         memory, seconds = _MEMORY + _COPIES * order["limit"], _SECONDS + _RUNS * order["work"] // _PER_SECOND
         budget = Budget(order["path"], memory)
         answer, data = run_contained(_COMPUTING, order, places, memory, seconds, budget)

@@ -71,7 +71,8 @@ def open_for_replace(
 def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
     """Yield a place for a new file; when the block ends without an error, the file takes the place of `path`.
 
-    Files that the block writes next to it are moved as well, before it. Before that, all are in a folder near the target. Its
+    Files that the block writes next to it are moved before it, so a kill between two moves can leave them new and `path` old.
+    Before that, all are in a folder near the target. Its
     name cannot be guessed, and only this user can write in it: no other user can plant a link there, and a second writer
     uses another folder. On an error the old file is whole (after SIGKILL a folder named `.anygru-*` stays).
 
@@ -98,6 +99,8 @@ def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path],
             put_in_place(folder / target.name, target)
             return
         for written in sorted(folder.iterdir(), key=lambda file: file.name == target.name):
+            with open(written, "rb") as file:
+                os.fsync(file.fileno())
             _replace(written, target.parent / written.name, _old_mode(target))
         sync_folder(target.parent)
     finally:
