@@ -13,7 +13,8 @@ paddle.set_device("cpu")  # the recorded numbers come from a CPU; where torch se
 
 
 @pytest.fixture(autouse=True)
-def names_from_zero():
-    """Parameters and accumulators get numbered names; without a scope they depend on the tests that ran before."""
+def state_of_a_new_process():
+    """Numbered names begin at 0, and the default dtype is float32, also after tests that changed them."""
     with unique_name.guard():
         yield
+    paddle.set_default_dtype("float32")

@@ -62,6 +62,9 @@ tracing_state: Callable[[], Any] = _find("_C._get_tracing_state", lambda: torch.
 set_tracing_state: Callable[[Any], None] = _find("_C._set_tracing_state", lambda state: None)
 """Suspend or resume recording. Without it, checks of sizes are recorded as constants."""
 
+COMPOSITE: Any = _find("_C.DispatchKey.CompositeImplicitAutograd", None)
+"""The key of the kernel that `run_decompositions` calls; without it a program keeps anygru's nodes."""
+
 is_profiled: Callable[[], bool] = _find("_C._autograd._profiler_enabled", lambda: False)
 """Whether torch.profiler watches. Without it, calls have no names in a profile."""
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..backends import decomposed
+from ..facts import torch_private
 from ..facts.problem import Call, Problem
 from ..facts.quantization import dequantize_all
 from . import tracing, tracing_frozen
@@ -77,7 +78,6 @@ def _frozen_parts(input: Tensor, h_0: Tensor, values: list[Tensor], scales: list
     return _decomposed(input, h_0, weights, rounds_rows(values[1], backend), *rest)
 
 
-_COMPOSED = torch._C.DispatchKey.CompositeImplicitAutograd
 for _name, _compute, _fake, _own in (
     ("gru", _forward, _fake_forward, _parts),
     ("frozen_gru", _frozen_forward, _fake_frozen_forward, _frozen_parts),
@@ -85,4 +85,5 @@ for _name, _compute, _fake, _own in (
     _library.impl(f"{_name}.exported", _compute, "CompositeExplicitAutograd")
     _library.impl(f"{_name}.exported", _compute, "Autograd")  # the gradients of the other overload
     torch.library.register_fake(f"anygru::{_name}.exported", _fake, lib=_library)
-    getattr(torch.ops.anygru, _name).exported.py_impl(_COMPOSED)(_own)
+    if torch_private.COMPOSITE is not None:
+        getattr(torch.ops.anygru, _name).exported.py_impl(torch_private.COMPOSITE)(_own)
