@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import gc
+import pickle
 import random
 import struct
 import threading
@@ -575,3 +576,49 @@ def test_a_model_may_take_short_sequences_only():
     anygru.stepper(Short(0), torch.randn(2, 3, 6))
     with pytest.raises(ArgumentError, match="cannot be stepped"):
         anygru.stepper(Short(50), torch.randn(2, 3, 6))
+
+
+class Lanes(torch.nn.Module):
+    """A GRU for each of F frequencies of [B, T, F, 3]; `outer` flattens [F * B] instead of [B * F]."""
+
+    def __init__(self, outer):
+        super().__init__()
+        self.outer = outer
+        self.transposed = torch.nn.ConvTranspose2d(3, 3, (2, 1))
+        self.gru = torch.nn.GRU(3, 4, batch_first=True)
+
+    def forward(self, x):
+        b, t, f, _ = x.shape
+        x = self.transposed(x.permute(0, 3, 1, 2))[:, :, :t]  # [B, 3, T, F]
+        rows = x.permute(3, 0, 2, 1) if self.outer else x.permute(0, 3, 2, 1)
+        output = self.gru(rows.reshape(b * f, t, 3))[0]
+        return (
+            output.reshape(f, b, t, 4).permute(1, 2, 0, 3) if self.outer else output.reshape(b, f, t, 4).transpose(1, 2)
+        )
+
+
+def test_sequences_are_not_mixed_by_a_model_that_flattens_the_batch_last():
+    x = torch.randn(2, 9, 5, 3)
+    with pytest.raises(ArgumentError, match=r"the sequences of a batch are mixed in gru"):
+        anygru.SessionPool(Lanes(True), 2, example=x)
+    with pytest.raises(ArgumentError, match="the sequences of a batch are mixed"):
+        anygru.stepper(Lanes(True), x, batch_size=2)
+    for model in (Lanes(True), Lanes(False)):
+        step = anygru.stepper(model, x)
+        outputs = [step.step(each) for each in x[:1].unbind(1)]
+        torch.testing.assert_close(torch.stack(outputs, 1), model(x[:1]), rtol=0, atol=1e-5)
+    pool, model = anygru.SessionPool(model, 2, example=x), model.eval()
+    one, other = pool.open(), pool.open()
+    pool.step([one, other], x[:, 0])
+    for each in x[1:, 1:4].unbind(1):
+        output = pool.step([other], each)
+    torch.testing.assert_close(output, model(x[1:])[:, 3], rtol=0, atol=1e-5)
+
+
+def test_a_stepper_with_a_transposed_convolution_is_pickled_and_the_model_keeps_its_modes():
+    model = Lanes(False)
+    model.transposed.eval()
+    modes = [module.training for module in model.modules()]
+    step = pickle.loads(pickle.dumps(anygru.stepper(model, torch.randn(2, 9, 5, 3))))
+    assert [module.training for module in model.modules()] == modes
+    assert step.step(torch.randn(1, 5, 3)).shape == (1, 5, 4)

@@ -20,6 +20,7 @@ from .memory import (
     InnerGRU,
     Memory,
     StateRows,
+    look_back,
     remembering,
     stepping,
 )
@@ -32,6 +33,9 @@ _SENSITIVE = 8.0
 """The greatest difference of the steps, in units of the change that rounding causes in the model's own outputs."""
 _STEPS = 256
 """Steps of the comparison in addition to the look back of the model's convolutions."""
+
+_ALONE = 4
+"""Steps of one row without the others, which show whether rows are mixed."""
 
 _GRUS = (nn.GRU, GRU, FrozenGRU)
 
@@ -80,13 +84,14 @@ class Machine:
         self.source = model
         self.memories: list[Memory] = []
         self._copies: dict[int, nn.Module] = {}
-        training = model.training
+        modes = {module: module.training for module in model.modules()}
         model.eval()
         try:
             with torch.no_grad():
                 self._build(model, given)
         finally:
-            model.train(training)
+            for module, mode in modes.items():
+                module.training = mode
         words = ";".join(memory.fingerprint for memory in self.memories)
         self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
         """Of the sizes, formulas and dtypes; and of the model's numbers as they are now."""
@@ -200,7 +205,7 @@ class Machine:
 
         A model that takes no such sequence gets the longest that it takes, within a quarter.
         """
-        least, steps = example.shape[self.time], _STEPS + sum(_look_back(module) for module in model.modules())
+        least, steps = example.shape[self.time], _STEPS + sum(look_back(module) for module in model.modules())
         generator = torch.Generator().manual_seed(0)
         while steps > least:
             for rows in sorted({max(2, example.shape[self.batch]), example.shape[self.batch]}, reverse=True):
@@ -229,7 +234,7 @@ class Machine:
 
     def _compare(self, model: nn.Module, example: Tensor, whole: Tensor) -> None:
         batch = example.shape[self.batch]
-        rows = StateRows(self.zeros(batch), None)
+        rows, half = StateRows(self.zeros(batch), None), self.zeros(batch)
         if whole.dim() <= max(1, self.time) or whole.shape[self.time] != example.shape[self.time]:
             raise ArgumentError(
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
@@ -238,16 +243,38 @@ class Machine:
         with _Heard(model) as heard_whole:
             model(example)
         with _Heard(self.model) as heard_steps:
-            steps = [
-                self._called(lambda x=x: self.step(rows, x), "one step")  # type: ignore[misc]
-                for x in example.unbind(self.time)
-            ]
+            steps = []
+            for number, x in enumerate(example.unbind(self.time)):
+                if number == example.shape[self.time] // 2:
+                    half.copy_(rows.states)
+                steps.append(self._called(lambda x=x: self.step(rows, x), "one step"))  # type: ignore[misc]
         found = torch.stack(steps, self.time)
         if differs(found, whole, self._tolerance) and not self._is_rounding(model, example, whole, found):
             name = heard_whole.first_difference(heard_steps, self.time, self._tolerance)
             raise ArgumentError(
                 f"the model cannot be stepped: {name} gives another output for a step alone than within the sequence"
             )
+        self._mixing = self._mixed(example, found, half)
+
+    def check_rows(self) -> None:
+        """Raise ArgumentError if sequences that are stepped together change each other."""
+        if self._mixing:
+            raise ArgumentError(
+                f"the sequences of a batch are mixed in {self._mixing}: flatten [B, F, ...] to [B * F, ...], with the "
+                "batch first, or step one sequence"
+            )
+
+    def _mixed(self, example: Tensor, found: Tensor, states: Tensor) -> str:
+        """The layers with lanes if they mix the rows of a batch: one row is stepped alone from the middle of the sequence."""
+        names = ", ".join(memory.name for memory in self.memories if memory.lanes > 1)
+        if not names or len(states) < 2:
+            return ""
+        first, last = example.shape[self.time] // 2, len(states) - 1
+        rows = StateRows(states, torch.tensor([last], device=states.device))
+        steps = range(first, min(first + _ALONE, example.shape[self.time]))
+        alone = [self.step(rows, example.select(self.time, step).narrow(0, last, 1)) for step in steps]
+        together = found.narrow(self.batch, last, 1).narrow(self.time, first, len(steps))
+        return names if differs(torch.stack(alone, self.time), together, self._tolerance) else ""
 
     def _is_rounding(self, model: nn.Module, example: Tensor, whole: Tensor, found: Tensor) -> bool:
         """Whether outputs are no further apart than the model moves them itself when its weights change in the last bit."""
@@ -337,13 +364,6 @@ class _Heard:
                         return f"{name} ({type(self.model.get_submodule(name)).__name__})"
                     break
         return "the model itself"
-
-
-def _look_back(module: nn.Module) -> int:
-    """Steps that a convolution can look back, if one of its axes is time."""
-    if not isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
-        return 0
-    return max((int(size) - 1) * int(gap) for size, gap in zip(module.kernel_size, module.dilation, strict=True))
 
 
 def _digest(model: nn.Module) -> bytes:

@@ -309,6 +309,17 @@ class ConvMemory(Memory):
         more = [0, 0] * (output.dim() - 1 - axis) + [0, max(steps, 1) - 1]
         return nn.functional.pad(output, more) if steps > 1 else output
 
+    def transposed(self, input: Tensor) -> Tensor:
+        """`forward` with the weights of the convolution."""
+        return self(input, self._conv[0].weight, self._conv[0].bias)  # type: ignore[no-any-return]
+
+
+def look_back(module: nn.Module) -> int:
+    """Steps that a convolution can look back, if one of its axes is time."""
+    if not isinstance(module, CONVOLUTIONS):
+        return 0
+    return max((int(size) - 1) * int(gap) for size, gap in zip(module.kernel_size, module.dilation, strict=True))
+
 
 def remembering(name: str, conv: Any, axis: int, lanes: int) -> tuple[nn.Module, ConvMemory] | None:
     """A copy of a convolution that computes one step, and its memory; None if its stride or padding along time has no steps."""
@@ -320,7 +331,7 @@ def remembering(name: str, conv: Any, axis: int, lanes: int) -> tuple[nn.Module,
     memory, made = ConvMemory(name, conv, axis, lanes), copy.copy(conv)
     made.__dict__ = dict(conv.__dict__)
     if transposed:
-        made.__dict__["forward"] = lambda input: memory(input, conv.weight, conv.bias)
+        made.__dict__["forward"] = memory.transposed
     else:  # forward of this class and of its subclasses calls this
         made.__dict__["_conv_forward"] = memory
     return made, memory

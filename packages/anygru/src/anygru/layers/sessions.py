@@ -144,6 +144,7 @@ class SessionPool:
             raise ArgumentTypeError(f"on_evict must be a function or None, got {type(on_evict).__name__}")
         self.capacity = check_size("capacity", capacity)
         self._machine = Machine(model, example, batch_first, time_axis)
+        self._machine.check_rows()
         self._states = self._machine.zeros(self.capacity)
         self._advance = self._machine.advance
         weights = sum(each.numel() * each.element_size() for each in (*model.parameters(), *model.buffers()))

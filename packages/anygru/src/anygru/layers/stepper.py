@@ -17,6 +17,8 @@ class Stepper:
 
     def __init__(self, machine: Machine, batch_size: int) -> None:
         self._machine = machine
+        if batch_size > 1:
+            machine.check_rows()
         self.batch_size = batch_size
         self._states = machine.zeros(batch_size)
 
