@@ -332,6 +332,7 @@ def test_a_gpu_without_triton_runs_in_python(monkeypatch: pytest.MonkeyPatch) ->
     cell_loops._has_compiler.cache_clear()
 
 
+@pytest.mark.slow  # torch compiles two cells
 def test_cells_of_torch_and_of_anygru() -> None:
     for kind in (nn.GRUCell, anygru.GRUCell):
         layer, gru = anygru.CellLayer(kind, 3, 4), anygru.GRU(3, 4)

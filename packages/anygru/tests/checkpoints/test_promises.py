@@ -256,7 +256,7 @@ def test_p5_memory_is_bounded(tmp_path: Path) -> None:
     assert limited(file, 2 * ((64 << 20) + 32 * file.stat().st_size) + (256 << 20)) == ""
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_p6_time_is_bounded(tmp_path: Path) -> None:
     (tmp_path / "x.pdparams").write_bytes(b"\x80\x04(" + b"]" * 500_000 + b"l.")
     assert limited(tmp_path / "x.pdparams", 4 << 30) == ""
