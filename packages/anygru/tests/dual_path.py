@@ -86,3 +86,19 @@ def denoiser() -> Denoiser:
             nn.init.uniform_(module.running_mean, -1, 1)
             nn.init.uniform_(module.running_var, 0.5, 2)
     return model
+
+
+class Frames(nn.Module):
+    """Each frame [F, 3] of [B, T, F, 3] through a GRU with dropout and a frozen norm, then a GRU along time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.GRU(3, 4, 2, dropout=0.5, batch_first=True)
+        self.norm = nn.BatchNorm1d(4).eval()
+        self.outer = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() != 4:
+            raise ValueError("no frames")
+        frames = self.norm(self.inner(x.flatten(0, 1))[0][:, -1])
+        return self.outer(frames.unflatten(0, x.shape[:2]))[0]

@@ -11,6 +11,7 @@ import zlib
 
 import pytest
 import torch
+from dual_path import Frames
 from helpers import mostly_long
 
 import anygru
@@ -599,8 +600,9 @@ class Lanes(torch.nn.Module):
 
 def test_sequences_are_not_mixed_by_a_model_that_flattens_the_batch_last():
     x = torch.randn(2, 9, 5, 3)
-    with pytest.raises(ArgumentError, match=r"the sequences of a batch are mixed in gru"):
-        anygru.SessionPool(Lanes(True), 2, example=x)
+    for example in (x, x[:1], torch.zeros(1, 9, 5, 3), torch.ones(2, 9, 5, 3), torch.randn(1, 300, 5, 3)):
+        with pytest.raises(ArgumentError, match=r"the sequences of a batch are mixed in gru"):
+            anygru.SessionPool(Lanes(True), 2, example=example)
     with pytest.raises(ArgumentError, match="the sequences of a batch are mixed"):
         anygru.stepper(Lanes(True), x, batch_size=2)
     for model in (Lanes(True), Lanes(False)):
@@ -615,10 +617,24 @@ def test_sequences_are_not_mixed_by_a_model_that_flattens_the_batch_last():
     torch.testing.assert_close(output, model(x[1:])[:, 3], rtol=0, atol=1e-5)
 
 
-def test_a_stepper_with_a_transposed_convolution_is_pickled_and_the_model_keeps_its_modes():
-    model = Lanes(False)
-    model.transposed.eval()
+@pytest.mark.parametrize("twin", [copy.deepcopy, lambda step: pickle.loads(pickle.dumps(step))])
+def test_a_stepper_with_a_transposed_convolution_is_copied_and_pickled(twin):
+    model, x = Lanes(False).eval(), torch.randn(1, 9, 5, 3)
+    step = anygru.stepper(model, torch.randn(2, 9, 5, 3))
+    outputs = [step.step(each) for each in x[:, :4].unbind(1)]
+    copied = twin(step)
+    step.step(torch.randn(1, 5, 3))
+    outputs += [copied.step(each) for each in x[:, 4:].unbind(1)]
+    torch.testing.assert_close(torch.stack(outputs, 1), model(x), rtol=0, atol=1e-5)
+
+
+def test_a_model_keeps_the_mode_of_each_module_and_its_steps_have_no_dropout():
+    model, x = Frames(), torch.randn(2, 9, 5, 3)
     modes = [module.training for module in model.modules()]
-    step = pickle.loads(pickle.dumps(anygru.stepper(model, torch.randn(2, 9, 5, 3))))
+    step = anygru.stepper(model, x)
     assert [module.training for module in model.modules()] == modes
-    assert step.step(torch.randn(1, 5, 3)).shape == (1, 5, 4)
+    with pytest.raises(ArgumentError, match="no frames"):
+        anygru.stepper(model, torch.randn(2, 9, 3))
+    assert [module.training for module in model.modules()] == modes
+    outputs = [step.step(each) for each in x[:1].unbind(1)]
+    torch.testing.assert_close(torch.stack(outputs, 1), model.eval()(x[:1]), rtol=0, atol=1e-5)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from dual_path import denoiser
+from dual_path import Frames, denoiser
 from torch import nn
 
 import anygru.onnx
@@ -53,3 +53,12 @@ def test_a_step_of_a_model_is_a_file(kind: str, tmp_path: Path) -> None:
         expected = model(input)
     expected = expected[0] if isinstance(expected, tuple) else expected
     torch.testing.assert_close(steps_of(path, input, axis), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_an_export_of_steps_keeps_the_mode_of_each_module():
+    layer = torch.nn.utils.parametrizations.weight_norm(anygru.GRU(3, 4), "weight_hh_l0")
+    layer.parametrizations.eval()
+    for model, example in ((Frames(), torch.randn(2, 9, 5, 3)), (layer, None)):
+        modes = [module.training for module in model.modules()]
+        anygru.onnx.export_step(model, example=example)
+        assert [module.training for module in model.modules()] == modes

@@ -24,6 +24,7 @@ from .memory import (
     remembering,
     stepping,
 )
+from .shared import evaluating
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 1e-2}
 """The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output."""
@@ -33,9 +34,6 @@ _SENSITIVE = 8.0
 """The greatest difference of the steps, in units of the change that rounding causes in the model's own outputs."""
 _STEPS = 256
 """Steps of the comparison in addition to the look back of the model's convolutions."""
-
-_ALONE = 4
-"""Steps of one row without the others, which show whether rows are mixed."""
 
 _GRUS = (nn.GRU, GRU, FrozenGRU)
 
@@ -84,14 +82,8 @@ class Machine:
         self.source = model
         self.memories: list[Memory] = []
         self._copies: dict[int, nn.Module] = {}
-        modes = {module: module.training for module in model.modules()}
-        model.eval()
-        try:
-            with torch.no_grad():
-                self._build(model, given)
-        finally:
-            for module, mode in modes.items():
-                module.training = mode
+        with evaluating(model), torch.no_grad():
+            self._build(model, given)
         words = ";".join(memory.fingerprint for memory in self.memories)
         self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
         """Of the sizes, formulas and dtypes; and of the model's numbers as they are now."""
@@ -143,18 +135,18 @@ class Machine:
             return known
         path = "" if name == "model" else name
         memory: Memory | None = None
+        # A copy of a GRU by `copy` would move its parameters into another buffer.
+        made = nn.Module.__new__(type(module)) if isinstance(module, _GRUS) else copy.copy(module)
+        made.__dict__ = dict(module.__dict__)
+        made._modules = {
+            key: child if child is None else self._copy(child, key if name == "model" else f"{name}.{key}")
+            for key, child in module._modules.items()
+        }
         if isinstance(module, _GRUS):
-            made = self._stepped_gru(module, name, path)
+            made = self._stepped_gru(made, name, path)
             memory = made if isinstance(made, GRUMemory) else None
-        elif isinstance(module, (*CONVOLUTIONS, *TRANSPOSED)) and (found := self._stepped_conv(module, name, path)):
+        elif isinstance(module, (*CONVOLUTIONS, *TRANSPOSED)) and (found := self._stepped_conv(made, name, path)):
             made, memory = found
-        else:
-            made = copy.copy(module)
-            made.__dict__ = dict(module.__dict__)
-            made._modules = {
-                key: child if child is None else self._copy(child, key if name == "model" else f"{name}.{key}")
-                for key, child in module._modules.items()
-            }
         if memory is not None:
             self.memories.append(memory)
         self._copies[id(module)] = made
@@ -234,7 +226,7 @@ class Machine:
 
     def _compare(self, model: nn.Module, example: Tensor, whole: Tensor) -> None:
         batch = example.shape[self.batch]
-        rows, half = StateRows(self.zeros(batch), None), self.zeros(batch)
+        rows = StateRows(self.zeros(batch), None)
         if whole.dim() <= max(1, self.time) or whole.shape[self.time] != example.shape[self.time]:
             raise ArgumentError(
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
@@ -243,18 +235,17 @@ class Machine:
         with _Heard(model) as heard_whole:
             model(example)
         with _Heard(self.model) as heard_steps:
-            steps = []
-            for number, x in enumerate(example.unbind(self.time)):
-                if number == example.shape[self.time] // 2:
-                    half.copy_(rows.states)
-                steps.append(self._called(lambda x=x: self.step(rows, x), "one step"))  # type: ignore[misc]
+            steps = [
+                self._called(lambda x=x: self.step(rows, x), "one step")  # type: ignore[misc]
+                for x in example.unbind(self.time)
+            ]
         found = torch.stack(steps, self.time)
         if differs(found, whole, self._tolerance) and not self._is_rounding(model, example, whole, found):
             name = heard_whole.first_difference(heard_steps, self.time, self._tolerance)
             raise ArgumentError(
                 f"the model cannot be stepped: {name} gives another output for a step alone than within the sequence"
             )
-        self._mixing = self._mixed(example, found, half)
+        self._mixing = self._mixed(example.select(self.time, 0))
 
     def check_rows(self) -> None:
         """Raise ArgumentError if sequences that are stepped together change each other."""
@@ -264,17 +255,23 @@ class Machine:
                 "batch first, or step one sequence"
             )
 
-    def _mixed(self, example: Tensor, found: Tensor, states: Tensor) -> str:
-        """The layers with lanes if they mix the rows of a batch: one row is stepped alone from the middle of the sequence."""
+    def _mixed(self, frames: Tensor) -> str:
+        """The layers with lanes if they mix the rows of a batch: the last of two rows also steps alone.
+
+        The states are random numbers, so that rows differ whatever the example is.
+        """
         names = ", ".join(memory.name for memory in self.memories if memory.lanes > 1)
-        if not names or len(states) < 2:
+        if not names:
             return ""
-        first, last = example.shape[self.time] // 2, len(states) - 1
-        rows = StateRows(states, torch.tensor([last], device=states.device))
-        steps = range(first, min(first + _ALONE, example.shape[self.time]))
-        alone = [self.step(rows, example.select(self.time, step).narrow(0, last, 1)) for step in steps]
-        together = found.narrow(self.batch, last, 1).narrow(self.time, first, len(steps))
-        return names if differs(torch.stack(alone, self.time), together, self._tolerance) else ""
+        states = torch.rand((2, self.size), generator=torch.Generator().manual_seed(2)).to(self.like)
+        together, alone = StateRows(states.clone(), None), StateRows(states, torch.tensor([1], device=states.device))
+        x = torch.cat((frames[:1], frames[-1:]))
+        try:
+            outputs = self.step(together, x)
+        except Exception:  # whatever the model raises for two sequences, which it does not take
+            return ""
+        apart = differs(self.step(alone, x[1:]), outputs[1:], self._tolerance)
+        return names if apart or differs(alone.states[1], together.states[1], self._tolerance) else ""
 
     def _is_rounding(self, model: nn.Module, example: Tensor, whole: Tensor, found: Tensor) -> bool:
         """Whether outputs are no further apart than the model moves them itself when its weights change in the last bit."""

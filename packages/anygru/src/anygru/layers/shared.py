@@ -1,6 +1,7 @@
-"""Helpers of layers, cells and their frozen forms: checks of arguments, hooks of weights, torch.fx, `repr`."""
+"""Helpers of layers, cells and their frozen forms: checks of arguments, modes, hooks of weights, torch.fx, `repr`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import Any, NoReturn
 
@@ -13,6 +14,18 @@ from ..facts.formula import activation_name
 from ..facts.weights import Layout, Weights
 
 _FORMULA = ("reset", "gate_activation", "activation", "backend")
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Within it the model is in evaluation mode; afterwards each module has the mode that it had, also after errors."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
 
 
 def defaults_of(init: Callable[..., None]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..functional import gru, gru_cell
 from ..layers import gru as layers
 from ..layers.frozen import Frozen
 from ..layers.machine import Machine
+from ..layers.shared import evaluating
 from ..operator.frozen_weights import FrozenWeights
 from ..patching import rerouting
 from .operators import OPSET, check_activation, onnxscript_operators, translations
@@ -163,8 +164,7 @@ def export_step(
     input = torch.zeros(2, layer.input_size, dtype=like.dtype, device=like.device)
     state = input.new_zeros(layer.num_layers, 2, layer.hidden_size)
     batch = torch.export.Dim("batch")
-    was_training = layer.training
-    try:
+    with evaluating(layer):
         return export(
             _Step(layer).eval(),
             (input, state),
@@ -173,8 +173,6 @@ def export_step(
             input_names=["input", "state"],
             output_names=["output", "new_state"],
         )
-    finally:
-        layer.train(was_training)
 
 
 class _Step(nn.Module):
