@@ -20,7 +20,7 @@ PROGRAM, MISTAKES = HERE / "typed_program.py", HERE / "typed_mistakes.py"
 
 slow = pytest.mark.slow  # torch's own types take both of them half a minute
 NAMES = [
-    ("formula", "ActivationName", "anygru.facts.formula.ACTIVATIONS"),
+    ("entries", "ActivationName", "anygru.facts.formula.ACTIVATIONS"),
     ("problem", "BackendName", "anygru.backends.NAMES"),
     ("quantization", "WeightFormat", "anygru.facts.quantization.DTYPES"),
 ]

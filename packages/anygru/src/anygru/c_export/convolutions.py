@@ -17,10 +17,10 @@ class Convolutions(Operators):
         self,
         value: Operand,
         weight: Operand,
-        bias: Operand | None,
-        stride: Sizes,
-        padding: Sizes,
-        dilation: Sizes,
+        bias: Operand | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
     ) -> Value:
         """A convolution over one or two axes, computed as one over two."""
@@ -50,17 +50,18 @@ class Convolutions(Operators):
         self,
         value: Operand,
         weight: Operand,
-        bias: Operand | None,
-        stride: Sizes,
-        padding: Sizes,
-        more: Sizes,
-        groups: int,
-        dilation: Sizes,
+        bias: Operand | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        dilation: Sizes = 1,
     ) -> Value:
         """A transposed convolution: every number of the input is added to its places of the output, which is then cut."""
         source, kernel = self._plane(value, weight)
         sizes = list(kernel.shape[2:])
-        stride, dilation, padding, more = _pair(stride, 1), _pair(dilation, 1), _pair(padding, 0), _pair(more, 0)
+        stride, dilation = _pair(stride, 1), _pair(dilation, 1)
+        padding, more = _pair(padding, 0), _pair(output_padding, 0)
         source = self.contiguous(source)
         whole = [
             (size - 1) * step + gap * (count - 1) + 1 + after
@@ -105,34 +106,8 @@ class Convolutions(Operators):
             self.line(f"@_{name}({weight.text}, {x}, {y}, {arguments});", source, out)
         return out
 
-    def op_conv1d(
-        self,
-        value: Operand,
-        weight: Operand,
-        bias: Operand | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-    ) -> Value:
-        return self.convolution(value, weight, bias, stride, padding, dilation, groups)
-
-    op_conv2d = op_conv1d
-
-    def op_conv_transpose1d(
-        self,
-        value: Operand,
-        weight: Operand,
-        bias: Operand | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        groups: int = 1,
-        dilation: Sizes = 1,
-    ) -> Value:
-        return self.convolution_transposed(value, weight, bias, stride, padding, output_padding, groups, dilation)
-
-    op_conv_transpose2d = op_conv_transpose1d
+    op_conv1d = op_conv2d = convolution
+    op_conv_transpose1d = op_conv_transpose2d = convolution_transposed
 
 
 def _pair(given: Sizes, usual: int) -> list[int]:

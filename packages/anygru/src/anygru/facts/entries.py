@@ -3,6 +3,22 @@
 Nothing here needs torch: the readers of checkpoints use it before torch is imported.
 """
 
+from typing import Literal, TypeAlias
+
+ActivationName: TypeAlias = Literal[
+    "sigmoid",
+    "tanh",
+    "relu",
+    "identity",
+    "hardsigmoid",
+    "hardtanh",
+    "softsign",
+    "softplus",
+    "elu",
+    "gelu",
+    "silu",
+]
+
 FORMULA_MARK = "anygru.formula"
 """The key of the formula in the metadata of a state_dict or a file, if it is not torch's."""
 FORMULA_ENTRY = "reset_before"

@@ -32,21 +32,9 @@ import torch.nn.functional as F
 
 from ..errors import ArgumentError, ArgumentTypeError
 from .arguments import check_number
+from .entries import ActivationName
 
 Reset: TypeAlias = Literal["after", "before"]
-ActivationName: TypeAlias = Literal[
-    "sigmoid",
-    "tanh",
-    "relu",
-    "identity",
-    "hardsigmoid",
-    "hardtanh",
-    "softsign",
-    "softplus",
-    "elu",
-    "gelu",
-    "silu",
-]
 Activation: TypeAlias = ActivationName | Callable[[torch.Tensor], torch.Tensor]
 
 ACTIVATIONS: dict[ActivationName, Callable[[torch.Tensor], torch.Tensor]] = {

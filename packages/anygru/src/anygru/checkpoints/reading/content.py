@@ -4,9 +4,10 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from ...errors import CheckpointError
+from ...facts.entries import ActivationName
 from ..stored import StoredTensor, flat_name, walk
 from .budget import Budget
 from .source import shown
@@ -14,21 +15,7 @@ from .source import shown
 Progress = Callable[[int], None]
 """Called with the number of bytes that have been written since the last call."""
 
-
-ACTIVATIONS = (
-    "sigmoid",
-    "tanh",
-    "relu",
-    "identity",
-    "hardsigmoid",
-    "hardtanh",
-    "softsign",
-    "softplus",
-    "elu",
-    "gelu",
-    "silu",
-)
-"""The names of `anygru.formula.ACTIVATIONS`, which imports torch; a test compares them."""
+ACTIVATIONS = get_args(ActivationName)
 _FORMULA: dict[str, tuple[str, ...]] = {
     "reset": ("after", "before"),
     "gate_activation": ACTIVATIONS,
