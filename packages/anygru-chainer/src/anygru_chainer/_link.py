@@ -143,9 +143,12 @@ class Link(DeviceResident):
         super().__delattr__(name)
 
     def add_param(
-        self, name: str, shape: ShapeSpec | None = None, dtype: DTypeSpec = numpy.float32,
+        self,
+        name: str,
+        shape: ShapeSpec | None = None,
+        dtype: DTypeSpec = numpy.float32,
         initializer: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Register a parameter.
 
         Args:

@@ -311,9 +311,15 @@ def check_lengths(name: str, values: Any, other_name: str, others: Any) -> None:
 
 
 def grad(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, grad_inputs: Any = None, set_grad: bool = False,
-    retain_grad: bool = False, enable_double_backprop: bool = False, loss_scale: float | None = None,
-) -> list[Any]:  # fmt: skip
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    grad_inputs: Any = None,
+    set_grad: bool = False,
+    retain_grad: bool = False,
+    enable_double_backprop: bool = False,
+    loss_scale: float | None = None,
+) -> list[Any]:
     """Gradients of `outputs` with respect to `inputs` (lists of Variables), as a list of Variables or None.
 
     Args:

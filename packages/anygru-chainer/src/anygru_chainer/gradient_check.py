@@ -19,9 +19,15 @@ class NondifferentiableError(Exception):
 
 
 def numerical_grad(
-    f: Callable[[], tuple[Any, ...]], inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], eps: float = 1e-3,
-    detect_nondifferentiable: bool = False, diff_atol: float = 0, diff_rtol: float = 1e-2, center_outputs: Any = None,
-) -> tuple[Any, ...]:  # fmt: skip
+    f: Callable[[], tuple[Any, ...]],
+    inputs: tuple[Any, ...],
+    grad_outputs: tuple[Any, ...],
+    eps: float = 1e-3,
+    detect_nondifferentiable: bool = False,
+    diff_atol: float = 0,
+    diff_rtol: float = 1e-2,
+    center_outputs: Any = None,
+) -> tuple[Any, ...]:
     """Gradients of a function by central differences.
 
     Args:
@@ -111,9 +117,17 @@ def _random_like(outputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward(
-    func: Callable[..., Any], x_data: Any, y_grad: Any, params: Any = (), eps: float = 1e-3, atol: float = 1e-5,
-    rtol: float = 1e-4, no_grads: Any = None, dtype: Any = None, detect_nondifferentiable: bool = False,
-) -> None:  # fmt: skip
+    func: Callable[..., Any],
+    x_data: Any,
+    y_grad: Any,
+    params: Any = (),
+    eps: float = 1e-3,
+    atol: float = 1e-5,
+    rtol: float = 1e-4,
+    no_grads: Any = None,
+    dtype: Any = None,
+    detect_nondifferentiable: bool = False,
+) -> None:
     """Check that a function's `backward` agrees with finite differences along a random direction.
 
     Args:
@@ -162,9 +176,14 @@ def _check_backward_with_params(
 
 
 def _along_direction(
-    func: Callable[..., Any], xs: tuple[Any, ...], y_grads: tuple[Any, ...], params: tuple[Any, ...],
-    skipped: list[bool], dtype: DTypeLike | None, difference: Callable[..., Any],
-) -> tuple[Any, Any]:  # fmt: skip
+    func: Callable[..., Any],
+    xs: tuple[Any, ...],
+    y_grads: tuple[Any, ...],
+    params: tuple[Any, ...],
+    skipped: list[bool],
+    dtype: DTypeLike | None,
+    difference: Callable[..., Any],
+) -> tuple[Any, Any]:
     """The derivative along a random direction, by the function's `backward` and by a difference."""
     inputs = tuple(Variable(x.copy(), requires_grad=x.dtype.kind == "f") for x in xs)
     for p in params:
@@ -220,10 +239,19 @@ def _unit_directions(arrays: list[Any]) -> list[Any]:
 
 
 def check_double_backward(
-    func: Callable[..., Any], x_data: Any, y_grad: Any, x_grad_grad: Any, params: Any = (),
-    params_grad_grad: Any = (), eps: float = 1e-3, atol: float = 1e-4, rtol: float = 1e-3, no_grads: Any = None,
-    dtype: Any = None, detect_nondifferentiable: bool = False,
-) -> None:  # fmt: skip
+    func: Callable[..., Any],
+    x_data: Any,
+    y_grad: Any,
+    x_grad_grad: Any,
+    params: Any = (),
+    params_grad_grad: Any = (),
+    eps: float = 1e-3,
+    atol: float = 1e-4,
+    rtol: float = 1e-3,
+    no_grads: Any = None,
+    dtype: Any = None,
+    detect_nondifferentiable: bool = False,
+) -> None:
     """Check that the gradient of a function's gradient agrees with finite differences; see `check_backward`."""
     from .function_node import grad
 

@@ -22,10 +22,24 @@ from .types import DTypeSpec, InitializerSpec, NdArray, Xp
 from .utils.helpers import size_of_shape
 
 __all__ = [
-    "Constant", "DownsamplingConvFilter", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
-    "LeCunNormal", "LeCunUniform", "NaN", "Normal", "One", "Orthogonal", "Uniform", "UpsamplingDeconvFilter", "Zero",
+    "Constant",
+    "DownsamplingConvFilter",
+    "GlorotNormal",
+    "GlorotUniform",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "LeCunNormal",
+    "LeCunUniform",
+    "NaN",
+    "Normal",
+    "One",
+    "Orthogonal",
+    "Uniform",
+    "UpsamplingDeconvFilter",
+    "Zero",
     "generate_array",
-]  # fmt: skip
+]
 
 
 class Initializer:
@@ -176,9 +190,13 @@ class HeNormal(_Normal):
     """Standard deviation `scale * sqrt(2 / fan)` with the fan named by `fan_option` (He et al., 2015)."""
 
     def __init__(
-        self, scale: float = 1.0, dtype: DTypeLike | None = None, fan_option: str = "fan_in", *,
+        self,
+        scale: float = 1.0,
+        dtype: DTypeLike | None = None,
+        fan_option: str = "fan_in",
+        *,
         rng: RandomState | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.fan_option = fan_option
         super().__init__(scale, dtype, rng=rng)
 
@@ -273,9 +291,12 @@ class Orthogonal(Initializer):
 
 
 def generate_array(
-    initializer: InitializerSpec, shape: tuple[int, ...] | int, xp: Xp, dtype: DTypeLike | None = None,
+    initializer: InitializerSpec,
+    shape: tuple[int, ...] | int,
+    xp: Xp,
+    dtype: DTypeLike | None = None,
     device: Device | None = None,
-) -> NdArray:  # fmt: skip
+) -> NdArray:
     """A new array filled by an initializer.
 
     Its dtype is the first given of `dtype`, the initializer's and the configured one; ValueError if the first two differ.

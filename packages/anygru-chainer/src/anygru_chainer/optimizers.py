@@ -17,9 +17,22 @@ from .optimizer import GradientMethod
 from .variable import Parameter
 
 __all__ = [
-    "AMSBound", "AMSGrad", "AdaBound", "AdaDelta", "AdaGrad", "Adam", "AdamW", "CorrectedMomentumSGD", "MSVAG",
-    "MomentumSGD", "NesterovAG", "RMSprop", "RMSpropGraves", "SGD", "SMORMS3",
-]  # fmt: skip
+    "AMSBound",
+    "AMSGrad",
+    "AdaBound",
+    "AdaDelta",
+    "AdaGrad",
+    "Adam",
+    "AdamW",
+    "CorrectedMomentumSGD",
+    "MSVAG",
+    "MomentumSGD",
+    "NesterovAG",
+    "RMSprop",
+    "RMSpropGraves",
+    "SGD",
+    "SMORMS3",
+]
 
 
 State = dict[str, Tensor]

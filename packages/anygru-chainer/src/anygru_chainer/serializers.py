@@ -17,9 +17,15 @@ from .serializer import Deserializer, Serializer
 from .types import NdArray
 
 __all__ = [
-    "DictionarySerializer", "HDF5Deserializer", "HDF5Serializer", "NpzDeserializer", "load_hdf5", "load_npz",
-    "save_hdf5", "save_npz",
-]  # fmt: skip
+    "DictionarySerializer",
+    "HDF5Deserializer",
+    "HDF5Serializer",
+    "NpzDeserializer",
+    "load_hdf5",
+    "load_npz",
+    "save_hdf5",
+    "save_npz",
+]
 
 
 class DictionarySerializer(Serializer):

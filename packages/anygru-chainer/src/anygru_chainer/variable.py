@@ -62,9 +62,15 @@ class Variable(backend.WithoutOtherDevices):
     __rmatmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _in_functions
 
     def __init__(
-        self, data: Any = None, *, name: str | None = None, grad: Any = None, requires_grad: bool = True,
-        _grad_valid: bool = True, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        data: Any = None,
+        *,
+        name: str | None = None,
+        grad: Any = None,
+        requires_grad: bool = True,
+        _grad_valid: bool = True,
+        **kwargs: Any,
+    ) -> None:
         if kwargs:
             volatile = "volatile argument is not supported anymore. Use chainer.using_config"
             argument.parse_kwargs(kwargs, volatile=volatile)

@@ -44,9 +44,15 @@ class DataBatch:
     """The arrays of a batch, `data` and `label`, and the number of padding samples at its end."""
 
     def __init__(
-        self, data: list, label: list | None = None, pad: int | None = None, index: Any = None, bucket_key: Any = None,
-        provide_data: list | None = None, provide_label: list | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        data: list,
+        label: list | None = None,
+        pad: int | None = None,
+        index: Any = None,
+        bucket_key: Any = None,
+        provide_data: list | None = None,
+        provide_label: list | None = None,
+    ) -> None:
         for what, given in (("Data", data), ("Label", label)):
             assert given is None or isinstance(given, (list, tuple)), f"{what} must be list of NDArrays"
         self.data = data

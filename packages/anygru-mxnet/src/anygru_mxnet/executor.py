@@ -37,9 +37,15 @@ class Executor:
     """
 
     def __init__(
-        self, symbol: Any, program: _Program, ctx: Context, args: dict[str, NDArray], grads: dict[str, NDArray | None],
-        requests: dict[str, str], states: dict[str, NDArray],
-    ) -> None:  # fmt: skip
+        self,
+        symbol: Any,
+        program: _Program,
+        ctx: Context,
+        args: dict[str, NDArray],
+        grads: dict[str, NDArray | None],
+        requests: dict[str, str],
+        states: dict[str, NDArray],
+    ) -> None:
         self._symbol, self._program, self._ctx = symbol, program, ctx
         self.arg_dict, self.grad_dict, self.aux_dict = args, grads, states
         self._requests = requests
@@ -256,9 +262,14 @@ class Executor:
 
     @classmethod
     def allocated(
-        cls, symbol: Any, program: _Program, ctx: Context, grad_req: Any, type_dict: dict | None,
+        cls,
+        symbol: Any,
+        program: _Program,
+        ctx: Context,
+        grad_req: Any,
+        type_dict: dict | None,
         known: dict[str, Sizes],
-    ) -> "Executor":  # fmt: skip
+    ) -> "Executor":
         """Implement `Symbol.simple_bind`: infer the shapes and allocate zeros."""
         shapes, _, state_shapes = symbol.shapes((), known)
         names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())

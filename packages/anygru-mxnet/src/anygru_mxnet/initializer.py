@@ -179,9 +179,14 @@ class FusedRNN(Initializer):
     """Initializes the flat vector of a recurrent network part by part, by default with the global initializer."""
 
     def __init__(
-        self, init: Initial, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,
+        self,
+        init: Initial,
+        num_hidden: int,
+        num_layers: int,
+        mode: str,
+        bidirectional: bool = False,
         forget_bias: float = 1.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._init = None if init is None else create(init)
         super().__init__(
             init=None if self._init is None else self._init.dumps(),

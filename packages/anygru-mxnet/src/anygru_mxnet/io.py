@@ -76,9 +76,16 @@ class NDArrayIter(DataIter):
     _pad = 0
 
     def __init__(
-        self, data: Any, label: Any = None, batch_size: int = 1, shuffle: bool = False, last_batch_handle: str = "pad",
-        data_name: str = "data", label_name: str = "softmax_label", layout: str = "NCHW",
-    ) -> None:  # fmt: skip
+        self,
+        data: Any,
+        label: Any = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        last_batch_handle: str = "pad",
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        layout: str = "NCHW",
+    ) -> None:
         super().__init__(batch_size)
         if layout.find("N"):
             raise NotImplementedError(f"NDArrayIter: layout {layout!r}: the batch must come first; NDArray.swapaxes")

@@ -59,9 +59,15 @@ class FactorScheduler(LRScheduler):
     """
 
     def __init__(
-        self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01, warmup_steps: int = 0,
-        warmup_begin_lr: float = 0, warmup_mode: str = "linear",
-    ) -> None:  # fmt: skip
+        self,
+        step: int,
+        factor: float = 1,
+        stop_factor_lr: float = 1e-8,
+        base_lr: float = 0.01,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ) -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if step < 1:
             raise ValueError("Schedule step must be greater or equal than 1 round")
@@ -89,9 +95,14 @@ class MultiFactorScheduler(LRScheduler):
     """
 
     def __init__(
-        self, step: list[int], factor: float = 1, base_lr: float = 0.01, warmup_steps: int = 0,
-        warmup_begin_lr: float = 0, warmup_mode: str = "linear",
-    ) -> None:  # fmt: skip
+        self,
+        step: list[int],
+        factor: float = 1,
+        base_lr: float = 0.01,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ) -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         assert isinstance(step, list)
         assert len(step) >= 1
@@ -118,9 +129,14 @@ class _Annealing(LRScheduler):
     """Decreases the rate from the base rate to `final_lr` over `max_update` updates. A subclass defines the curve."""
 
     def __init__(
-        self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
-        warmup_begin_lr: float = 0, warmup_mode: str = "linear",
-    ) -> None:  # fmt: skip
+        self,
+        max_update: int,
+        base_lr: float = 0.01,
+        final_lr: float = 0,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ) -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         assert isinstance(max_update, int)
         if max_update < 1:
@@ -151,9 +167,15 @@ class PolyScheduler(_Annealing):
     """Decreases the rate to `final_lr` by a power function over `max_update` updates, which include the warm-up."""
 
     def __init__(
-        self, max_update: int, base_lr: float = 0.01, pwr: float = 2, final_lr: float = 0, warmup_steps: int = 0,
-        warmup_begin_lr: float = 0, warmup_mode: str = "linear",
-    ) -> None:  # fmt: skip
+        self,
+        max_update: int,
+        base_lr: float = 0.01,
+        pwr: float = 2,
+        final_lr: float = 0,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ) -> None:
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = pwr
 

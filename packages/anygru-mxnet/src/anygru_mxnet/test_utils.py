@@ -59,9 +59,15 @@ def almost_equal(
 
 
 def assert_almost_equal(
-    a: Any, b: Any, rtol: float | None = None, atol: float | None = None, names: tuple[str, str] = ("a", "b"),
-    equal_nan: bool = False, use_broadcast: bool = True, mismatches: tuple[int, int] = (10, 10),
-) -> None:  # fmt: skip
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    names: tuple[str, str] = ("a", "b"),
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
     """Check `almost_equal`. The error shows both arrays. `mismatches` has no effect.
 
     Raises:

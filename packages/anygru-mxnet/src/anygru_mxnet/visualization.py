@@ -156,9 +156,14 @@ def _parameters(node: Node, before: Sequence[Entry], sizes: dict[str, tuple[int,
 
 
 def plot_network(
-    symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: dict[str, tuple[int, ...]] | None = None,
-    dtype: Any = None, node_attrs: dict[str, str] | None = None, hide_weights: bool = True,
-) -> _Drawing:  # fmt: skip
+    symbol: Symbol,
+    title: str = "plot",
+    save_format: str = "pdf",
+    shape: dict[str, tuple[int, ...]] | None = None,
+    dtype: Any = None,
+    node_attrs: dict[str, str] | None = None,
+    hide_weights: bool = True,
+) -> _Drawing:
     """Draw a symbol's graph.
 
     Args:

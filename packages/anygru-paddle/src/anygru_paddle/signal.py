@@ -57,10 +57,17 @@ def overlap_add(x: torch.Tensor, hop_length: int, axis: int = -1, name: str | No
 
 @operation
 def stft(
-    x: torch.Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-    window: torch.Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
-    onesided: bool = True, name: str | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: torch.Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool = True,
+    name: str | None = None,
+) -> torch.Tensor:
     """Fourier transforms of overlapping parts of x [T] or [B, T]: complex [B, n_fft // 2 + 1, parts], or n_fft unless `onesided`.
 
     Args:
@@ -88,10 +95,18 @@ def stft(
 
 @operation
 def istft(
-    x: torch.Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-    window: torch.Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool = True,
-    length: int | None = None, return_complex: bool = False, name: str | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: torch.Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool = True,
+    length: int | None = None,
+    return_complex: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
     """The signal of an `stft`; arguments as there, `length` cuts the result.
 
     Raises:

@@ -155,9 +155,12 @@ def send(x: VariableLike, communicator: CommunicatorBase, rank: int, tag: int = 
 
 
 def recv(
-    communicator: CommunicatorBase, rank: int, delegate_variable: Variable | None = None, tag: int = 0,
+    communicator: CommunicatorBase,
+    rank: int,
+    delegate_variable: Variable | None = None,
+    tag: int = 0,
     force_tuple: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """The Variable that another process sends, or a tuple of them; their `backward` sends the gradients back.
 
     Args:

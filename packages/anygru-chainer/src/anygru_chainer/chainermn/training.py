@@ -55,9 +55,11 @@ class MultiNodeOptimizer:
 
 
 def create_multi_node_optimizer(
-    actual_optimizer: GradientMethod, communicator: CommunicatorBase, double_buffering: bool = False,
+    actual_optimizer: GradientMethod,
+    communicator: CommunicatorBase,
+    double_buffering: bool = False,
     zero_fill: bool = True,
-) -> MultiNodeOptimizer:  # fmt: skip
+) -> MultiNodeOptimizer:
     """An optimizer that averages gradients over all processes.
 
     Args:
@@ -87,9 +89,15 @@ def create_multi_node_evaluator(actual_evaluator: Evaluator, communicator: Commu
 
 
 def scatter_dataset(
-    dataset: Examples, comm: CommunicatorBase, root: int = 0, shuffle: bool = False, seed: int | None = None,
-    max_buf_len: int = 0, *, force_equal_length: bool = True,
-) -> Any:  # fmt: skip
+    dataset: Examples,
+    comm: CommunicatorBase,
+    root: int = 0,
+    shuffle: bool = False,
+    seed: int | None = None,
+    max_buf_len: int = 0,
+    *,
+    force_equal_length: bool = True,
+) -> Any:
     """A part of the dataset of process `root` for each process.
 
     Args:

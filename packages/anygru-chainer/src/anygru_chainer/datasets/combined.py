@@ -8,10 +8,19 @@ import numpy
 from ..dataset import DatasetMixin, Examples
 
 __all__ = [
-    "ConcatenatedDataset", "DictDataset", "SubDataset", "TextDataset", "TransformDataset", "TupleDataset",
-    "get_cross_validation_datasets", "get_cross_validation_datasets_random", "split_dataset", "split_dataset_n",
-    "split_dataset_n_random", "split_dataset_random",
-]  # fmt: skip
+    "ConcatenatedDataset",
+    "DictDataset",
+    "SubDataset",
+    "TextDataset",
+    "TransformDataset",
+    "TupleDataset",
+    "get_cross_validation_datasets",
+    "get_cross_validation_datasets_random",
+    "split_dataset",
+    "split_dataset_n",
+    "split_dataset_n_random",
+    "split_dataset_random",
+]
 
 
 class ConcatenatedDataset(DatasetMixin):
@@ -188,10 +197,13 @@ class TextDataset(DatasetMixin):
     """
 
     def __init__(
-        self, paths: str | Sequence[str], encoding: str | Sequence[str | None] | None = None,
-        errors: str | Sequence[str | None] | None = None, newline: str | Sequence[str | None] | None = None,
+        self,
+        paths: str | Sequence[str],
+        encoding: str | Sequence[str | None] | None = None,
+        errors: str | Sequence[str | None] | None = None,
+        newline: str | Sequence[str | None] | None = None,
         filter_func: Callable[..., bool] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         paths = [paths] if isinstance(paths, str) else list(paths)
         if not paths:
             raise ValueError("at least one text file must be specified")

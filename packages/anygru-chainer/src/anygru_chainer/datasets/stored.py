@@ -23,10 +23,20 @@ from ..types import DTypeSpec
 from .combined import TupleDataset
 
 __all__ = [
-    "PickleDataset", "PickleDatasetWriter", "get_cifar10", "get_cifar100", "get_fashion_mnist",
-    "get_fashion_mnist_labels", "get_kuzushiji_mnist", "get_kuzushiji_mnist_labels", "get_mnist", "get_ptb_words",
-    "get_ptb_words_vocabulary", "open_pickle_dataset", "open_pickle_dataset_writer",
-]  # fmt: skip
+    "PickleDataset",
+    "PickleDatasetWriter",
+    "get_cifar10",
+    "get_cifar100",
+    "get_fashion_mnist",
+    "get_fashion_mnist_labels",
+    "get_kuzushiji_mnist",
+    "get_kuzushiji_mnist_labels",
+    "get_mnist",
+    "get_ptb_words",
+    "get_ptb_words_vocabulary",
+    "open_pickle_dataset",
+    "open_pickle_dataset_writer",
+]
 
 
 Arrays = dict[str, numpy.ndarray]
@@ -65,9 +75,15 @@ def _read_mnist(url: str, part: str) -> Arrays:
 
 
 def _get_mnist(
-    folder: str, url: str, withlabel: bool, ndim: int, scale: float, dtype: DTypeSpec, label_dtype: DTypeSpec,
+    folder: str,
+    url: str,
+    withlabel: bool,
+    ndim: int,
+    scale: float,
+    dtype: DTypeSpec,
+    label_dtype: DTypeSpec,
     rgb_format: bool,
-) -> tuple[Images, Images]:  # fmt: skip
+) -> tuple[Images, Images]:
     shapes = {1: (-1, 784), 2: (-1, 28, 28), 3: (-1, 1, 28, 28)}
     if ndim not in shapes:
         raise ValueError(f"invalid ndim for MNIST dataset: expected 1, 2 or 3, got {ndim}")
@@ -83,9 +99,13 @@ def _get_mnist(
 
 def _mnist_like(name: str, folder: str, url: str) -> Callable[..., tuple[Images, Images]]:
     def get(
-        withlabel: bool = True, ndim: int = 1, scale: float = 1.0, dtype: DTypeSpec = None,
-        label_dtype: DTypeSpec = numpy.int32, rgb_format: bool = False,
-    ) -> tuple[Images, Images]:  # fmt: skip
+        withlabel: bool = True,
+        ndim: int = 1,
+        scale: float = 1.0,
+        dtype: DTypeSpec = None,
+        label_dtype: DTypeSpec = numpy.int32,
+        rgb_format: bool = False,
+    ) -> tuple[Images, Images]:
         return _get_mnist(folder, url, withlabel, ndim, scale, dtype, label_dtype, rgb_format)
 
     get.__name__ = get.__qualname__ = name

@@ -194,11 +194,16 @@ def move(node: Row, *arrays: Any) -> tuple[Any, ...]:
 
 
 def function(
-    name: str, *checks: Check, label: str | Callable[[Any], str] | None = None,
-    prepare: Callable[..., tuple[Any, ...]] | None = None, unless: Callable[..., bool] | None = None,
-    named: bool = True, is_elementwise: bool = False, gradient_inputs: tuple[int, ...] | None = None,
+    name: str,
+    *checks: Check,
+    label: str | Callable[[Any], str] | None = None,
+    prepare: Callable[..., tuple[Any, ...]] | None = None,
+    unless: Callable[..., bool] | None = None,
+    named: bool = True,
+    is_elementwise: bool = False,
+    gradient_inputs: tuple[int, ...] | None = None,
     by_numpy: Callable[..., Any] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate arithmetic on tensors: it becomes a function of Variables and arrays.
 
     The leading parameters that are annotated as Tensor (`Tensor | None` for optional ones, `Sequence[Tensor]` or
@@ -263,9 +268,13 @@ def function(
 
 
 def elementwise(
-    name: str, compute: Callable[[Tensor], Tensor], doc: str, label: str | None = None,
-    gradient_inputs: tuple[int, ...] | None = None, by_numpy: Callable[..., Any] | None = None,
-) -> tuple[type[Row], Callable[[Any], Variable]]:  # fmt: skip
+    name: str,
+    compute: Callable[[Tensor], Tensor],
+    doc: str,
+    label: str | None = None,
+    gradient_inputs: tuple[int, ...] | None = None,
+    by_numpy: Callable[..., Any] | None = None,
+) -> tuple[type[Row], Callable[[Any], Variable]]:
     """The node's class and the function of one floating point array.
 
     Args:

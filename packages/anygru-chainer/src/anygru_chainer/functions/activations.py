@@ -26,9 +26,12 @@ def _hard_sigmoid(x: Tensor) -> Tensor:
 
 
 ReLU, relu = elementwise(
-    "ReLU", torch.relu, "`max(0, x)`, elementwise.", gradient_inputs=(),
+    "ReLU",
+    torch.relu,
+    "`max(0, x)`, elementwise.",
+    gradient_inputs=(),
     by_numpy=lambda node, x: numpy.maximum(x, 0),
-)  # fmt: skip
+)
 Sigmoid, sigmoid = elementwise("Sigmoid", torch.sigmoid, "`1 / (1 + exp(-x))`, elementwise.")
 Tanh, tanh = elementwise("Tanh", torch.tanh, "Hyperbolic tangent, elementwise.")
 HardSigmoid, hard_sigmoid = elementwise("HardSigmoid", _hard_sigmoid, "`0.2 * x + 0.5`, held between 0 and 1.")

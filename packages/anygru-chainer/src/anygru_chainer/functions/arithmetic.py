@@ -215,9 +215,12 @@ def _with_array(name: str, sign: str, compute: Callable[[Any, Any], Any], floats
 
 
 def _with_constant(
-    name: str, text: str, compute: Callable[[Any, Any], Any], floats: bool = False,
+    name: str,
+    text: str,
+    compute: Callable[[Any, Any], Any],
+    floats: bool = False,
     gradient_inputs: tuple[int, ...] | None = None,
-) -> type[Row]:  # fmt: skip
+) -> type[Row]:
     """The node of an operator between an array and a scalar; `text` has "{}" for the scalar."""
 
     def __init__(self: VariableLike, value: Operand) -> None:

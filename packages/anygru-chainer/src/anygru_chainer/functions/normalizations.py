@@ -139,9 +139,14 @@ def _move_average(running: Any, new: Any, decay: float) -> None:
 
 
 def fixed_batch_normalization(
-    x: VariableLike, gamma: VariableLike, beta: VariableLike, mean: VariableLike, var: VariableLike,
-    eps: float = 2e-5, axis: int | tuple[int, ...] | None = None,
-) -> Variable:  # fmt: skip
+    x: VariableLike,
+    gamma: VariableLike,
+    beta: VariableLike,
+    mean: VariableLike,
+    var: VariableLike,
+    eps: float = 2e-5,
+    axis: int | tuple[int, ...] | None = None,
+) -> Variable:
     """`gamma * (x - mean) / sqrt(var + eps) + beta` with all of gamma's shape; see `batch_normalization`."""
     return FixedBatchNormalization(eps, axis).apply((x, gamma, beta, mean, var))[0]
 

@@ -237,9 +237,13 @@ def _bilinear(e1: Tensor, e2: Tensor, W: Tensor, V1: Tensor | None, V2: Tensor |
 
 
 def bilinear(
-    e1: VariableLike, e2: VariableLike, W: VariableLike, V1: VariableLike = None, V2: VariableLike = None,
+    e1: VariableLike,
+    e2: VariableLike,
+    W: VariableLike,
+    V1: VariableLike = None,
+    V2: VariableLike = None,
     b: VariableLike = None,
-) -> Variable:  # fmt: skip
+) -> Variable:
     """`e1 W e2 + e1 V1 + e2 V2 + b` for e1 [B, I], e2 [B, J], W [I, J, K]; V1, V2 and b all or none (ValueError)."""
     if len({x is None for x in (V1, V2, b)}) > 1:
         raise ValueError("All coefficients and bias for bilinear() must be None, if at least one of them is None.")

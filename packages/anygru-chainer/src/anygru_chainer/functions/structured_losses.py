@@ -19,9 +19,19 @@ from .joining import stack
 from .reductions import average, sum
 
 __all__ = [
-    "argmax_crf1d", "bernoulli_nll", "connectionist_temporal_classification", "contrastive", "crf1d",
-    "cross_covariance", "decov", "gaussian_kl_divergence", "gaussian_nll", "hinge", "negative_sampling", "triplet",
-]  # fmt: skip
+    "argmax_crf1d",
+    "bernoulli_nll",
+    "connectionist_temporal_classification",
+    "contrastive",
+    "crf1d",
+    "cross_covariance",
+    "decov",
+    "gaussian_kl_divergence",
+    "gaussian_nll",
+    "hinge",
+    "negative_sampling",
+    "triplet",
+]
 
 
 def fits(labels: Tensor, steps: Tensor, label_length: Tensor, n_steps: int) -> Tensor:
@@ -222,9 +232,13 @@ def _ctc(x: Tensor, t: Tensor, blank_symbol: int, input_length: Any, label_lengt
 
 
 def connectionist_temporal_classification(
-    x: VariableLike, t: VariableLike, blank_symbol: int, input_length: Any = None, label_length: Any = None,
+    x: VariableLike,
+    t: VariableLike,
+    blank_symbol: int,
+    input_length: Any = None,
+    label_length: Any = None,
     reduce: str = "mean",
-) -> Variable:  # fmt: skip
+) -> Variable:
     """The loss of label sequences without a known alignment (Graves et al., 2006).
 
     Args:

@@ -47,11 +47,18 @@ class MultiprocessIterator(SerialIterator):
     _prefetcher: "_Prefetcher | None" = None
 
     def __init__(
-        self, dataset: Examples, batch_size: int, repeat: bool = True, shuffle: bool | None = None,
-        n_processes: int | None = None, n_prefetch: int = 1, shared_mem: int | None = None,
-        order_sampler: Callable[..., Any] | None = None, dataset_timeout: float | None = 30.0,
+        self,
+        dataset: Examples,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        n_processes: int | None = None,
+        n_prefetch: int = 1,
+        shared_mem: int | None = None,
+        order_sampler: Callable[..., Any] | None = None,
+        dataset_timeout: float | None = 30.0,
         maxtasksperchild: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.n_processes = n_processes or multiprocessing.cpu_count()
         self.n_prefetch = max(n_prefetch, 1)
         self.shared_mem = shared_mem
@@ -169,9 +176,13 @@ class _Prefetcher:
     """
 
     def __init__(
-        self, advance: Callable[[IteratorState], tuple[IteratorState, Any]], workers: Workers, n_prefetch: int,
-        timeout: float | None, state: IteratorState,
-    ) -> None:  # fmt: skip
+        self,
+        advance: Callable[[IteratorState], tuple[IteratorState, Any]],
+        workers: Workers,
+        n_prefetch: int,
+        timeout: float | None,
+        state: IteratorState,
+    ) -> None:
         self._advance = advance
         self._workers = workers
         self._n_prefetch = n_prefetch

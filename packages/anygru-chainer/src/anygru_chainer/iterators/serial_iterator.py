@@ -91,9 +91,13 @@ class SerialIterator(Iterator):
     _previous_epoch_detail: float
 
     def __init__(
-        self, dataset: Examples, batch_size: int, repeat: bool = True, shuffle: bool | None = None,
+        self,
+        dataset: Examples,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
         order_sampler: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if shuffle is not None and order_sampler is not None:
             raise ValueError(
                 "`shuffle` is not `None` and a custom `order_sampler` is set. Please set `shuffle` to `None` to use the "
@@ -180,9 +184,14 @@ class MultithreadIterator(SerialIterator):
     """
 
     def __init__(
-        self, dataset: Examples, batch_size: int, repeat: bool = True, shuffle: bool | None = None,
-        n_threads: int = 1, order_sampler: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Examples,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        n_threads: int = 1,
+        order_sampler: Callable[..., Any] | None = None,
+    ) -> None:
         self._pool: ThreadPool | None = None
         self._ahead: tuple[IteratorState, AsyncResult[Any] | None] | None = None
         self.n_threads = n_threads

@@ -22,9 +22,17 @@ from ..utils.helpers import Ints, as_tuple
 from ..variable import Parameter, Variable, as_array
 
 __all__ = [
-    "Convolution1D", "Convolution2D", "Convolution3D", "ConvolutionND", "Deconvolution1D", "Deconvolution2D",
-    "Deconvolution3D", "DeconvolutionND", "DepthwiseConvolution2D", "DilatedConvolution2D",
-]  # fmt: skip
+    "Convolution1D",
+    "Convolution2D",
+    "Convolution3D",
+    "ConvolutionND",
+    "Deconvolution1D",
+    "Deconvolution2D",
+    "Deconvolution3D",
+    "DeconvolutionND",
+    "DepthwiseConvolution2D",
+    "DilatedConvolution2D",
+]
 
 
 class ConvolutionBase(Link):
@@ -50,9 +58,16 @@ class ConvolutionBase(Link):
     transposed = False
 
     def __init__(
-        self, ndim: int, in_channels: int | None, out_channels: Any, ksize: Ints | None, nobias: bool,
-        initialW: InitializerSpec, initial_bias: InitializerSpec, groups: int,
-    ) -> None:  # fmt: skip
+        self,
+        ndim: int,
+        in_channels: int | None,
+        out_channels: Any,
+        ksize: Ints | None,
+        nobias: bool,
+        initialW: InitializerSpec,
+        initial_bias: InitializerSpec,
+        groups: int,
+    ) -> None:
         super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
@@ -97,10 +112,20 @@ class ConvolutionND(ConvolutionBase):
     """
 
     def __init__(
-        self, ndim: int, in_channels: int | None, out_channels: int, ksize: Ints | None = None, stride: Ints = 1,
-        pad: Ints = 0, nobias: bool = False, initialW: InitializerSpec = None, initial_bias: InitializerSpec = None,
-        cover_all: bool = False, dilate: Ints = 1, groups: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        ndim: int,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+        cover_all: bool = False,
+        dilate: Ints = 1,
+        groups: int = 1,
+    ) -> None:
         super().__init__(ndim, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
         self.ksize = as_tuple(self.ksize, ndim)
         self.stride = stride
@@ -110,9 +135,14 @@ class ConvolutionND(ConvolutionBase):
 
     @classmethod
     def from_params(
-        cls, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0, nobias: bool = False,
+        cls,
+        W: VariableLike,
+        b: VariableLike = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
         **kwargs: Any,
-    ) -> "ConvolutionND":  # fmt: skip
+    ) -> "ConvolutionND":
         """A link with copies of existing arrays or Variables (ValueError if their sizes differ)."""
         cover_all, dilate, groups = argument.parse_kwargs(kwargs, ("cover_all", False), ("dilate", 1), ("groups", 1))
         out_channels, in_channels, *ksize = W.shape
@@ -133,10 +163,20 @@ class DeconvolutionND(ConvolutionBase):
     transposed = True
 
     def __init__(
-        self, ndim: int, in_channels: int | None, out_channels: int, ksize: Ints | None = None, stride: Ints = 1,
-        pad: Ints = 0, nobias: bool = False, outsize: Sequence[int] | None = None, initialW: InitializerSpec = None,
-        initial_bias: InitializerSpec = None, dilate: Ints = 1, groups: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        ndim: int,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        outsize: Sequence[int] | None = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+        dilate: Ints = 1,
+        groups: int = 1,
+    ) -> None:
         super().__init__(ndim, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
         self.ksize = as_tuple(self.ksize, ndim)
         self.stride = stride
@@ -177,9 +217,17 @@ class PicturesBase(ConvolutionBase):
     """The base of convolutions of pictures: the arguments and attributes that both directions have."""
 
     def __init__(
-        self, in_channels: int | None, out_channels: int, ksize: Ints | None = None, stride: Ints = 1, pad: Ints = 0,
-        nobias: bool = False, initialW: InitializerSpec = None, initial_bias: InitializerSpec = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+        **kwargs: Any,
+    ) -> None:
         dilate, groups = dilate_and_groups(kwargs)
         super().__init__(2, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
         self.stride = as_pair(stride)
@@ -197,9 +245,14 @@ class Convolution2D(PicturesBase):
 
     @classmethod
     def from_params(
-        cls, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0, nobias: bool = False,
+        cls,
+        W: VariableLike,
+        b: VariableLike = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
         **kwargs: Any,
-    ) -> "Convolution2D":  # fmt: skip
+    ) -> "Convolution2D":
         """A link with copies of existing arrays or Variables."""
         out_channels, in_channels, *ksize = W.shape
         in_channels *= kwargs.get("groups", 1)
@@ -219,10 +272,17 @@ class DilatedConvolution2D(Convolution2D):
     """`Convolution2D` with its arguments in another order: `dilate` comes after `pad`."""
 
     def __init__(
-        self, in_channels: int | None, out_channels: int, ksize: Ints | None = None, stride: Ints = 1, pad: Ints = 0,
-        dilate: Ints = 1, nobias: bool = False, initialW: InitializerSpec = None,
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        dilate: Ints = 1,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
         initial_bias: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(in_channels, out_channels, ksize, stride, pad, nobias, initialW, initial_bias, dilate=dilate)
 
     @property
@@ -240,10 +300,18 @@ class Deconvolution2D(PicturesBase):
     transposed = True
 
     def __init__(
-        self, in_channels: int | None, out_channels: int, ksize: Ints | None = None, stride: Ints = 1, pad: Ints = 0,
-        nobias: bool = False, outsize: Sequence[int] | None = None, initialW: InitializerSpec = None,
-        initial_bias: InitializerSpec = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        outsize: Sequence[int] | None = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(in_channels, out_channels, ksize, stride, pad, nobias, initialW, initial_bias, **kwargs)
         self.outsize = (None, None) if outsize is None else outsize
 
@@ -266,9 +334,16 @@ class DepthwiseConvolution2D(Link):
     """
 
     def __init__(
-        self, in_channels: int | None, channel_multiplier: int, ksize: Ints, stride: Ints = 1, pad: Ints = 0,
-        nobias: bool = False, initialW: InitializerSpec = None, initial_bias: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int | None,
+        channel_multiplier: int,
+        ksize: Ints,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+    ) -> None:
         super().__init__()
         self.ksize = ksize
         self.stride = as_pair(stride)

@@ -34,9 +34,13 @@ class Linear(Link):
     b: Any
 
     def __init__(
-        self, in_size: int | None, out_size: int | None = None, nobias: bool = False,
-        initialW: InitializerSpec = None, initial_bias: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_size: int | None,
+        out_size: int | None = None,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+    ) -> None:
         super().__init__()
         if out_size is None:
             in_size, out_size = None, in_size
@@ -101,9 +105,12 @@ class Scale(Chain):
     """
 
     def __init__(
-        self, axis: int = 1, W_shape: ShapeSpec | None = None, bias_term: bool = False,
+        self,
+        axis: int = 1,
+        W_shape: ShapeSpec | None = None,
+        bias_term: bool = False,
         bias_shape: ShapeSpec | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.axis = axis
         with self.init_scope():
@@ -133,9 +140,14 @@ class Bilinear(Link):
     """
 
     def __init__(
-        self, left_size: int, right_size: int, out_size: int, nobias: bool = False, initialW: InitializerSpec = None,
+        self,
+        left_size: int,
+        right_size: int,
+        out_size: int,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
         initial_bias: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.in_sizes = (left_size, right_size)
         self.nobias = nobias
@@ -247,9 +259,13 @@ class Maxout(Chain):
     """
 
     def __init__(
-        self, in_size: int, out_size: int, pool_size: int, initialW: InitializerSpec = None,
+        self,
+        in_size: int,
+        out_size: int,
+        pool_size: int,
+        initialW: InitializerSpec = None,
         initial_bias: InitializerSpec = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.out_size = out_size
         self.pool_size = pool_size

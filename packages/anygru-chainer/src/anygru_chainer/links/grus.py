@@ -83,9 +83,13 @@ class GRUBase(Chain):
     """
 
     def __init__(
-        self, in_size: int | None, out_size: int, init: InitializerSpec = None, inner_init: InitializerSpec = None,
+        self,
+        in_size: int | None,
+        out_size: int,
+        init: InitializerSpec = None,
+        inner_init: InitializerSpec = None,
         bias_init: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.state_size = out_size
         with self.init_scope():

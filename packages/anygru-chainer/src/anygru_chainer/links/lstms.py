@@ -32,10 +32,14 @@ class LSTMBase(Chain):
     """
 
     def __init__(
-        self, in_size: int | None, out_size: int | None = None, lateral_init: InitializerSpec = None,
-        upward_init: InitializerSpec = None, bias_init: InitializerSpec = None,
+        self,
+        in_size: int | None,
+        out_size: int | None = None,
+        lateral_init: InitializerSpec = None,
+        upward_init: InitializerSpec = None,
+        bias_init: InitializerSpec = None,
         forget_bias_init: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         size: Any = in_size if out_size is None else out_size
         in_size = None if out_size is None else in_size
         super().__init__()

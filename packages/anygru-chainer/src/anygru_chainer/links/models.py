@@ -32,9 +32,12 @@ class Classifier(Chain):
     compute_accuracy = True
 
     def __init__(
-        self, predictor: Callable[..., Any], lossfun: Callable[..., Variable] = softmax_cross_entropy,
-        accfun: Callable[..., Variable] = accuracy, label_key: int | str = -1,
-    ) -> None:  # fmt: skip
+        self,
+        predictor: Callable[..., Any],
+        lossfun: Callable[..., Variable] = softmax_cross_entropy,
+        accfun: Callable[..., Variable] = accuracy,
+        label_key: int | str = -1,
+    ) -> None:
         if not isinstance(label_key, (int, str)):
             raise TypeError(f"label_key must be int or str, but is {type(label_key)}")
         super().__init__()
@@ -95,9 +98,16 @@ class MLPConvolution2D(ChainList):
     """
 
     def __init__(
-        self, in_channels: Any, out_channels: Any, ksize: Ints | None = None, stride: Ints = 1, pad: Ints = 0,
-        activation: Callable[[Variable], Variable] = relu, *args: object, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: Any,
+        out_channels: Any,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        activation: Callable[[Variable], Variable] = relu,
+        *args: object,
+        **kwargs: Any,
+    ) -> None:
         message = (
             "wscale is not supported anymore. Use conv_init and bias_init argument to change the scale of initial "
         )

@@ -20,9 +20,15 @@ from ..utils import argument
 from ..variable import Parameter, Variable
 
 __all__ = [
-    "NStepBiGRU", "NStepBiLSTM", "NStepBiRNNReLU", "NStepBiRNNTanh", "NStepGRU", "NStepLSTM", "NStepRNNReLU",
+    "NStepBiGRU",
+    "NStepBiLSTM",
+    "NStepBiRNNReLU",
+    "NStepBiRNNTanh",
+    "NStepGRU",
+    "NStepLSTM",
+    "NStepRNNReLU",
     "NStepRNNTanh",
-]  # fmt: skip
+]
 
 
 def argsort_list_descent(lst: Sequence[Any]) -> numpy.ndarray:
@@ -68,9 +74,16 @@ class NStepRNNBase(ChainList):
             cls.n_weights = cls.kind.n_weights
 
     def __init__(
-        self, n_layers: int, in_size: int, out_size: int, dropout: float, *, initialW: InitializerSpec = None,
-        initial_bias: InitializerSpec = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        n_layers: int,
+        in_size: int,
+        out_size: int,
+        dropout: float,
+        *,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+        **kwargs: Any,
+    ) -> None:
         argument.check_unexpected_kwargs(
             kwargs,
             use_cudnn="use_cudnn argument is not supported anymore. Use chainer.using_config",

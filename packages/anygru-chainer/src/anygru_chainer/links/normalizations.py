@@ -69,11 +69,19 @@ class BatchNormalization(Link):
     beta: Any = None
 
     def __init__(
-        self, size: int | tuple[int, ...] | None = None, decay: float = 0.9, eps: float = 2e-5,
-        dtype: DTypeSpec = None, use_gamma: bool = True, use_beta: bool = True, initial_gamma: InitializerSpec = None,
-        initial_beta: InitializerSpec = None, axis: int | tuple[int, ...] | None = None,
-        initial_avg_mean: InitializerSpec = None, initial_avg_var: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+        self,
+        size: int | tuple[int, ...] | None = None,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: DTypeSpec = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: InitializerSpec = None,
+        initial_beta: InitializerSpec = None,
+        axis: int | tuple[int, ...] | None = None,
+        initial_avg_mean: InitializerSpec = None,
+        initial_avg_var: InitializerSpec = None,
+    ) -> None:
         super().__init__()
         if size is None and axis is None:
             raise RuntimeError("size or axis is required")
@@ -160,9 +168,13 @@ class GroupNormalization(Affine):
     """
 
     def __init__(
-        self, groups: int, size: int | None = None, eps: float = 1e-5, initial_gamma: InitializerSpec = None,
+        self,
+        groups: int,
+        size: int | None = None,
+        eps: float = 1e-5,
+        initial_gamma: InitializerSpec = None,
         initial_beta: InitializerSpec = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         gamma = initializers.get_initializer(1 if initial_gamma is None else initial_gamma)
         beta = initializers.get_initializer(0 if initial_beta is None else initial_beta)
         # Under `mixed16` these are float32, and LayerNormalization's are float16 (Chainer 7.8.1, recorded).

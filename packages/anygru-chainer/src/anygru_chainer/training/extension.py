@@ -48,10 +48,14 @@ class Extension:
 
 
 def make_extension(
-    trigger: TriggerSpec = None, default_name: str | None = None, priority: int | None = None,
-    finalizer: Callable[[], None] | None = None, initializer: Callable[[Any], None] | None = None,
-    on_error: Callable[..., None] | None = None, **kwargs: Any,
-) -> Callable[[Any], Any]:  # fmt: skip
+    trigger: TriggerSpec = None,
+    default_name: str | None = None,
+    priority: int | None = None,
+    finalizer: Callable[[], None] | None = None,
+    initializer: Callable[[Any], None] | None = None,
+    on_error: Callable[..., None] | None = None,
+    **kwargs: Any,
+) -> Callable[[Any], Any]:
     """A decorator that gives a function of the trainer the attributes of an extension."""
     argument.check_unexpected_kwargs(kwargs, invoke_before_training=REMOVED)
     argument.assert_kwargs_empty(kwargs)

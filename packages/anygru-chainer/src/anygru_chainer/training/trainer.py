@@ -65,9 +65,15 @@ class Trainer:
         return time.perf_counter() - self._start_at + self._snapshot_elapsed_time
 
     def extend(
-        self, extension: Any, name: str | None = None, trigger: TriggerSpec = None, priority: int | None = None, *,
-        call_before_training: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        extension: Any,
+        name: str | None = None,
+        trigger: TriggerSpec = None,
+        priority: int | None = None,
+        *,
+        call_before_training: bool = False,
+        **kwargs: Any,
+    ) -> None:
         """Register an extension.
 
         Args:

@@ -12,9 +12,16 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 __all__ = [
-    "BestValueTrigger", "EarlyStoppingTrigger", "IntervalTrigger", "ManualScheduleTrigger", "MaxValueTrigger",
-    "MinValueTrigger", "OnceTrigger", "TimeTrigger", "get_trigger",
-]  # fmt: skip
+    "BestValueTrigger",
+    "EarlyStoppingTrigger",
+    "IntervalTrigger",
+    "ManualScheduleTrigger",
+    "MaxValueTrigger",
+    "MinValueTrigger",
+    "OnceTrigger",
+    "TimeTrigger",
+    "get_trigger",
+]
 
 
 TriggerSpec = Callable[[Any], bool] | tuple[float, str] | None
@@ -183,9 +190,15 @@ class EarlyStoppingTrigger:
     """
 
     def __init__(
-        self, check_trigger: TriggerSpec = (1, "epoch"), monitor: str = "main/loss", patience: int | None = None,
-        mode: str = "auto", verbose: bool = False, max_trigger: TriggerSpec = (100, "epoch"), **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        check_trigger: TriggerSpec = (1, "epoch"),
+        monitor: str = "main/loss",
+        patience: int | None = None,
+        mode: str = "auto",
+        verbose: bool = False,
+        max_trigger: TriggerSpec = (100, "epoch"),
+        **kwargs: Any,
+    ) -> None:
         (patients,) = argument.parse_kwargs(kwargs, ("patients", None))
         if patience is not None and patients is not None:
             raise TypeError("Both 'patience' and 'patients' arguments are specified; 'patients' is an alias.")

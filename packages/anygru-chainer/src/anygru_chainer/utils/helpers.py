@@ -13,8 +13,15 @@ import numpy
 from numpy.typing import DTypeLike
 
 __all__ = [
-    "experimental", "force_array", "force_type", "get_conv_outsize", "get_deconv_outsize", "size_of_shape", "sum_to", "tempdir",
-]  # fmt: skip
+    "experimental",
+    "force_array",
+    "force_type",
+    "get_conv_outsize",
+    "get_deconv_outsize",
+    "size_of_shape",
+    "sum_to",
+    "tempdir",
+]
 
 
 def force_array(x: Any, dtype: DTypeLike | None = None) -> Any:

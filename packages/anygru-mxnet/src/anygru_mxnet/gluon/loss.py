@@ -135,9 +135,14 @@ class SoftmaxCrossEntropyLoss(Loss):
     """
 
     def __init__(
-        self, axis: int = -1, sparse_label: bool = True, from_logits: bool = False, weight: float | None = None,
-        batch_axis: int = 0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int = -1,
+        sparse_label: bool = True,
+        from_logits: bool = False,
+        weight: float | None = None,
+        batch_axis: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         self._axis = axis
         self._sparse_label = sparse_label
@@ -205,9 +210,14 @@ class CTCLoss(Loss):
         self._layout = layout
 
     def hybrid_forward(
-        self, F: ModuleType, pred: Data, label: Data, pred_lengths: Data | None = None,
-        label_lengths: Data | None = None, sample_weight: Data | None = None,
-    ) -> Any:  # fmt: skip
+        self,
+        F: ModuleType,
+        pred: Data,
+        label: Data,
+        pred_lengths: Data | None = None,
+        label_lengths: Data | None = None,
+        sample_weight: Data | None = None,
+    ) -> Any:
         if self._layout == "NTC":
             pred = F.swapaxes(pred, 0, 1)
         if self._batch_axis == 1:

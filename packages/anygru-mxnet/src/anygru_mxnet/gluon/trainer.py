@@ -34,9 +34,14 @@ class Trainer:
     """
 
     def __init__(
-        self, params: Any, optimizer: Any, optimizer_params: dict | None = None, kvstore: Any = "device",
-        compression_params: dict | None = None, update_on_kvstore: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        params: Any,
+        optimizer: Any,
+        optimizer_params: dict | None = None,
+        kvstore: Any = "device",
+        compression_params: dict | None = None,
+        update_on_kvstore: bool | None = None,
+    ) -> None:
         if isinstance(params, (dict, ParameterDict)):
             # Sorted by name: files of states contain the positions (MXNet 1.9.1, observed).
             params = [params[name] for name in sorted(params.keys())]

@@ -87,9 +87,16 @@ class BaseModule:
         self.set_params(*read_params(fname))
 
     def score(
-        self, eval_data: Any, eval_metric: Any, num_batch: int | None = None, batch_end_callback: Callbacks = None,
-        score_end_callback: Callbacks = None, reset: bool = True, epoch: int = 0, sparse_row_id_fn: Any = None,
-    ) -> list[tuple[str, Any]]:  # fmt: skip
+        self,
+        eval_data: Any,
+        eval_metric: Any,
+        num_batch: int | None = None,
+        batch_end_callback: Callbacks = None,
+        score_end_callback: Callbacks = None,
+        reset: bool = True,
+        epoch: int = 0,
+        sparse_row_id_fn: Any = None,
+    ) -> list[tuple[str, Any]]:
         """Evaluate a metric over data. Returns names and values."""
         self._check_ready()
         if reset:
@@ -124,9 +131,14 @@ class BaseModule:
             yield kept, count, batch
 
     def predict(
-        self, eval_data: Any, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True,
-        always_output_list: bool = False, sparse_row_id_fn: Any = None,
-    ) -> Any:  # fmt: skip
+        self,
+        eval_data: Any,
+        num_batch: int | None = None,
+        merge_batches: bool = True,
+        reset: bool = True,
+        always_output_list: bool = False,
+        sparse_row_id_fn: Any = None,
+    ) -> Any:
         """The outputs over data (an iterator, or one array), joined if `merge_batches` is true."""
         if isinstance(eval_data, NDArray):
             self.forward(DataBatch([eval_data]), is_train=False)
@@ -139,14 +151,29 @@ class BaseModule:
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
     def fit(
-        self, train_data: Any, eval_data: Any = None, eval_metric: Any = "acc", epoch_end_callback: Callbacks = None,
-        batch_end_callback: Callbacks = None, kvstore: Any = "local", optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),), eval_end_callback: Callbacks = None,
-        eval_batch_end_callback: Callbacks = None, initializer: Initializer | None = None,
-        arg_params: dict | None = None, aux_params: dict | None = None, allow_missing: bool = False,
-        force_rebind: bool = False, force_init: bool = False, begin_epoch: int = 0, num_epoch: int | None = None,
-        validation_metric: Any = None, monitor: Any = None, sparse_row_id_fn: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        train_data: Any,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Callbacks = None,
+        batch_end_callback: Callbacks = None,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        eval_end_callback: Callbacks = None,
+        eval_batch_end_callback: Callbacks = None,
+        initializer: Initializer | None = None,
+        arg_params: dict | None = None,
+        aux_params: dict | None = None,
+        allow_missing: bool = False,
+        force_rebind: bool = False,
+        force_init: bool = False,
+        begin_epoch: int = 0,
+        num_epoch: int | None = None,
+        validation_metric: Any = None,
+        monitor: Any = None,
+        sparse_row_id_fn: Any = None,
+    ) -> None:
         """Train from `begin_epoch` to `num_epoch`. After each epoch evaluate on `eval_data`, if it is given."""
         assert num_epoch is not None, "please specify number of epochs"
         self.bind(train_data.provide_data, train_data.provide_label, True, force_rebind=force_rebind)

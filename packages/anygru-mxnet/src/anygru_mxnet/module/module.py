@@ -56,11 +56,18 @@ class Module(BaseModule):
     """
 
     def __init__(
-        self, symbol: Symbol, data_names: Names = ("data",), label_names: Names = ("softmax_label",),
-        logger: Any = logging, context: Context | list[Context] | None = None, work_load_list: Any = None,
-        fixed_param_names: Names = None, state_names: Names = None, group2ctxs: Any = None,
+        self,
+        symbol: Symbol,
+        data_names: Names = ("data",),
+        label_names: Names = ("softmax_label",),
+        logger: Any = logging,
+        context: Context | list[Context] | None = None,
+        work_load_list: Any = None,
+        fixed_param_names: Names = None,
+        state_names: Names = None,
+        group2ctxs: Any = None,
         compression_params: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(logger)
         contexts = context if isinstance(context, (list, tuple)) else [context or current_context()]
         for given, what in (
@@ -123,10 +130,15 @@ class Module(BaseModule):
         return _Group([running], list(running.arg_dict), names, values, gradients)
 
     def bind(
-        self, data_shapes: list, label_shapes: list | None = None, for_training: bool = True,
-        inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: "Module | None" = None,
+        self,
+        data_shapes: list,
+        label_shapes: list | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: "Module | None" = None,
         grad_req: str = "write",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Allocate the arrays for inputs with these descriptions, or pairs of name and shape."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")

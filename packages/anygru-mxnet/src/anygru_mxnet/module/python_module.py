@@ -27,9 +27,15 @@ class PythonModule(BaseModule):
         self.data_shapes = self.label_shapes = self.output_shapes = None
 
     def bind(
-        self, data_shapes: list, label_shapes: list | None = None, for_training: bool = True,
-        inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Any = None, grad_req: str = "write",
-    ) -> None:  # fmt: skip
+        self,
+        data_shapes: list,
+        label_shapes: list | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: str = "write",
+    ) -> None:
         """Store the inputs' shapes.
 
         As in MXNet 1.9.1 `binded` stays False (recorded), so that each call has an effect.

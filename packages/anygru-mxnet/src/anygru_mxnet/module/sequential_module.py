@@ -61,9 +61,15 @@ class SequentialModule(BaseModule):
         return self._modules[-1].output_shapes
 
     def bind(
-        self, data_shapes: list, label_shapes: list | None = None, for_training: bool = True,
-        inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: Any = None, grad_req: str = "write",
-    ) -> None:  # fmt: skip
+        self,
+        data_shapes: list,
+        label_shapes: list | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: str = "write",
+    ) -> None:
         """Allocate the arrays for inputs of these shapes. The outputs of each module are the inputs of the next."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")

@@ -18,9 +18,14 @@ __all__ = [
 
 
 def _draw(
-    name: str, parameters: dict[str, Any], shape: Sizes = None, dtype: DtypeLike = None, ctx: ContextLike = None,
-    out: NDArray | None = None, **others: Any,
-) -> NDArray:  # fmt: skip
+    name: str,
+    parameters: dict[str, Any],
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
+    out: NDArray | None = None,
+    **others: Any,
+) -> NDArray:
     """Call an operator `_random_*` (for numbers) or `_sample_*` (for arrays).
 
     Raises:

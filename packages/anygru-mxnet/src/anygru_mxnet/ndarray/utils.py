@@ -114,9 +114,14 @@ def _filled(name: str, shape: Sizes, ctx: ContextLike, dtype: DtypeLike, others:
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None,
-    ctx: ContextLike = None, dtype: DtypeLike = mx_real_t,
-) -> NDArray:  # fmt: skip
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool | None = None,
+    ctx: ContextLike = None,
+    dtype: DtypeLike = mx_real_t,
+) -> NDArray:
     """Evenly spaced numbers below `stop`, each `repeat` times."""
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "ctx": ctx, "dtype": dtype}
     return call(OPERATORS["_arange"], (), attributes)

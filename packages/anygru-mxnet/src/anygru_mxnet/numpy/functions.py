@@ -242,9 +242,14 @@ def _filled_like(make: Function) -> Function:
     """`zeros_like` and similar functions. `subok` and `shape` must have their defaults."""
 
     def function(
-        a: Tensor, *value: Any, dtype: DtypeLike = None, order: str = "C", subok: bool = False, shape: Any = None,
+        a: Tensor,
+        *value: Any,
+        dtype: DtypeLike = None,
+        order: str = "C",
+        subok: bool = False,
+        shape: Any = None,
         ctx: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         check_supported("order", order, "C")
         check_supported("subok", subok, False)
         check_supported("shape", shape, None)

@@ -36,9 +36,14 @@ def _values(tensors: Sequence[Tensor], wires: list[int]) -> list[Tensor]:
 
 @operator("_foreach", visible=_counted, wires=_foreach_wires)
 def _foreach(
-    *inputs: Tensor, graphs: Sequence[Graph] = (), in_data_locs: Sequence[int] = (), in_state_locs: Sequence[int] = (),
-    remain_locs: Sequence[int] = (), num_out_data: int = 0, num_outputs: int = 1,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    *inputs: Tensor,
+    graphs: Sequence[Graph] = (),
+    in_data_locs: Sequence[int] = (),
+    in_state_locs: Sequence[int] = (),
+    remain_locs: Sequence[int] = (),
+    num_out_data: int = 0,
+    num_outputs: int = 1,
+) -> tuple[Tensor, ...]:
     locations = {"in_data_locs": in_data_locs, "in_state_locs": in_state_locs, "remain_locs": remain_locs}
     wires = _foreach_wires(locations)[0]
     data, rest = len(in_data_locs), inputs[len(in_data_locs) + len(in_state_locs) :]
@@ -61,10 +66,15 @@ def _foreach(
 
 @operator("_while_loop", visible=_counted, wires=_wires("cond_input_locs", "func_input_locs"))
 def _while_loop(
-    *inputs: Tensor, graphs: Sequence[Graph] = (), cond_input_locs: Sequence[int] = (),
-    func_input_locs: Sequence[int] = (), func_var_locs: Sequence[int] = (), max_iterations: int = 0,
-    num_out_data: int = 0, num_outputs: int = 1,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    *inputs: Tensor,
+    graphs: Sequence[Graph] = (),
+    cond_input_locs: Sequence[int] = (),
+    func_input_locs: Sequence[int] = (),
+    func_var_locs: Sequence[int] = (),
+    max_iterations: int = 0,
+    num_out_data: int = 0,
+    num_outputs: int = 1,
+) -> tuple[Tensor, ...]:
     condition, body = graphs
     values = list(inputs)
     variables = [func_input_locs[place] for place in func_var_locs]

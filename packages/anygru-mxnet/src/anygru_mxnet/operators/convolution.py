@@ -69,10 +69,21 @@ def _convolution_back(attributes: Mapping[str, Any], inputs: list[Shape], result
 
 @operator("Convolution", inputs=3, needs=without_bias, infer=_convolution_shapes, back=_convolution_back)
 def _convolution(
-    data: Tensor, weight: Tensor, bias: Tensor | None = None, kernel: Sizes = None, stride: Sizes = (),
-    dilate: Sizes = (), pad: Sizes = (), num_filter: int = 0, num_group: int = 1, workspace: int = 1024,
-    no_bias: bool = False, cudnn_tune: str | None = None, cudnn_off: bool = False, layout: str | None = None,
-) -> Tensor:  # fmt: skip
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    kernel: Sizes = None,
+    stride: Sizes = (),
+    dilate: Sizes = (),
+    pad: Sizes = (),
+    num_filter: int = 0,
+    num_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+) -> Tensor:
     spatial = data.dim() - 2
     _channels_first("Convolution", layout)
     return _CONVOLUTIONS[spatial](
@@ -129,10 +140,18 @@ def _deconvolution(
 
 @operator("Pooling")
 def _pooling(
-    data: Tensor, kernel: Sizes = (), pool_type: str = "max", global_pool: bool = False, cudnn_off: bool = False,
-    pooling_convention: str = "valid", stride: Sizes = (), pad: Sizes = (), p_value: int | None = None,
-    count_include_pad: bool = True, layout: str | None = None,
-) -> Tensor:  # fmt: skip
+    data: Tensor,
+    kernel: Sizes = (),
+    pool_type: str = "max",
+    global_pool: bool = False,
+    cudnn_off: bool = False,
+    pooling_convention: str = "valid",
+    stride: Sizes = (),
+    pad: Sizes = (),
+    p_value: int | None = None,
+    count_include_pad: bool = True,
+    layout: str | None = None,
+) -> Tensor:
     spatial = data.dim() - 2
     _channels_first("Pooling", layout)
     if pool_type not in ("max", "avg", "sum", "lp"):

@@ -32,9 +32,14 @@ def _filled(shape: Sizes, value: float, ctx: ContextLike, dtype: DtypeLike) -> T
 
 @operator("_arange", inputs=0)
 def _arange(
-    start: float = 0, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
-    ctx: ContextLike = None, dtype: DtypeLike = None,
-) -> Tensor:  # fmt: skip
+    start: float = 0,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    ctx: ContextLike = None,
+    dtype: DtypeLike = None,
+) -> Tensor:
     if stop is None:
         start, stop = 0, start
     count = math.ceil((stop - start) / step)
@@ -50,9 +55,14 @@ def _arange(
 
 @operator("_linspace", inputs=0)
 def _linspace(
-    start: float, stop: float, step: float = 1.0, num: int = 50, endpoint: bool = True, ctx: ContextLike = None,
+    start: float,
+    stop: float,
+    step: float = 1.0,
+    num: int = 50,
+    endpoint: bool = True,
+    ctx: ContextLike = None,
     dtype: DtypeLike = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     count = num if truth(endpoint) else num + 1
     points = torch.linspace(start, stop, count, dtype=torch.float64, device=as_context(ctx).device)
     return points[:num].to(torch_dtype(dtype))

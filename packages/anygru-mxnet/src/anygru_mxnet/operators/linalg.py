@@ -31,9 +31,15 @@ def _one_dimensional(value: Tensor) -> Tensor:
 
 @operator("_linalg_gemm", "linalg_gemm", inputs=3)
 def _gemm(
-    A: Tensor, B: Tensor, C: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0,
-    beta: float = 1.0, axis: int = -2,
-) -> Tensor:  # fmt: skip
+    A: Tensor,
+    B: Tensor,
+    C: Tensor,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    axis: int = -2,
+) -> Tensor:
     A, B, C = (_rows_last_but_one(matrix, axis) for matrix in (A, B, C))
     product = torch.matmul(_transposed(A, transpose_a), _transposed(B, transpose_b))
     return (alpha * product + beta * C).movedim(-2, int(axis))

@@ -37,10 +37,17 @@ def _labels(attributes: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
 
 @operator("SoftmaxOutput", "Softmax", inputs=2, infer=_labels, loss=True)
 def _softmax_output(
-    data: Tensor, label: Tensor, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
-    use_ignore: bool = False, preserve_shape: bool = False, normalization: str = "null", out_grad: bool = False,
+    data: Tensor,
+    label: Tensor,
+    grad_scale: float = 1.0,
+    ignore_label: float = -1.0,
+    multi_output: bool = False,
+    use_ignore: bool = False,
+    preserve_shape: bool = False,
+    normalization: str = "null",
+    out_grad: bool = False,
     smooth_alpha: float = 0.0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The softmax, with the gradient of the cross entropy with the labels."""
     shape = data.shape
     if truth(multi_output):

@@ -180,10 +180,21 @@ class _OrByAverages(torch.autograd.Function):
     begins={"moving_mean": '["zero", {}]', "moving_var": '["one", {}]'},
 )
 def _batch_norm(
-    data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, eps: float = 1e-3,
-    momentum: float = 0.9, fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False,
-    axis: int = 1, cudnn_off: bool = False, min_calib_range: float | None = None, max_calib_range: float | None = None,
-) -> Tensor | tuple[Tensor, ...]:  # fmt: skip
+    data: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+    cudnn_off: bool = False,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     others = tuple(a for a in range(data.dim()) if a != axis)
     if state.training and not truth(use_global_stats):
@@ -298,9 +309,14 @@ def _ctc_inputs(attributes: Mapping[str, Any]) -> list[str]:
 
 @operator("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", inputs=4, needs=_ctc_inputs)
 def _ctc_loss(
-    data: Tensor, label: Tensor, data_lengths: Tensor | None = None, label_lengths: Tensor | None = None,
-    use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = "first",
-) -> Tensor:  # fmt: skip
+    data: Tensor,
+    label: Tensor,
+    data_lengths: Tensor | None = None,
+    label_lengths: Tensor | None = None,
+    use_data_lengths: bool = False,
+    use_label_lengths: bool = False,
+    blank_label: str = "first",
+) -> Tensor:
     steps, batch, classes = data.shape
     if label.shape[1] > steps:
         raise MXNetError(f"CTCLoss: {label.shape[1]} labels are more than {steps} steps of data")

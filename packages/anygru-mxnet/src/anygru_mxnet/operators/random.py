@@ -128,11 +128,15 @@ _DRAWS: dict[str, tuple[dict[str, float], tuple[str, ...], Callable[..., Tensor]
     "exponential": ({"lam": 1.0}, (), _exponential),
     # beta is a scale (draws for alpha = 2, beta = 3 have the mean 6 in MXNet 1.9.1, observed), and a rate in torch and most
     # papers.
-    "gamma": ({"alpha": 1.0, "beta": 1.0}, (), _one_at_a_time(lambda lanes, kind, alpha, beta: lanes.gamma(alpha, beta, kind))),
+    "gamma": (
+        {"alpha": 1.0, "beta": 1.0},
+        (),
+        _one_at_a_time(lambda lanes, kind, alpha, beta: lanes.gamma(alpha, beta, kind)),
+    ),
     "poisson": ({"lam": 1.0}, (), _one_at_a_time(lambda lanes, kind, lam: lanes.poisson(lam))),
     "negative_binomial": ({"k": 1.0, "p": 1.0}, (), _one_at_a_time(_negative_binomial)),
     "generalized_negative_binomial": ({"mu": 1.0, "alpha": 1.0}, (), _one_at_a_time(_generalized)),
-}  # fmt: skip
+}
 
 
 def _width(low: Number, high: Number) -> Number:

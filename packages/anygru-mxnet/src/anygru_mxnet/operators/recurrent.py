@@ -85,9 +85,14 @@ def in_torch_order(parameters: Sequence[Tensor], projected: bool = False) -> lis
 
 
 def unpack(
-    vector: Tensor, input_size: int, hidden: int, layers: int, directions: int, gates: int = 3,
+    vector: Tensor,
+    input_size: int,
+    hidden: int,
+    layers: int,
+    directions: int,
+    gates: int = 3,
     projection: int | None = None,
-) -> list[Tensor]:  # fmt: skip
+) -> list[Tensor]:
     """Views of the flat vector, in anygru's order.
 
     Raises:
@@ -120,9 +125,15 @@ def _effective_dropout(dropout: float, data: Tensor, layers: int) -> float:
 
 
 def run_gru(
-    data: Tensor, initial: Tensor | None, weights: list[Tensor], bidirectional: bool, dropout: float,
-    lengths: Tensor | None = None, batch_first: bool = False, state_for_any: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    data: Tensor,
+    initial: Tensor | None,
+    weights: list[Tensor],
+    bidirectional: bool,
+    dropout: float,
+    lengths: Tensor | None = None,
+    batch_first: bool = False,
+    state_for_any: bool = False,
+) -> tuple[Tensor, Tensor]:
     """The GRU of every layer, cell and symbol of this dialect.
 
     Args:
@@ -196,9 +207,17 @@ def _initial(
 
 
 def run_recurrent(
-    mode: str, data: Tensor, states: Sequence[Tensor], weights: list[Tensor], bidirectional: bool, dropout: float,
-    lengths: Tensor | None = None, batch_first: bool = False, state_for_any: bool = False, projected: bool = False,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    mode: str,
+    data: Tensor,
+    states: Sequence[Tensor],
+    weights: list[Tensor],
+    bidirectional: bool,
+    dropout: float,
+    lengths: Tensor | None = None,
+    batch_first: bool = False,
+    state_for_any: bool = False,
+    projected: bool = False,
+) -> tuple[Tensor, ...]:
     """The output and the last states of a recurrent network. The arguments are as in `run_gru`.
 
     Args:

@@ -190,10 +190,19 @@ for _many in MANY:
 @operator("lamb_update_phase1", inputs=4)
 @torch.no_grad()
 def _lamb_update_phase1(
-    weight: Tensor, grad: Tensor, mean: Tensor, var: Tensor, beta1: float = 0.9, beta2: float = 0.999,
-    epsilon: float = 1e-6, t: float = 1, bias_correction: bool = True, wd: float = 0.0, rescale_grad: float = 1.0,
+    weight: Tensor,
+    grad: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-6,
+    t: float = 1,
+    bias_correction: bool = True,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """LAMB's step before it is scaled."""
     gradient = prepared(grad.to(weight.dtype), weight, single(wd), single(rescale_grad), clip_gradient, False)
     moments = Moments(beta1, beta2, epsilon, t, truth(bias_correction))
@@ -238,9 +247,14 @@ def _multi_sum_sq(*arrays: Tensor, num_arrays: int) -> Tensor:
 
 @operator("multi_lars", inputs=4)
 def _multi_lars(
-    lrs: Tensor, weights_sum_sq: Tensor, grads_sum_sq: Tensor, wds: Tensor, eta: float, eps: float,
+    lrs: Tensor,
+    weights_sum_sq: Tensor,
+    grads_sum_sq: Tensor,
+    wds: Tensor,
+    eta: float,
+    eps: float,
     rescale_grad: float = 1.0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     columns = zip(*(values.tolist() for values in (lrs, weights_sum_sq, grads_sum_sq, wds)), strict=True)
     return lrs.new_tensor([lars_rate(a, b, c, d, eta, eps, rescale_grad) for a, b, c, d in columns])
 

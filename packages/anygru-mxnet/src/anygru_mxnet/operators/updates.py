@@ -62,9 +62,16 @@ def signum(
 
 
 def adam(
-    weight: Tensor, gradient: Tensor, mean: Tensor, variance: Tensor, lr: float, wd: float, beta1: float = 0.9,
-    beta2: float = 0.999, epsilon: float = 1e-8,
-) -> None:  # fmt: skip
+    weight: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    lr: float,
+    wd: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+) -> None:
     beta1, beta2 = single(beta1), single(beta2)
     mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
     variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
@@ -73,9 +80,17 @@ def adam(
 
 
 def adamw(
-    weight: Tensor, gradient: Tensor, mean: Tensor, variance: Tensor, lr: float, wd: float, eta: float = 1.0,
-    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-) -> None:  # fmt: skip
+    weight: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    lr: float,
+    wd: float,
+    eta: float = 1.0,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+) -> None:
     """Adam with a weight decay that is independent of the learning rate (Loshchilov, Hutter 2019)."""
     before = weight.clone() if wd else weight
     adam(weight, gradient, mean, variance, lr * eta, 0.0, beta1, beta2, epsilon)
@@ -84,9 +99,15 @@ def adamw(
 
 
 def rmsprop(
-    weight: Tensor, gradient: Tensor, square: Tensor, lr: float, wd: float, gamma1: float = 0.95, epsilon: float = 1e-8,
+    weight: Tensor,
+    gradient: Tensor,
+    square: Tensor,
+    lr: float,
+    wd: float,
+    gamma1: float = 0.95,
+    epsilon: float = 1e-8,
     clip_weights: float = -1.0,
-) -> None:  # fmt: skip
+) -> None:
     square.mul_(gamma1).addcmul_(gradient, gradient, value=1 - gamma1)
     # Epsilon is inside the root, unlike in torch (MXNet 1.9.1, recorded).
     weight.sub_(lr * gradient / torch.sqrt(square + epsilon))
@@ -94,9 +115,18 @@ def rmsprop(
 
 
 def rmsprop_centered(
-    weight: Tensor, gradient: Tensor, square: Tensor, mean: Tensor, delta: Tensor, lr: float, wd: float,
-    gamma1: float = 0.95, gamma2: float = 0.9, epsilon: float = 1e-8, clip_weights: float = -1.0,
-) -> None:  # fmt: skip
+    weight: Tensor,
+    gradient: Tensor,
+    square: Tensor,
+    mean: Tensor,
+    delta: Tensor,
+    lr: float,
+    wd: float,
+    gamma1: float = 0.95,
+    gamma2: float = 0.9,
+    epsilon: float = 1e-8,
+    clip_weights: float = -1.0,
+) -> None:
     square.mul_(gamma1).addcmul_(gradient, gradient, value=1 - gamma1)
     mean.mul_(gamma1).add_(gradient, alpha=1 - gamma1)
     spread = torch.sqrt(square - mean * mean + epsilon)
@@ -111,9 +141,15 @@ def _bound(weight: Tensor, bound: float) -> None:
 
 
 def ftrl(
-    weight: Tensor, gradient: Tensor, z: Tensor, n: Tensor, lr: float, wd: float, lamda1: float = 0.01,
+    weight: Tensor,
+    gradient: Tensor,
+    z: Tensor,
+    n: Tensor,
+    lr: float,
+    wd: float,
+    lamda1: float = 0.01,
     beta: float = 1.0,
-) -> None:  # fmt: skip
+) -> None:
     squares = n + gradient * gradient
     z.add_(gradient - (torch.sqrt(squares) - torch.sqrt(n)) * weight / lr)
     n.copy_(squares)
@@ -123,9 +159,18 @@ def ftrl(
 
 
 def ftml(
-    weight: Tensor, gradient: Tensor, scale: Tensor, square: Tensor, leader: Tensor, lr: float, wd: float,
-    beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, t: float = 1,
-) -> None:  # fmt: skip
+    weight: Tensor,
+    gradient: Tensor,
+    scale: Tensor,
+    square: Tensor,
+    leader: Tensor,
+    lr: float,
+    wd: float,
+    beta1: float = 0.6,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    t: float = 1,
+) -> None:
     beta1, beta2, count = single(beta1), single(beta2), int(t)
     square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
     size = (1 - beta1**count) / lr * (torch.sqrt(square / (1 - beta2**count)) + single(epsilon))
@@ -157,9 +202,14 @@ def lamb_step(weight: Tensor, gradient: Tensor, mean: Tensor, variance: Tensor, 
 
 
 def lamb_scaled(
-    weight: Tensor, step: Tensor, size: Tensor, other: Tensor, lr: float, lower_bound: float | None = None,
+    weight: Tensor,
+    step: Tensor,
+    size: Tensor,
+    other: Tensor,
+    lr: float,
+    lower_bound: float | None = None,
     upper_bound: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Change the weight by LAMB's step, scaled by the norm of the weight over the norm of the step."""
     if lower_bound is not None and lower_bound >= 0:
         size = size.clamp(min=single(lower_bound))
@@ -170,10 +220,20 @@ def lamb_scaled(
 
 
 def lamb(
-    weight: Tensor, gradient: Tensor, mean: Tensor, variance: Tensor, lr: float, wd: float, beta1: float = 0.9,
-    beta2: float = 0.999, epsilon: float = 1e-6, t: float = 1, bias_correction: bool = True, lower_bound: float = -1.0,
+    weight: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    lr: float,
+    wd: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-6,
+    t: float = 1,
+    bias_correction: bool = True,
+    lower_bound: float = -1.0,
     upper_bound: float = -1.0,
-) -> None:  # fmt: skip
+) -> None:
     """LAMB's step (You et al. 2019), scaled by the norms of the weight and of the step."""
     step = lamb_step(weight, gradient, mean, variance, wd, Moments(beta1, beta2, epsilon, t, bias_correction))
     lamb_scaled(weight, step, weight.norm(), step.norm(), lr, lower_bound, upper_bound)

@@ -40,10 +40,18 @@ class Optimizer:
     _by_rows = False
 
     def __init__(
-        self, rescale_grad: float = 1.0, param_idx2name: dict | None = None, wd: float = 0.0,
-        clip_gradient: float | None = None, learning_rate: float | None = None, lr_scheduler: Any = None,
-        sym: Any = None, begin_num_update: int = 0, multi_precision: bool = False, param_dict: dict | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: dict | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Any = None,
+        sym: Any = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: dict | None = None,
+    ) -> None:
         self.rescale_grad = rescale_grad
         self.lr_scheduler = lr_scheduler
         if lr_scheduler is None and learning_rate is None:

@@ -81,9 +81,16 @@ class LAMB(TwoMoments):
     """Adam with steps that are scaled by the norm of each weight (You et al. 2019)."""
 
     def __init__(
-        self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
-        lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        bias_correction: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1 = beta1
         self.beta2 = beta2
@@ -120,9 +127,14 @@ class LARS(SGD):
     _by_rows = False
 
     def __init__(
-        self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0.0,
-        momentum_correction: bool = True, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        momentum: float = 0.0,
+        lazy_update: bool = True,
+        eta: float = 0.001,
+        eps: float = 0.0,
+        momentum_correction: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(momentum=momentum, lazy_update=lazy_update, **kwargs)
         self.momentum_correction = momentum_correction
         self.eta = eta
@@ -166,10 +178,17 @@ class LBSGD(SGD):
     _by_rows = False
 
     def __init__(
-        self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
-        warmup_epochs: int = 5, batch_scale: int = 1, updates_per_epoch: int = 32, begin_epoch: int = 0,
-        num_epochs: int = 60, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        momentum: float = 0.0,
+        multi_precision: bool = False,
+        warmup_strategy: str = "linear",
+        warmup_epochs: int = 5,
+        batch_scale: int = 1,
+        updates_per_epoch: int = 32,
+        begin_epoch: int = 0,
+        num_epochs: int = 60,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(momentum=momentum, multi_precision=multi_precision, **kwargs)
         self.aggregate_num = 0
         self.warmup_strategy = warmup_strategy

@@ -42,10 +42,17 @@ class FusedRNNCell(BaseRNNCell):
     _steps = False
 
     def __init__(
-        self, num_hidden: int, num_layers: int = 1, mode: str = "lstm", bidirectional: bool = False,
-        dropout: float = 0.0, get_next_state: bool = False, forget_bias: float = 1.0, prefix: str | None = None,
+        self,
+        num_hidden: int,
+        num_layers: int = 1,
+        mode: str = "lstm",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        get_next_state: bool = False,
+        forget_bias: float = 1.0,
+        prefix: str | None = None,
         params: RNNParams | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(f"{mode}_" if prefix is None else prefix, params)
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout, self._get_next_state = bidirectional, dropout, get_next_state

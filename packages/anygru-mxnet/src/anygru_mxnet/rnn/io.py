@@ -67,10 +67,16 @@ class BucketSentenceIter(DataIter):
     """
 
     def __init__(
-        self, sentences: Sequence[Sequence[float]], batch_size: int, buckets: list[int] | None = None,
-        invalid_label: float = -1, data_name: str = "data", label_name: str = "softmax_label",
-        dtype: DtypeLike = "float32", layout: str = "NT",
-    ) -> None:  # fmt: skip
+        self,
+        sentences: Sequence[Sequence[float]],
+        batch_size: int,
+        buckets: list[int] | None = None,
+        invalid_label: float = -1,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        dtype: DtypeLike = "float32",
+        layout: str = "NT",
+    ) -> None:
         super().__init__(batch_size)
         if not buckets:
             counts = np.bincount([len(sentence) for sentence in sentences])

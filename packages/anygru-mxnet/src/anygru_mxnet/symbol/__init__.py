@@ -52,9 +52,15 @@ def full(shape: Sizes, val: float, dtype: DtypeLike = None, **kwargs: Any) -> Sy
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
-    name: str | None = None, dtype: DtypeLike = None, **kwargs: Any,
-) -> Symbol:  # fmt: skip
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    name: str | None = None,
+    dtype: DtypeLike = None,
+    **kwargs: Any,
+) -> Symbol:
     """Evenly spaced numbers. With `infer_range` their number follows from the operator that reads them."""
     kwargs |= {"name": name, **({"infer_range": True} if infer_range else {})}
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype or mx_real_t}

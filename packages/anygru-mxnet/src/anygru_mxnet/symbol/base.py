@@ -205,17 +205,30 @@ class SymbolBase:
         return [wrap(values, context) for values in results]
 
     def bind(
-        self, ctx: Context, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
-        group2ctx: Any = None, shared_exec: Any = None,
-    ) -> Executor:  # fmt: skip
+        self,
+        ctx: Context,
+        args: Any,
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Any = None,
+        shared_exec: Any = None,
+    ) -> Executor:
         """An executor on the given arrays, which are lists in the arguments' order or dicts by their names."""
         return Executor.bound(self, sizing.ready(self._entries), ctx, args, args_grad, grad_req, aux_states)
 
     def simple_bind(
-        self, ctx: Context, grad_req: Any = "write", type_dict: dict[str, DtypeLike] | None = None,
-        stype_dict: Any = None, group2ctx: Any = None, shared_arg_names: Any = None, shared_exec: Any = None,
-        shared_buffer: Any = None, **kwargs: Sizes,
-    ) -> Executor:  # fmt: skip
+        self,
+        ctx: Context,
+        grad_req: Any = "write",
+        type_dict: dict[str, DtypeLike] | None = None,
+        stype_dict: Any = None,
+        group2ctx: Any = None,
+        shared_arg_names: Any = None,
+        shared_exec: Any = None,
+        shared_buffer: Any = None,
+        **kwargs: Sizes,
+    ) -> Executor:
         """An executor on arrays of zeros, from the shapes of some arguments by name.
 
         Raises:

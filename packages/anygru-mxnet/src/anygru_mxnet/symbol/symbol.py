@@ -192,10 +192,17 @@ def apply(
 
 
 def var(
-    name: str, attr: dict[str, str] | None = None, shape: Sequence[int] | None = None, lr_mult: float | None = None,
-    wd_mult: float | None = None, dtype: DtypeLike = None, init: Any = None, stype: str | None = None,
-    profiler_scope: Any = None, **kwargs: Any,
-) -> Symbol:  # fmt: skip
+    name: str,
+    attr: dict[str, str] | None = None,
+    shape: Sequence[int] | None = None,
+    lr_mult: float | None = None,
+    wd_mult: float | None = None,
+    dtype: DtypeLike = None,
+    init: Any = None,
+    stype: str | None = None,
+    profiler_scope: Any = None,
+    **kwargs: Any,
+) -> Symbol:
     """A variable, with its known shape, dtype and other attributes.
 
     Raises:

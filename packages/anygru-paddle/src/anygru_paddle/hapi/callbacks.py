@@ -15,8 +15,14 @@ from .progressbar import ProgressBar
 from .visualdl import VisualDL as VisualDL
 
 __all__ = [
-    "Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger", "ReduceLROnPlateau", "VisualDL",
-]  # fmt: skip
+    "Callback",
+    "EarlyStopping",
+    "LRScheduler",
+    "ModelCheckpoint",
+    "ProgBarLogger",
+    "ReduceLROnPlateau",
+    "VisualDL",
+]
 
 
 class CallbackList:

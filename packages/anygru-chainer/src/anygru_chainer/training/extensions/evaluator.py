@@ -41,11 +41,16 @@ class Evaluator(extension.Extension):
     priority = extension.PRIORITY_WRITER
 
     def __init__(
-        self, iterator: Iterator | dict[str, Iterator], target: Link | dict[str, Link],
-        converter: Callable[..., Any] = concat_examples, device: DeviceSpec = None,
-        eval_hook: Callable[[Any], None] | None = None, eval_func: Callable[..., Any] | None = None, *,
+        self,
+        iterator: Iterator | dict[str, Iterator],
+        target: Link | dict[str, Link],
+        converter: Callable[..., Any] = concat_examples,
+        device: DeviceSpec = None,
+        eval_hook: Callable[[Any], None] | None = None,
+        eval_func: Callable[..., Any] | None = None,
+        *,
         progress_bar: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.device = None if device is None else backend.get_device(device)
         self._iterators = {"main": iterator} if isinstance(iterator, Iterator) else iterator
         self._targets = {"main": target} if isinstance(target, Link) else target

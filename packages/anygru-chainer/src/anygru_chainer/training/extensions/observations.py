@@ -103,9 +103,13 @@ class DumpGraph(Extension):
     default_name = "dump_graph"
 
     def __init__(
-        self, root_name: str, filename: str | None = None, variable_style: dict[str, str] | None = None,
-        function_style: dict[str, str] | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        root_name: str,
+        filename: str | None = None,
+        variable_style: dict[str, str] | None = None,
+        function_style: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         (out_name,) = argument.parse_kwargs(kwargs, ("out_name", "cg.dot"))
         self._root_name = root_name
         self._filename = out_name if filename is None else filename

@@ -23,9 +23,12 @@ class ProgressBar(Extension):
     """
 
     def __init__(
-        self, training_length: tuple[float, str] | None = None, update_interval: int = 100, bar_length: int = 50,
+        self,
+        training_length: tuple[float, str] | None = None,
+        update_interval: int = 100,
+        bar_length: int = 50,
         out: TextIO = sys.stdout,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._update_interval = update_interval
         self._bar = _TrainerProgressBar(training_length, bar_length, out)
 

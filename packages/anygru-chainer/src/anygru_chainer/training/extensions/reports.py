@@ -68,9 +68,13 @@ class LogReport(Extension):
     """
 
     def __init__(
-        self, keys: Sequence[str] | None = None, trigger: TriggerSpec = (1, "epoch"),
-        postprocess: Callable[[dict[str, Any]], None] | None = None, filename: str | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        keys: Sequence[str] | None = None,
+        trigger: TriggerSpec = (1, "epoch"),
+        postprocess: Callable[[dict[str, Any]], None] | None = None,
+        filename: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         (log_name,) = argument.parse_kwargs(kwargs, ("log_name", "log"))
         self._keys = keys
         self._trigger = get_trigger(trigger)
@@ -177,10 +181,16 @@ class PlotReport(Extension):
     """
 
     def __init__(
-        self, y_keys: str | Sequence[str], x_key: str = "iteration", trigger: TriggerSpec = (1, "epoch"),
-        postprocess: Callable[[Any, Any, Any], None] | None = None, filename: str | None = None, marker: str = "x",
-        grid: bool = True, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        y_keys: str | Sequence[str],
+        x_key: str = "iteration",
+        trigger: TriggerSpec = (1, "epoch"),
+        postprocess: Callable[[Any, Any, Any], None] | None = None,
+        filename: str | None = None,
+        marker: str = "x",
+        grid: bool = True,
+        **kwargs: Any,
+    ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "plot.png"))
         available()
         self._y_keys = (y_keys,) if isinstance(y_keys, str) else tuple(y_keys)

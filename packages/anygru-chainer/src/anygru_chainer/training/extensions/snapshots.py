@@ -209,10 +209,16 @@ def snapshot_object(
 
 def snapshot(
     savefun: Callable[..., None] | None = None,
-    filename: str | Callable[[Any], str] = "snapshot_iter_{.updater.iteration}", *, target: Any = None,
-    condition: Callable[[], bool] | None = None, writer: Callable[..., None] | None = None,
-    snapshot_on_error: bool = False, n_retains: int = -1, num_retain: int | None = None, autoload: bool = False,
-) -> Any:  # fmt: skip
+    filename: str | Callable[[Any], str] = "snapshot_iter_{.updater.iteration}",
+    *,
+    target: Any = None,
+    condition: Callable[[], bool] | None = None,
+    writer: Callable[..., None] | None = None,
+    snapshot_on_error: bool = False,
+    n_retains: int = -1,
+    num_retain: int | None = None,
+    autoload: bool = False,
+) -> Any:
     """An extension that saves the trainer, once an epoch by default.
 
     Args:
@@ -245,9 +251,15 @@ class _Snapshot(Extension):
     priority = -100
 
     def __init__(
-        self, target: Any, condition: Callable[[], bool] | None, writer: Callable[..., None] | None,
-        filename: str | Callable[[Any], str], snapshot_on_error: bool, n_retains: int, autoload: bool,
-    ) -> None:  # fmt: skip
+        self,
+        target: Any,
+        condition: Callable[[], bool] | None,
+        writer: Callable[..., None] | None,
+        filename: str | Callable[[Any], str],
+        snapshot_on_error: bool,
+        n_retains: int,
+        autoload: bool,
+    ) -> None:
         self._target = target
         self.condition = _always if condition is None else condition
         self.writer: Any = writer

@@ -55,10 +55,15 @@ class ParameterStatistics(Extension):
     }
 
     def __init__(
-        self, links: Link | Sequence[Link], statistics: dict[str, Callable[..., Any]] | str | None = "default",
-        report_params: bool = True, report_grads: bool = True, prefix: str | None = None,
-        trigger: TriggerSpec = (1, "epoch"), skip_nan_params: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        links: Link | Sequence[Link],
+        statistics: dict[str, Callable[..., Any]] | str | None = "default",
+        report_params: bool = True,
+        report_grads: bool = True,
+        prefix: str | None = None,
+        trigger: TriggerSpec = (1, "epoch"),
+        skip_nan_params: bool = False,
+    ) -> None:
         self._links = links if isinstance(links, (list, tuple)) else (links,)
         chosen: Any = self.default_statistics if statistics == "default" else statistics or {}
         self._statistics = dict(chosen)
@@ -142,12 +147,21 @@ class VariableStatisticsPlot(Extension):
     """
 
     def __init__(
-        self, targets: Any, max_sample_size: int = 1000, report_data: bool = True, report_grad: bool = True,
-        plot_mean: bool = True, plot_std: bool = True,
-        percentile_sigmas: float | Sequence[float] = (0, *_SIGMAS, 100), trigger: TriggerSpec = (1, "epoch"),
-        filename: str | None = None, figsize: tuple[float, float] | None = None, marker: str | None = None,
-        grid: bool = True, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        targets: Any,
+        max_sample_size: int = 1000,
+        report_data: bool = True,
+        report_grad: bool = True,
+        plot_mean: bool = True,
+        plot_std: bool = True,
+        percentile_sigmas: float | Sequence[float] = (0, *_SIGMAS, 100),
+        trigger: TriggerSpec = (1, "epoch"),
+        filename: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        marker: str | None = None,
+        grid: bool = True,
+        **kwargs: Any,
+    ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "statistics.png"))
         self._filename = file_name if filename is None else filename
         self._vars = _variables(targets)

@@ -47,9 +47,13 @@ class MultiprocessParallelUpdater(StandardUpdater):
     """
 
     def __init__(
-        self, iterators: Sequence[Any], optimizer: Optimizer, converter: Callable[..., Any] = concat_examples,
-        devices: Any = None, auto_new_epoch: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        iterators: Sequence[Any],
+        optimizer: Optimizer,
+        converter: Callable[..., Any] = concat_examples,
+        devices: Any = None,
+        auto_new_epoch: bool = True,
+    ) -> None:
         if not self.available():
             raise Exception("NCCL is not enabled. MultiprocessParallelUpdater requires torch with CUDA and NCCL.")
         if torch.cuda.is_initialized() and _processes.context().get_start_method() == "fork":

@@ -59,11 +59,16 @@ class StandardUpdater(Updater):
     """
 
     def __init__(
-        self, iterator: Iterator | dict[str, Iterator], optimizer: Optimizer | dict[str, Optimizer],
-        converter: Callable[..., Any] = concat_examples, device: DeviceSpec = None,
-        loss_func: Callable[..., Any] | None = None, loss_scale: float | None = None, auto_new_epoch: bool = True,
+        self,
+        iterator: Iterator | dict[str, Iterator],
+        optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = concat_examples,
+        device: DeviceSpec = None,
+        loss_func: Callable[..., Any] | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         (input_device,) = argument.parse_kwargs(kwargs, ("input_device", None))
         self._device = None if device is None else backend.get_device(device)
         self._input_device = self._device if input_device is None else backend.get_device(input_device)
@@ -161,11 +166,16 @@ class ParallelUpdater(StandardUpdater):
     """
 
     def __init__(
-        self, iterator: Iterator | dict[str, Iterator], optimizer: Optimizer | dict[str, Optimizer],
-        converter: Callable[..., Any] = concat_examples, models: dict[str, Any] | None = None,
-        devices: dict[str, Any] | None = None, loss_func: Callable[..., Any] | None = None,
-        loss_scale: float | None = None, auto_new_epoch: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        iterator: Iterator | dict[str, Iterator],
+        optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = concat_examples,
+        models: dict[str, Any] | None = None,
+        devices: dict[str, Any] | None = None,
+        loss_func: Callable[..., Any] | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
+    ) -> None:
         super().__init__(iterator, optimizer, converter, None, loss_func, loss_scale, auto_new_epoch)
         if models is None:
             if devices is None:

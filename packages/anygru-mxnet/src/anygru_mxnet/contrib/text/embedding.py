@@ -200,9 +200,14 @@ class CustomEmbedding(_TokenEmbedding):
     """Vectors in a file of the user, with a token and its numbers in each line."""
 
     def __init__(
-        self, pretrained_file_path: str, elem_delim: str = " ", encoding: str = "utf8",
-        init_unknown_vec: Callable[..., NDArray] = zeros, vocabulary: Vocabulary | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        pretrained_file_path: str,
+        elem_delim: str = " ",
+        encoding: str = "utf8",
+        init_unknown_vec: Callable[..., NDArray] = zeros,
+        vocabulary: Vocabulary | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._load_embedding(pretrained_file_path, elem_delim, init_unknown_vec, encoding)
         self._of_vocabulary(vocabulary)

@@ -203,9 +203,14 @@ class Block:
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
     def load_parameters(
-        self, filename: str, ctx: ContextLike = None, allow_missing: bool = False, ignore_extra: bool = False,
-        cast_dtype: bool = False, dtype_source: str = "current",
-    ) -> None:  # fmt: skip
+        self,
+        filename: str,
+        ctx: ContextLike = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
         """Read the values from a file of `save_parameters`, `save_params` or `export`.
 
         Raises:

@@ -55,10 +55,17 @@ class HybridBlock(Block):
         self._clear_cached_op()
 
     def hybridize(
-        self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
-        static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
-        backward_bulk_size: int | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        active: bool = True,
+        backend: str | None = None,
+        clear: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Run as a graph from the next call on, or as Python code again. The options for MXNet's engine have no effect.
 
         Raises:

@@ -40,10 +40,19 @@ class Parameter:
     """
 
     def __init__(
-        self, name: str, grad_req: str = "write", shape: Sizes = None, dtype: DtypeLike = mx_real_t,
-        lr_mult: float = 1.0, wd_mult: float = 1.0, init: Initial = None, allow_deferred_init: bool = False,
-        differentiable: bool = True, stype: str = "default", grad_stype: str = "default",
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        grad_req: str = "write",
+        shape: Sizes = None,
+        dtype: DtypeLike = mx_real_t,
+        lr_mult: float = 1.0,
+        wd_mult: float = 1.0,
+        init: Initial = None,
+        allow_deferred_init: bool = False,
+        differentiable: bool = True,
+        stype: str = "default",
+        grad_stype: str = "default",
+    ) -> None:
         self._var: Symbol | None = None
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None

@@ -186,9 +186,15 @@ class ParameterDict:
         save(filename, values)
 
     def load(
-        self, filename: str, ctx: ContextLike = None, allow_missing: bool = False, ignore_extra: bool = False,
-        restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current",
-    ) -> None:  # fmt: skip
+        self,
+        filename: str,
+        ctx: ContextLike = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        restore_prefix: str = "",
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
         """Take the values from a file, a prefix put before its names.
 
         Raises:
@@ -206,9 +212,16 @@ class ParameterDict:
         )
 
     def load_dict(
-        self, param_dict: Any, ctx: ContextLike = None, allow_missing: bool = False, ignore_extra: bool = False,
-        restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False, dtype_source: str = "current",
-    ) -> None:  # fmt: skip
+        self,
+        param_dict: Any,
+        ctx: ContextLike = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        restore_prefix: str = "",
+        filename: str | None = None,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
         """Take the values from a dict of arrays; as `load`."""
         given = param_dict.items() if isinstance(param_dict, dict) else param_dict
         values = {

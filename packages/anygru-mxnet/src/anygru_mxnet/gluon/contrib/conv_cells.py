@@ -40,12 +40,23 @@ class _ConvCell(HybridRecurrentCell):
     _states = 1
 
     def __init__(
-        self, input_shape: Several[int], hidden_channels: int, i2h_kernel: Numbers, h2h_kernel: Numbers,
-        i2h_pad: Numbers = 0, i2h_dilate: Numbers = 1, h2h_dilate: Numbers = 1, i2h_weight_initializer: Initial = None,
-        h2h_weight_initializer: Initial = None, i2h_bias_initializer: Initial = "zeros",
-        h2h_bias_initializer: Initial = "zeros", conv_layout: str | None = None, activation: Any = "tanh",
-        prefix: str | None = None, params: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        input_shape: Several[int],
+        hidden_channels: int,
+        i2h_kernel: Numbers,
+        h2h_kernel: Numbers,
+        i2h_pad: Numbers = 0,
+        i2h_dilate: Numbers = 1,
+        h2h_dilate: Numbers = 1,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        conv_layout: str | None = None,
+        activation: Any = "tanh",
+        prefix: str | None = None,
+        params: Any = None,
+    ) -> None:
         super().__init__(prefix=prefix, params=params)
         self._conv_layout = conv_layout or _LAYOUTS[self._axes]
         assert self._conv_layout == _LAYOUTS[self._axes], (

@@ -42,11 +42,18 @@ class LSTMPCell(LSTMCell):
     _shown = "hidden"
 
     def __init__(
-        self, hidden_size: int, projection_size: int, i2h_weight_initializer: Initial = None,
-        h2h_weight_initializer: Initial = None, h2r_weight_initializer: Initial = None,
-        i2h_bias_initializer: Initial = "zeros", h2h_bias_initializer: Initial = "zeros", input_size: int = 0,
-        prefix: str | None = None, params: ParameterDict | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        hidden_size: int,
+        projection_size: int,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        h2r_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        input_size: int = 0,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+    ) -> None:
         super(LSTMCell, self).__init__(
             4,
             hidden_size,
@@ -144,9 +151,14 @@ class VariationalDropoutCell(ModifierCell):
 
 
 def dynamic_unroll(
-    cell: RecurrentCell, inputs: Data, begin_state: list, drop_inputs: float = 0, drop_outputs: float = 0,
-    layout: str = "TNC", valid_length: Data | None = None,
-) -> tuple[Any, list]:  # fmt: skip
+    cell: RecurrentCell,
+    inputs: Data,
+    begin_state: list,
+    drop_inputs: float = 0,
+    drop_outputs: float = 0,
+    layout: str = "TNC",
+    valid_length: Data | None = None,
+) -> tuple[Any, list]:
     """Run a cell over a sequence by `contrib.foreach`. Its graph accepts any number of steps.
 
     Args:

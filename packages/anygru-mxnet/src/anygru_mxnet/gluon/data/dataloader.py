@@ -54,11 +54,22 @@ class DataLoader:
     """
 
     def __init__(
-        self, dataset: Any, batch_size: int | None = None, shuffle: bool = False, sampler: Sampler | None = None,
-        last_batch: str | None = None, batch_sampler: Any = None, batchify_fn: Callable | None = None,
-        num_workers: int = 0, pin_memory: bool = False, pin_device_id: int = 0, prefetch: int | None = None,
-        thread_pool: bool = False, timeout: float = 120, auto_reload: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        sampler: Sampler | None = None,
+        last_batch: str | None = None,
+        batch_sampler: Any = None,
+        batchify_fn: Callable | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        prefetch: int | None = None,
+        thread_pool: bool = False,
+        timeout: float = 120,
+        auto_reload: bool = False,
+    ) -> None:
         assert timeout > 0, f"timeout must be positive, given {timeout}"
         if batch_sampler is None:
             if batch_size is None:

@@ -29,10 +29,17 @@ class Dense(HybridBlock):
     """
 
     def __init__(
-        self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True,
-        dtype: DtypeLike = "float32", weight_initializer: Initial = None, bias_initializer: Initial = "zeros",
-        in_units: int = 0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        units: int,
+        activation: str | None = None,
+        use_bias: bool = True,
+        flatten: bool = True,
+        dtype: DtypeLike = "float32",
+        weight_initializer: Initial = None,
+        bias_initializer: Initial = "zeros",
+        in_units: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._flatten = flatten
         self._units = units
@@ -96,9 +103,14 @@ class Embedding(HybridBlock):
     """
 
     def __init__(
-        self, input_dim: int, output_dim: int, dtype: DtypeLike = "float32", weight_initializer: Initial = None,
-        sparse_grad: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        input_dim: int,
+        output_dim: int,
+        dtype: DtypeLike = "float32",
+        weight_initializer: Initial = None,
+        sparse_grad: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": dtype, "sparse_grad": sparse_grad}
         self.weight = self.params.get(

@@ -53,10 +53,21 @@ class _Conv(HybridBlock):
     _operator = "Convolution"
 
     def __init__(
-        self, channels: int, kernel_size: Numbers, strides: Numbers = 1, padding: Numbers = 0, dilation: Numbers = 1,
-        groups: int = 1, layout: str | None = None, activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Initial = None, bias_initializer: Initial = "zeros", in_channels: int = 0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        kernel_size: Numbers,
+        strides: Numbers = 1,
+        padding: Numbers = 0,
+        dilation: Numbers = 1,
+        groups: int = 1,
+        layout: str | None = None,
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Initial = None,
+        bias_initializer: Initial = "zeros",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
         adj = kwargs.pop("adj", None)
         super().__init__(**kwargs)
         self._channels, self._in_channels = channels, in_channels
@@ -111,9 +122,15 @@ class _ConvTranspose(_Conv):
     _operator = "Deconvolution"
 
     def __init__(
-        self, channels: int, kernel_size: Numbers, strides: Numbers = 1, padding: Numbers = 0,
-        output_padding: Numbers = 0, *others: Any, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        kernel_size: Numbers,
+        strides: Numbers = 1,
+        padding: Numbers = 0,
+        output_padding: Numbers = 0,
+        *others: Any,
+        **kwargs: Any,
+    ) -> None:
         adj = _numbers(output_padding, self._spatial)
         super().__init__(channels, kernel_size, strides, padding, *others, adj=adj, **kwargs)
 
@@ -132,10 +149,16 @@ class _Pool(HybridBlock):
     _type = "max"
 
     def __init__(
-        self, pool_size: Numbers = 2, strides: Numbers | None = None, padding: Numbers = 0,
-        layout: str | bool | None = None, ceil_mode: bool | str = False, count_include_pad: bool | None = None,
-        global_pool: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        pool_size: Numbers = 2,
+        strides: Numbers | None = None,
+        padding: Numbers = 0,
+        layout: str | bool | None = None,
+        ceil_mode: bool | str = False,
+        count_include_pad: bool | None = None,
+        global_pool: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if isinstance(layout, bool):  # AvgPool2D and AvgPool3D have `ceil_mode` before `layout` (1.9.1, source)
             layout, ceil_mode = (ceil_mode or None), layout  # type: ignore[assignment]

@@ -35,11 +35,20 @@ class BatchNorm(HybridBlock):
     """
 
     def __init__(
-        self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-        use_global_stats: bool = False, beta_initializer: Initial = "zeros", gamma_initializer: Initial = "ones",
-        running_mean_initializer: Initial = "zeros", running_variance_initializer: Initial = "ones",
-        in_channels: int = 0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int = 1,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        use_global_stats: bool = False,
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
+        running_mean_initializer: Initial = "zeros",
+        running_variance_initializer: Initial = "ones",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._kwargs = {
             "axis": axis,
@@ -88,9 +97,16 @@ class _ScaledNorm(HybridBlock):
     """The base of LayerNorm and InstanceNorm: gamma, beta and their options."""
 
     def __init__(
-        self, axis: int, epsilon: float, center: bool, scale: bool, beta_initializer: Initial,
-        gamma_initializer: Initial, in_channels: int, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int,
+        epsilon: float,
+        center: bool,
+        scale: bool,
+        beta_initializer: Initial,
+        gamma_initializer: Initial,
+        in_channels: int,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis = axis
@@ -115,10 +131,17 @@ class LayerNorm(_ScaledNorm):
     """
 
     def __init__(
-        self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-        beta_initializer: Initial = "zeros", gamma_initializer: Initial = "ones", in_channels: int = 0,
-        prefix: str | None = None, params: ParameterDict | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int = -1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
+        in_channels: int = 0,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+    ) -> None:
         super().__init__(
             axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, prefix=prefix, params=params
         )
@@ -134,9 +157,16 @@ class InstanceNorm(_ScaledNorm):
     """
 
     def __init__(
-        self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False,
-        beta_initializer: Initial = "zeros", gamma_initializer: Initial = "ones", in_channels: int = 0, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        axis: int = 1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = False,
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
+        in_channels: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
 
     def hybrid_forward(self, F: ModuleType, x: Data, gamma: Data, beta: Data) -> Any:
@@ -164,10 +194,16 @@ class GroupNorm(HybridBlock):
     """
 
     def __init__(
-        self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-        beta_initializer: Initial = "zeros", gamma_initializer: Initial = "ones", prefix: str | None = None,
+        self,
+        num_groups: int = 1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
+        prefix: str | None = None,
         params: ParameterDict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups = num_groups

@@ -26,9 +26,15 @@ class GatedCell(HybridRecurrentCell):
     _states = 1
 
     def __init__(
-        self, gates: int, hidden_size: int, input_size: int, initializers: tuple[Initial, Initial, Initial, Initial],
-        prefix: str | None, params: ParameterDict | None, projection: tuple[int, Initial] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        gates: int,
+        hidden_size: int,
+        input_size: int,
+        initializers: tuple[Initial, Initial, Initial, Initial],
+        prefix: str | None,
+        params: ParameterDict | None,
+        projection: tuple[int, Initial] | None = None,
+    ) -> None:
         super().__init__(prefix=prefix, params=params)
         self._hidden_size = hidden_size
         self._input_size = input_size

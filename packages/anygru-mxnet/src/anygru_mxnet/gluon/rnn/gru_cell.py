@@ -28,9 +28,14 @@ __all__ = ["GRUCell"]
 
 
 def _step(
-    data: Tensor, state: Tensor, i2h_weight: Tensor, h2h_weight: Tensor, i2h_bias: Tensor, h2h_bias: Tensor,
+    data: Tensor,
+    state: Tensor,
+    i2h_weight: Tensor,
+    h2h_weight: Tensor,
+    i2h_bias: Tensor,
+    h2h_bias: Tensor,
     state_for_any: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """One step on tensors: [N, C] and [N, H] (or [1, H] for any N) to [N, H]."""
     if data.dim() != 2:
         data = data.reshape(data.shape[0], -1)
@@ -60,11 +65,18 @@ class GRUCell(GatedCell):
     """
 
     def __init__(
-        self, hidden_size: int, i2h_weight_initializer: Initial = None, h2h_weight_initializer: Initial = None,
-        i2h_bias_initializer: Initial = "zeros", h2h_bias_initializer: Initial = "zeros", input_size: int = 0,
-        prefix: str | None = None, params: ParameterDict | None = None, activation: str = "tanh",
+        self,
+        hidden_size: int,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        input_size: int = 0,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+        activation: str = "tanh",
         recurrent_activation: str = "sigmoid",
-    ) -> None:  # fmt: skip
+    ) -> None:
         if (activation, recurrent_activation) != ("tanh", "sigmoid"):
             raise not_covered(
                 "mxnet.gluon.rnn.GRUCell(activation=...)", "anygru.GRUCell with formula=, or a cell written out"
@@ -76,9 +88,15 @@ class GRUCell(GatedCell):
         return "gru"
 
     def hybrid_forward(
-        self, F: ModuleType, inputs: Any, states: Any, i2h_weight: Data, h2h_weight: Data, i2h_bias: Data,
+        self,
+        F: ModuleType,
+        inputs: Any,
+        states: Any,
+        i2h_weight: Data,
+        h2h_weight: Data,
+        i2h_bias: Data,
         h2h_bias: Data,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """One step, or its node in the graph."""
         parts: tuple[Any, ...] = (inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         if F is not ndarray:

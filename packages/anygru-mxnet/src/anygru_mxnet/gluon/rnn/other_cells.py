@@ -19,11 +19,17 @@ class RNNCell(GatedCell):
     """
 
     def __init__(
-        self, hidden_size: int, activation: Any = "tanh", i2h_weight_initializer: Initial = None,
-        h2h_weight_initializer: Initial = None, i2h_bias_initializer: Initial = "zeros",
-        h2h_bias_initializer: Initial = "zeros", input_size: int = 0, prefix: str | None = None,
+        self,
+        hidden_size: int,
+        activation: Any = "tanh",
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        input_size: int = 0,
+        prefix: str | None = None,
         params: ParameterDict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         initializers = (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer)
         super().__init__(1, hidden_size, input_size, initializers, prefix, params)
         self._activation = activation
@@ -35,9 +41,15 @@ class RNNCell(GatedCell):
         return f"{super().__repr__()[:-1]}, {self._activation})"
 
     def hybrid_forward(
-        self, F: ModuleType, inputs: Data, states: list, i2h_weight: Data, h2h_weight: Data, i2h_bias: Data,
+        self,
+        F: ModuleType,
+        inputs: Data,
+        states: list,
+        i2h_weight: Data,
+        h2h_weight: Data,
+        i2h_bias: Data,
         h2h_bias: Data,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         at = f"t{self._counter}_"
         result = self._get_activation(F, F.elemwise_add(i2h, h2h, name=at + "plus0"), self._activation, name=at + "out")
@@ -55,11 +67,18 @@ class LSTMCell(GatedCell):
     _shown = "out"  # suffix of the name of the output before the projection
 
     def __init__(
-        self, hidden_size: int, i2h_weight_initializer: Initial = None, h2h_weight_initializer: Initial = None,
-        i2h_bias_initializer: Initial = "zeros", h2h_bias_initializer: Initial = "zeros", input_size: int = 0,
-        prefix: str | None = None, params: ParameterDict | None = None, activation: Any = "tanh",
+        self,
+        hidden_size: int,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        input_size: int = 0,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+        activation: Any = "tanh",
         recurrent_activation: Any = "sigmoid",
-    ) -> None:  # fmt: skip
+    ) -> None:
         initializers = (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer)
         super().__init__(4, hidden_size, input_size, initializers, prefix, params)
         self._activation = activation
@@ -69,9 +88,15 @@ class LSTMCell(GatedCell):
         return "lstm"
 
     def hybrid_forward(
-        self, F: ModuleType, inputs: Data, states: list, i2h_weight: Data, h2h_weight: Data, i2h_bias: Data,
+        self,
+        F: ModuleType,
+        inputs: Data,
+        states: list,
+        i2h_weight: Data,
+        h2h_weight: Data,
+        i2h_bias: Data,
         h2h_bias: Data,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         at = f"t{self._counter}_"
         parts = F.SliceChannel(F.elemwise_add(i2h, h2h, name=at + "plus0"), num_outputs=4, name=at + "slice")

@@ -50,9 +50,14 @@ class RecurrentCell(Block):
         return states
 
     def unroll(
-        self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+        self,
+        length: int,
+        inputs: Any,
+        begin_state: Any = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
         valid_length: Any = None,
-    ) -> tuple[Any, list]:  # fmt: skip
+    ) -> tuple[Any, list]:
         """Run the cell over the steps of a sequence.
 
         Args:

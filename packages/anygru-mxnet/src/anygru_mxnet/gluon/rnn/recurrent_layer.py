@@ -28,12 +28,25 @@ class RecurrentLayer(HybridBlock):
     """A recurrent network of several layers and directions; a subclass defines the kind."""
 
     def __init__(
-        self, mode: str, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool,
-        input_size: int, i2h_weight_initializer: Initial, h2h_weight_initializer: Initial,
-        i2h_bias_initializer: Initial, h2h_bias_initializer: Initial, dtype: DtypeLike,
-        use_sequence_length: bool = False, prefix: str | None = None, params: ParameterDict | None = None,
-        projection_size: int | None = None, h2r_weight_initializer: Initial = None,
-    ) -> None:  # fmt: skip
+        self,
+        mode: str,
+        hidden_size: int,
+        num_layers: int,
+        layout: str,
+        dropout: float,
+        bidirectional: bool,
+        input_size: int,
+        i2h_weight_initializer: Initial,
+        h2h_weight_initializer: Initial,
+        i2h_bias_initializer: Initial,
+        h2h_bias_initializer: Initial,
+        dtype: DtypeLike,
+        use_sequence_length: bool = False,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+        projection_size: int | None = None,
+        h2r_weight_initializer: Initial = None,
+    ) -> None:
         super().__init__(prefix=prefix, params=params)
         assert layout in ("TNC", "NTC"), f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']"
         if mode not in GATES:

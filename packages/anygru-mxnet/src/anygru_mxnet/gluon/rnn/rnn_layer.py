@@ -46,11 +46,20 @@ class GRU(RecurrentLayer):
     """
 
     def __init__(
-        self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Initial = None,
-        h2h_weight_initializer: Initial = None, i2h_bias_initializer: Initial = "zeros",
-        h2h_bias_initializer: Initial = "zeros", dtype: DtypeLike = "float32", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        hidden_size: int,
+        num_layers: int = 1,
+        layout: str = "TNC",
+        dropout: float = 0,
+        bidirectional: bool = False,
+        input_size: int = 0,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        dtype: DtypeLike = "float32",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             "gru",
             hidden_size,
@@ -96,13 +105,25 @@ class LSTM(RecurrentLayer):
     """
 
     def __init__(
-        self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Initial = None,
-        h2h_weight_initializer: Initial = None, i2h_bias_initializer: Initial = "zeros",
-        h2h_bias_initializer: Initial = "zeros", projection_size: int | None = None,
-        h2r_weight_initializer: Initial = None, state_clip_min: float | None = None,
-        state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: DtypeLike = "float32", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        hidden_size: int,
+        num_layers: int = 1,
+        layout: str = "TNC",
+        dropout: float = 0,
+        bidirectional: bool = False,
+        input_size: int = 0,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        projection_size: int | None = None,
+        h2r_weight_initializer: Initial = None,
+        state_clip_min: float | None = None,
+        state_clip_max: float | None = None,
+        state_clip_nan: bool = False,
+        dtype: DtypeLike = "float32",
+        **kwargs: Any,
+    ) -> None:
         if state_clip_min is not None or state_clip_max is not None or state_clip_nan:
             raise not_covered("mxnet.gluon.rnn.LSTM(state_clip_*=...)", "clip the states at each step")
         super().__init__(
@@ -135,11 +156,21 @@ class RNN(RecurrentLayer):
     """
 
     def __init__(
-        self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, i2h_weight_initializer: Initial = None, h2h_weight_initializer: Initial = None,
-        i2h_bias_initializer: Initial = "zeros", h2h_bias_initializer: Initial = "zeros", input_size: int = 0,
-        dtype: DtypeLike = "float32", **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        hidden_size: int,
+        num_layers: int = 1,
+        activation: str = "relu",
+        layout: str = "TNC",
+        dropout: float = 0,
+        bidirectional: bool = False,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        input_size: int = 0,
+        dtype: DtypeLike = "float32",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             f"rnn_{activation}",
             hidden_size,

@@ -189,9 +189,13 @@ def nll_loss(
 
 @operation
 def margin_ranking_loss(
-    input: torch.Tensor, other: torch.Tensor, label: torch.Tensor, margin: float = 0.0, reduction: str = "mean",
+    input: torch.Tensor,
+    other: torch.Tensor,
+    label: torch.Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
     name: Any = None,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """max(0, -label * (input - other) + margin)."""
     check_reduction(reduction, "MarginRankingLoss")
     # This margin is not rounded to float32; the margins of the losses below are (recorded, 2.6.2).
@@ -213,9 +217,13 @@ def hinge_embedding_loss(
 
 @operation
 def cosine_embedding_loss(
-    input1: torch.Tensor, input2: torch.Tensor, label: torch.Tensor, margin: float = 0, reduction: str = "mean",
+    input1: torch.Tensor,
+    input2: torch.Tensor,
+    label: torch.Tensor,
+    margin: float = 0,
+    reduction: str = "mean",
     name: Any = None,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """1 - cosine where the label is 1, max(0, cosine - margin) where it is -1."""
     check_reduction(reduction, "cosine_embedding_loss")
     if label.ndim != 1 or input1.ndim > 2 or list(input1.shape) != list(input2.shape):

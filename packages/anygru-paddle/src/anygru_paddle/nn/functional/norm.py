@@ -45,10 +45,18 @@ def _together(weight: Maybe, bias: Maybe) -> tuple[Maybe, Maybe]:
 
 @operation
 def batch_norm(
-    x: torch.Tensor, running_mean: torch.Tensor, running_var: torch.Tensor, weight: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None, training: bool = False, momentum: float = 0.9, epsilon: float = 1e-5,
-    data_format: str = "NCHW", use_global_stats: bool | None = None, name: str | None = None,
-) -> torch.Tensor:  # fmt: skip
+    x: torch.Tensor,
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-5,
+    data_format: str = "NCHW",
+    use_global_stats: bool | None = None,
+    name: str | None = None,
+) -> torch.Tensor:
     """Normalization by the statistics of the batch (training) or the running ones.
 
     In training the running statistics become momentum * old + (1 - momentum) * the batch's (with the biased variance), in

@@ -41,9 +41,12 @@ class KeepsPrecision:
 
 def _named(table: str, what: str) -> Callable[..., Iterator[tuple[str, Any]]]:
     def named(
-        self: "Layer", prefix: str = "", include_sublayers: bool = True, recurse: bool | None = None,
+        self: "Layer",
+        prefix: str = "",
+        include_sublayers: bool = True,
+        recurse: bool | None = None,
         remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:  # fmt: skip
+    ) -> Iterator[tuple[str, Any]]:
         deep = include_sublayers if recurse is None else recurse
         yield from self._named_members(
             lambda layer: getattr(layer, table).items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate

@@ -34,10 +34,18 @@ class CheckpointHandler(Counting):
     """
 
     def __init__(
-        self, model_dir: str, model_prefix: str = "model", monitor: EvalMetric | None = None, verbose: int = 0,
-        save_best: bool = False, mode: str = "auto", epoch_period: int | None = 1, batch_period: int | None = None,
-        max_checkpoints: int = 5, resume_from_checkpoint: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        model_dir: str,
+        model_prefix: str = "model",
+        monitor: EvalMetric | None = None,
+        verbose: int = 0,
+        save_best: bool = False,
+        mode: str = "auto",
+        epoch_period: int | None = 1,
+        batch_period: int | None = None,
+        max_checkpoints: int = 5,
+        resume_from_checkpoint: bool = False,
+    ) -> None:
         os.makedirs(model_dir, exist_ok=True)
         self.model_dir, self.model_prefix, self.verbose = model_dir, model_prefix, verbose
         self.monitor, self.save_best = monitor, save_best

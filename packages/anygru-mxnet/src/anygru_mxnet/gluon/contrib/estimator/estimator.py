@@ -43,10 +43,18 @@ class Estimator:
     """
 
     def __init__(
-        self, net: Block, loss: Loss, train_metrics: Any = None, val_metrics: Any = None,
-        initializer: Initializer | None = None, trainer: Trainer | None = None, context: Any = None,
-        val_net: Block | None = None, val_loss: Loss | None = None, batch_processor: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        net: Block,
+        loss: Loss,
+        train_metrics: Any = None,
+        val_metrics: Any = None,
+        initializer: Initializer | None = None,
+        trainer: Trainer | None = None,
+        context: Any = None,
+        val_net: Block | None = None,
+        val_loss: Loss | None = None,
+        batch_processor: Any = None,
+    ) -> None:
         self.net = net
         self.loss = self._check_loss(loss)
         self._train_metrics = _check_metrics(train_metrics)
@@ -174,9 +182,14 @@ class Estimator:
         _call(epoch_end, "epoch_end", self)
 
     def fit(
-        self, train_data: DataLoader, val_data: DataLoader | None = None, epochs: int | None = None,
-        event_handlers: Any = None, batches: int | None = None, batch_axis: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        train_data: DataLoader,
+        val_data: DataLoader | None = None,
+        epochs: int | None = None,
+        event_handlers: Any = None,
+        batches: int | None = None,
+        batch_axis: int = 0,
+    ) -> None:
         """Train for a number of epochs, or of batches.
 
         Args:

@@ -97,9 +97,14 @@ class ValidationHandler(Counting):
     """
 
     def __init__(
-        self, val_data: "DataLoader", eval_fn: Callable[..., Any], epoch_period: int | None = 1,
-        batch_period: int | None = None, priority: float = -1000, event_handlers: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        val_data: "DataLoader",
+        eval_fn: Callable[..., Any],
+        epoch_period: int | None = 1,
+        batch_period: int | None = None,
+        priority: float = -1000,
+        event_handlers: Any = None,
+    ) -> None:
         self.val_data, self.eval_fn, self.event_handlers = val_data, eval_fn, event_handlers
         self.epoch_period, self.batch_period = epoch_period, batch_period
         self.priority = priority
