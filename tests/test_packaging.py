@@ -121,10 +121,16 @@ def test_every_package_names_its_page_of_the_site() -> None:
         assert (ROOT / "docs" / page).is_file()
 
 
-def test_dependabot_sees_every_project() -> None:
+def test_dependabot_sees_every_project_and_leaves_floors_alone() -> None:
     text = (ROOT / ".github/dependabot.yml").read_text()
-    assert 'directories: [/, /benchmarks, "/packages/*"]' in text
-    assert "increase-if-necessary" in text
+    pip = text[text.index("package-ecosystem: pip") :]
+    patterns = re.search(r"directories: \[(.*)\]", pip)[1].replace('"', "").split(", ")
+    seen = {ROOT, *(folder for pattern in patterns if pattern != "/" for folder in ROOT.glob(pattern[1:]))}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    own = {(ROOT / name).parent for name in tracked if re.search(r"(^|/)(pyproject\.toml|requirements\w*\.txt)$", name)}
+    assert len(own) > len(PACKAGES)
+    assert own - seen == set()
+    assert "versioning-strategy: increase-if-necessary" in pip
 
 
 @pytest.mark.parametrize(("tag", "status"), [(f"v{anygru.__version__}", 0), ("v0.0.9", 1), ("", 1)])
