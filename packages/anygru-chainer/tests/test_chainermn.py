@@ -42,20 +42,25 @@ def test_what_cannot_be_honoured_is_refused():
         chainermn.create_multi_node_optimizer(None, None, double_buffering=True)
 
 
-@pytest.mark.slow
-def test_two_processes_average_their_gradients(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(PROGRAM)
+def results_of_two(program, folder):
+    """The lines that two processes print after "result"."""
+    path = folder / "program.py"
+    path.write_text(program)
     command = [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", str(path)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    results = [line for line in done.stdout.splitlines() if "result" in line]
+    return [line.split("result ")[1] for line in done.stdout.splitlines() if "result" in line]
+
+
+@pytest.mark.slow
+def test_two_processes_average_their_gradients(tmp_path):
+    results = results_of_two(PROGRAM, tmp_path)
     # the first update only hands out W = 1; each of the other two subtracts 0.1 times the mean of 0+1+2+3 and 4+5+6+7
     weight = 1 - 2 * 0.1 * 14
     assert len(results) == 2
     for line in results:
-        size, length, *_ = line.split("result ")[1].split()
+        size, length, *_ = line.split()
         assert (size, length) == ("2", "4")
         assert float(line.split("[[")[1].split(",")[0]) == pytest.approx(weight)
         assert "{'rank': 1}" in line
@@ -103,15 +108,8 @@ comm.finalize()
 
 @pytest.mark.slow
 def test_functions_between_two_processes_send_gradients_back(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(FUNCTIONS)
-    command = [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", str(path)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    found = sorted(line.split("result ")[1] for line in done.stdout.splitlines() if "result" in line)
     # x is [1, 2] in process 0 and [2, 2] in process 1; process p weighs output i by i + 1 + p
-    assert found == [
+    assert sorted(results_of_two(FUNCTIONS, tmp_path)) == [
         "0 allgather [[1.0, 2.0], [2.0, 2.0]] [3.0, 3.0]",
         "0 alltoall [[1.0, 2.0], [2.0, 2.0]] [5.0, 5.0]",
         "0 bcast [[2.0, 2.0]] None",
