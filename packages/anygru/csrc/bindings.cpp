@@ -255,8 +255,9 @@ bool is_double(const Arguments& given) { return is_double(given.number(keys::ite
 anygru::Storage storage_of(const std::string& format) {
     if (format == "float32" || format == "float64") return anygru::Storage::full;
     if (format == "bfloat16") return anygru::Storage::bfloat16;
+    if (format == "bfloat16_rows") return anygru::Storage::bfloat16_rows;
     if (format == "int8") return anygru::Storage::int8;
-    refuse("format must be float32, float64, bfloat16 or int8, got " + format);
+    refuse("format must be float32, float64, bfloat16, bfloat16_rows or int8, got " + format);
 }
 
 anygru::Precision precision_of(const std::string& name) {

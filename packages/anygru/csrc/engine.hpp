@@ -41,7 +41,8 @@ struct Shape {
 };
 
 // How packed weights are stored.
-enum class Storage { full, bfloat16, int8 };
+// bfloat16_rows: bfloat16 weights and rows rounded to bfloat16, where there are such products; elsewhere as bfloat16.
+enum class Storage { full, bfloat16, bfloat16_rows, int8 };
 
 // Weights packed once, for a stream or a frozen layer that calls with the same ones again and again.
 template <class Real>

@@ -11,7 +11,9 @@ namespace {
 template <class Real>
 const FormatKernels<Real>& kernels_for(Storage storage) {
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (storage == Storage::bfloat16) return frozen_kernels().bfloat16;
+        const bool rounds = storage == Storage::bfloat16_rows;
+        if (rounds && frozen_kernels().once.forward) return frozen_kernels().once;
+        if (rounds || storage == Storage::bfloat16) return frozen_kernels().bfloat16;
         if (storage == Storage::int8) return frozen_kernels().int8;
     }
     return kernels().of<Real>().full;

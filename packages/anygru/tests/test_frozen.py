@@ -24,7 +24,7 @@ def in_format(layer: anygru.GRU, weights: str) -> anygru.GRU:
     found = copy.deepcopy(layer)
     with torch.no_grad():
         for tensor in found.parameters():
-            if tensor.dim() == 2 and weights == "bfloat16":
+            if tensor.dim() == 2 and DTYPES[weights] is torch.bfloat16:
                 tensor.copy_(tensor.bfloat16())
             elif tensor.dim() == 2 and weights == "int8":
                 tensor.copy_(torch.from_numpy(rounded_to_int8(tensor.numpy())))
@@ -87,10 +87,12 @@ def test_every_form_of_batch_gives_what_the_rounded_weights_give(options: dict[s
 
 
 def near(actual: torch.Tensor, expected: torch.Tensor, weights: str) -> None:
-    """As `close`; but kernels of int8 weights, and those of bfloat16 on a matrix unit, round rows to 16 bits."""
+    """As `close`; but kernels round rows: int8, and bfloat16 on a matrix unit, to 16 bits; bfloat16_rows to 8."""
     if weights == "float32":
         return close(actual, expected)
-    torch.testing.assert_close(actual, expected, atol=1e-4 if weights == "int8" else 2e-5, rtol=0)
+    torch.testing.assert_close(
+        actual, expected, atol={"bfloat16": 2e-5, "bfloat16_rows": 1e-2, "int8": 1e-4}[weights], rtol=0
+    )
 
 
 def rows(output: Any) -> list[torch.Tensor]:
@@ -458,7 +460,7 @@ def test_bad_calls_are_refused_by_name() -> None:
         layer(torch.randn(4, 3, 6))
     with pytest.raises(ValueError, match="h_0 must be"):
         layer(x, h_0[:1])
-    with pytest.raises(ValueError, match="^weights must be one of float32, bfloat16, int8, got 'int4'"):
+    with pytest.raises(ValueError, match="^weights must be one of float32, bfloat16, bfloat16_rows, int8, got 'int4'"):
         anygru.GRU(5, 9).freeze("int4")
     with pytest.raises(ValueError, match="'int4'"):
         anygru.freeze(torch.nn.Sequential(), weights="int4")

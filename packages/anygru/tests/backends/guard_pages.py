@@ -16,6 +16,7 @@ from torch import Tensor
 
 import anygru
 from anygru.backends.cpu_calls import native
+from anygru.facts.quantization import DTYPES
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.mmap.restype = ctypes.c_void_p
@@ -114,7 +115,7 @@ def compute(options: dict[str, Any], dtype: torch.dtype) -> list[Tensor]:
             found += [stream.step(steps[0]), stream.run(steps)]
             found += [stream.advance_rows(steps[0], states.to(dtype), 0, rows)]
         if layer.norm is None and dtype is torch.float32:
-            for weights in ("float32", "bfloat16", "int8"):
+            for weights in DTYPES:
                 found += layer.freeze(weights)(steps)
     return found
 

@@ -174,6 +174,7 @@ REFUSED = {
     "lazy head": (sequence(nn.LazyLinear(4)), None, "1 has seen no input yet"),
     "norm, int8": (anygru.GRU(3, 5, norm="layer"), "int8", "no layer norm"),
     "frozen otherwise": (anygru.GRU(3, 5).freeze("int8"), "bfloat16", "is frozen with 'int8'"),
+    "rows of bfloat16": (anygru.GRU(3, 5), "bfloat16_rows", "C multiplies rows of float32 only"),
     "format": (anygru.GRU(3, 5), "int4", "weights must be one of float32, bfloat16, int8"),
     "own forward": (Own(3, 5), None, "Own has a `forward` of its own"),
     "hooks": (hooked(), None, "1: it has hooks"),

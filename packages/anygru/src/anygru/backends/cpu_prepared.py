@@ -18,7 +18,8 @@ class Prepared:
     Threads may share one, and processes that were forked.
 
     Args:
-        problem: as for `run`; float32 or float64, no gradient. Its dtype is the dtype of inputs and states.
+        problem: as for `run`; float32 or float64, no gradient. Its dtype is the dtype of inputs and states. With the precision
+            "bfloat16", rows are multiplied in bfloat16.
         stored: the flat weights as `quantization` stores them. They are copied: later changes to them do not show.
     """
 
@@ -36,7 +37,7 @@ class Prepared:
             {
                 "itemsize": problem.dtype.itemsize,
                 "kind": self._kind,
-                "format": str(self._stored_dtype).removeprefix("torch."),
+                "format": str(self._stored_dtype).removeprefix("torch.") + "_rows" * (problem.precision == "bfloat16"),
                 "layers": problem.layout.num_layers,
                 "steps": 0,
                 "batch": 0,

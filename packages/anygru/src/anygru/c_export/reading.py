@@ -183,6 +183,8 @@ def _on_cpu(stored: Stored) -> Stored:
 
 def _stored(layer: Any, name: str, weights: WeightFormat | None) -> tuple[list[Stored], WeightFormat]:
     """The flat weights of a layer in the chosen format, and its name."""
+    if "bfloat16_rows" in (weights, getattr(layer, "weights", None)):
+        raise ArgumentError(f"{name}: C multiplies rows of float32 only: freeze it with weights='bfloat16'")
     if isinstance(layer, Frozen):
         if weights is not None and weights != layer.weights:
             raise ArgumentError(

@@ -12,16 +12,23 @@ from ..errors import printable
 from . import UsageError, needed
 from .terminal import console
 
-VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen int8")
+VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen bfloat16_rows", "frozen int8")
 ADOPT = {
     "accelerated": "anygru.accelerate(model)",
     "frozen float32": 'anygru.freeze(model, weights="float32")',
     "frozen bfloat16": 'anygru.freeze(model, weights="bfloat16")',
+    "frozen bfloat16_rows": 'anygru.freeze(model, weights="bfloat16_rows")',
     "frozen int8": 'anygru.freeze(model, weights="int8")',
 }
 GAIN = 1.05
 """A variant is recommended if it is this much faster than the unchanged model in every turn ..."""
-CLOSE = {"accelerated": 1e-4, "frozen float32": 1e-4, "frozen bfloat16": 1e-3, "frozen int8": 1e-2}
+CLOSE = {
+    "accelerated": 1e-4,
+    "frozen float32": 1e-4,
+    "frozen bfloat16": 1e-3,
+    "frozen bfloat16_rows": 1e-2,
+    "frozen int8": 1e-2,
+}
 """... and differs by no more than this share of the greatest output."""
 
 

@@ -134,7 +134,7 @@ def _bound(module: "nn.Module", result: "Tensor") -> float:
     if not result.dtype.is_floating_point:
         return 0.0
     formats = [getattr(part, "weights", None) for part in module.modules()]  # a frozen layer names its format
-    if any(isinstance(each, str) and each in ("int8", "bfloat16") for each in formats):
+    if any(isinstance(each, str) and each in ("int8", "bfloat16", "bfloat16_rows") for each in formats):
         return _ROUNDED
     dtypes = {result.dtype, *(each.dtype for each in module.parameters() if each.is_floating_point())}
     return max(

@@ -1,5 +1,8 @@
 """How a frozen layer stores weights: float32, bfloat16, or int8 with a scale for each row.
 
+"bfloat16_rows" stores bfloat16. Its kernels also round the rows of inputs and states to bfloat16 before they multiply them,
+as torch does for tensors in bfloat16, where the CPU multiplies bfloat16 (AVX512_BF16, AMX, Arm's bfmmla).
+
 int8 is symmetric: a value q of a row with scale s means q * s, q between -127 and 127. Biases stay float32.
 """
 
@@ -11,9 +14,14 @@ from torch import Tensor
 
 from ..errors import ArgumentError
 
-WeightFormat: TypeAlias = Literal["float32", "bfloat16", "int8"]
+WeightFormat: TypeAlias = Literal["float32", "bfloat16", "bfloat16_rows", "int8"]
 
-DTYPES: dict[WeightFormat, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
+DTYPES: dict[WeightFormat, torch.dtype] = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "bfloat16_rows": torch.bfloat16,
+    "int8": torch.int8,
+}
 """The names of the formats, and the dtype of a weight matrix in each."""
 
 

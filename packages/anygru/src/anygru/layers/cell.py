@@ -174,7 +174,7 @@ class FrozenGRUCell(Frozen):
     """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
 
     Args:
-        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        weights: how weight matrices are stored: "float32", "bfloat16", "bfloat16_rows" or "int8"; see `quantization`.
         input_size, hidden_size, bias, device: as for `GRUCell`.
         reset, gate_activation, activation, backend, groups, input_groups: as for `GRUCell`.
 

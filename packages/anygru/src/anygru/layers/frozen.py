@@ -18,7 +18,7 @@ from ..errors import ArgumentError
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..facts.formula import Activation, Formula
 from ..facts.problem import BackendName, Options
-from ..facts.quantization import Stored, WeightFormat, check, check_format
+from ..facts.quantization import DTYPES, Stored, WeightFormat, check, check_format
 from ..facts.weights import MATRICES, Layout
 from ..operator.active_modes import is_recorded
 from ..operator.frozen_weights import FrozenWeights
@@ -103,6 +103,10 @@ class Frozen(nn.Module):
     def weights(self) -> WeightFormat:
         """The format of the weight matrices."""
         return self._format
+
+    @property
+    def _precision(self) -> str:
+        return "bfloat16" if self._format == "bfloat16_rows" else "highest"
 
     @property
     def backend(self) -> BackendName | None:
@@ -215,7 +219,10 @@ class Frozen(nn.Module):
             entries[name] = values
             if scale is not None:
                 entries[name + SCALE] = scale
-        marks = {FORMULA_ENTRY: self.reset != "after", HALF_ENTRY: self.weights == "bfloat16" and not self.bias}
+        marks = {
+            FORMULA_ENTRY: self.reset != "after",
+            HALF_ENTRY: DTYPES[self.weights] is torch.bfloat16 and not self.bias,
+        }
         for name, holds in marks.items():
             if holds:
                 entries[name] = torch.ones((), dtype=torch.uint8, device=stored[0].values.device)
@@ -223,7 +230,7 @@ class Frozen(nn.Module):
 
     def _from_buffers(self, buffers: Mapping[str, Any], packs: bool) -> FrozenWeights:
         stored = [Stored(buffers[name], buffers.get(name + SCALE)) for name in self._names]
-        return FrozenWeights(stored, self.layout, self.formula, self.backend, packs)
+        return FrozenWeights(stored, self.layout, self.formula, self.backend, self._precision, packs)
 
     def _from_changed(self, buffers: Mapping[str, Any]) -> FrozenWeights:
         """The weights that buffers hold which a caller has changed.
@@ -254,7 +261,7 @@ class Frozen(nn.Module):
 
     def replace_weights(self, stored: Sequence[Stored]) -> None:
         """Replaces the weights by others of the same shapes, and packs them."""
-        found = FrozenWeights(stored, self.layout, self.formula, self.backend)
+        found = FrozenWeights(stored, self.layout, self.formula, self.backend, self._precision)
         with _lock:
             foreign = self.__dict__["_buffers"]
             if "_entries" in self.__dict__:

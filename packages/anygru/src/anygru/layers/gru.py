@@ -289,7 +289,8 @@ class GRU(RNNNames, Recurrent):
         """Returns a layer for inference with a copy of the present weights, packed once.
 
         Args:
-            weights: how weight matrices are stored: "float32" (the same results, bit for bit), "bfloat16" or "int8".
+            weights: how weight matrices are stored: "float32" (the same results, bit for bit), "bfloat16", "bfloat16_rows"
+                (inputs and states are rounded to bfloat16 as well) or "int8".
 
         Raises:
             ArgumentError: no such format, a lazy layer, or weights that int8 cannot hold.
@@ -373,7 +374,7 @@ class FrozenGRU(FrozenLayer):
     `..._scale`. Made directly, it has weights of zero, for `load_state_dict` to replace.
 
     Args:
-        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        weights: how weight matrices are stored: "float32", "bfloat16", "bfloat16_rows" or "int8"; see `quantization`.
         input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
         dropout: kept for `thaw`; it has no effect.
         reset, gate_activation, activation, backend, groups, input_groups, batch_first_states: as for `GRU`.

@@ -249,7 +249,7 @@ def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[T
     if options.dropout and weights.layout.num_layers > 1:
         raise ArgumentError("dropout acts while training, and a frozen layer does not train: call its eval()")
     if torch.compiler.is_compiling():
-        return tracing_frozen.run(call, weights.stored(), weights.layout, options.formula, options.backend)
+        return tracing_frozen.run(call, weights, options.formula, options.backend)
     if is_recorded():
         return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
     problem = _problem(call, weights.layout, options)._replace(rounds_rows=weights.rounds_rows)

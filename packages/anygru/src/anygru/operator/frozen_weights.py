@@ -28,6 +28,7 @@ class FrozenWeights:
     Args:
         stored: the flat weights as `quantization` stores them.
         formula, backend: as of the layer.
+        precision: of the products, as of a `Problem`: "highest", or "bfloat16" with rows rounded to bfloat16.
         packs: whether to pack them; otherwise each call dequantizes them.
     """
 
@@ -37,13 +38,16 @@ class FrozenWeights:
         layout: Layout,
         formula: Formula,
         backend: str | None = None,
+        precision: str = "highest",
         packs: bool = True,
     ) -> None:
         first, second = stored[0].values, stored[1].values
-        self.layout, self.formula, self.backend = layout, formula, backend
+        self.layout, self.formula, self.backend, self.precision = layout, formula, backend, precision
         self.input_size, self.hidden_size = layout.sizes(first, second)
         self.device, self.dtype = first.device, torch.float32
-        problem = Problem(self.device.type, self.dtype, layout, formula, False, False, False, False)
+        problem = Problem(
+            self.device.type, self.dtype, layout, formula, False, False, False, False, precision=precision
+        )
         chosen = backends.choose(problem, backend) if packs and not first.is_meta else None
         prepare = None if chosen is None else chosen.prepare
         self.prepared = None if prepare is None else prepare(problem, stored)
@@ -84,7 +88,7 @@ class FrozenWeights:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        facts = (self.layout, self.formula, self.backend)
+        facts = (self.layout, self.formula, self.backend, self.precision)
         if self.prepared is None:
             return FrozenWeights, (self._stored, *facts, False)
         return _from_arrays, ([tuple(map(_as_array, one)) for one in self.stored()], *facts)

@@ -25,7 +25,7 @@ _library.define(
     tags=torch.Tag.pt2_compliant_tag,
 )
 _library.define(
-    f"frozen_gru.exported(Tensor input, Tensor h_0, Tensor[] values, Tensor[] scales, {tracing.FACTS}) -> (Tensor, Tensor)",
+    f"frozen_gru.exported({tracing_frozen.ARGUMENTS}) -> (Tensor, Tensor)",
     tags=torch.Tag.pt2_compliant_tag,
 )
 
@@ -74,7 +74,7 @@ def _frozen_parts(input: Tensor, h_0: Tensor, values: list[Tensor], scales: list
     if not _is_recorded():
         return NotImplemented
     weights = dequantize_all(tracing_frozen.join(values, scales))
-    backend = rest[-1]
+    backend = rest[-2]
     return _decomposed(input, h_0, weights, rounds_rows(values[1], backend), *rest)
 
 

@@ -14,29 +14,28 @@ from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Call, Options
 from ..facts.quantization import Stored, dequantize_all
-from ..facts.weights import Layout
 from . import tracing
 from .frozen_weights import FrozenWeights
 
 _library = torch.library.Library("anygru", "FRAGMENT")
+ARGUMENTS = f"Tensor input, Tensor h_0, Tensor[] values, Tensor[] scales, {tracing.FACTS}, str precision"
 _library.define(
-    f"frozen_gru(Tensor input, Tensor h_0, Tensor[] values, Tensor[] scales, {tracing.FACTS}) -> (Tensor, Tensor)",
+    f"frozen_gru({ARGUMENTS}) -> (Tensor, Tensor)",
     tags=torch.Tag.pt2_compliant_tag,
 )
 _packed = WeakTensorKeyDictionary()
 """Cache by the first tensor: (facts, identities and versions of the tensors, the packed copy)."""
 
 
-def run(
-    call: Call, stored: Sequence[Stored], layout: Layout, formula: Formula, backend: str | None
-) -> tuple[Tensor, Tensor]:
+def run(call: Call, frozen: FrozenWeights, formula: Formula, backend: str | None) -> tuple[Tensor, Tensor]:
     """As `tracing.run`, with stored weights and not the call's."""
+    stored, layout = frozen.stored(), frozen.layout
     if not tracing.is_one_node(formula, backend):
         return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
     input, h_0, _, batch_sizes, modifiers = call
-    facts = (batch_sizes, *modifiers, *layout, *formula, backend)
+    facts = (batch_sizes, *modifiers, *layout, *formula, backend, frozen.precision)
     node = torch.ops.anygru.frozen_gru.exported if torch_private.is_exporting() else torch.ops.anygru.frozen_gru.default
     found: tuple[Tensor, Tensor] = node(input, h_0, values, scales, *facts)
     return found
@@ -54,7 +53,7 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
     entry = _packed.get(values[0])
     if entry is not None and entry[:2] == (facts, marks):
         return cast(FrozenWeights, entry[2])
-    frozen = FrozenWeights(join(values, scales), *tracing.read_facts(facts))
+    frozen = FrozenWeights(join(values, scales), *tracing.read_facts(facts), facts[-1])
     _packed[values[0]] = (facts, marks, frozen)
     return frozen
 

@@ -24,7 +24,7 @@ def freeze(model: nn.Module, weights: WeightFormat = "float32") -> Report:
 
     Args:
         model: the module to walk, which holds the layers.
-        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        weights: how weight matrices are stored: "float32", "bfloat16", "bfloat16_rows" or "int8"; see `quantization`.
 
     Returns:
         Report: the frozen modules, and why others were left.
