@@ -79,7 +79,7 @@ def test_frozen_layers_run_beside_peers_that_round() -> None:
     assert Row(Cell(3, 2, 16, 16, frozen="int8"), results, {"gflops": 1.0, "gbytes": 1.0}).limit is None
 
 
-@pytest.mark.parametrize("train", [False, True])
+@pytest.mark.parametrize("train", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_modules_in_half_precision_run_beside_torchs(train: bool) -> None:
     names = ("anygru", *(f"{package}_{name}" for package in ("anygru", "torch") for name in HALF_MODULES))
     frozen = () if train else ("anygru_frozen_bfloat16", "anygru_int8")

@@ -9,6 +9,7 @@ import types
 import numpy
 import pytest
 import torch
+from helpers import mostly_slow
 
 import anygru
 from anygru import dialects
@@ -368,7 +369,7 @@ OLD_NUMPY = """
 """
 
 
-@pytest.mark.parametrize("dialect", ["paddle", "oneflow", "mxnet", "chainer"])
+@pytest.mark.parametrize("dialect", mostly_slow(["chainer", "paddle", "oneflow", "mxnet"]))
 def test_numpys_old_names_are_there_for_the_script_and_not_for_packages(dialect, tmp_path):
     lines = output(OLD_NUMPY.format(dialect=dialect), folder=tmp_path, flags=("-W", "ignore")).splitlines()
     assert lines[0] == "<class 'int'> <class 'object'> 6 nan float64 [False  True]"

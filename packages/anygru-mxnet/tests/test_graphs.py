@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers import mostly_slow
 
 import anygru_mxnet as mx
 from anygru.cli import graphs as command
@@ -46,7 +47,7 @@ def exported(kind, folder):
 
 
 @pytest.mark.parametrize("ending", ["onnx", "pt2"])
-@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+@pytest.mark.parametrize("kind", mostly_slow(["GRU", "LSTM", "RNN"]))
 def test_an_export_becomes_a_file_that_others_run(kind, ending, tmp_path, capsys):
     if ending == "onnx":
         runtime = pytest.importorskip("onnxruntime")

@@ -251,7 +251,7 @@ def test_every_flag_and_number_of_every_operator_refuses_what_it_is_not() -> Non
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
-@pytest.mark.parametrize("record", ["none", "one byte"])
+@pytest.mark.parametrize("record", [pytest.param("none", marks=pytest.mark.slow), "one byte"])
 def test_a_file_of_many_small_arrays_takes_no_more_memory_than_promised(record: str, tmp_path: Path) -> None:
     """Of arrays that were never filled, which take 12 bytes each, and of single bytes."""
     empty = struct.pack("<IiI", 0xF993FAC9, 0, 0)

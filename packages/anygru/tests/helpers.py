@@ -25,13 +25,17 @@ def needs_dialects(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason="needs " + ", ".join(f"anygru-{name}" for name in missing))
 
 
-def mostly_long(cases: Iterable[Any], short: int = 1) -> list[Any]:
+def mostly_long(cases: Iterable[Any], short: int = 1, mark: pytest.MarkDecorator = pytest.mark.long) -> list[Any]:
     """The cases of a test, all but the first ones marked as long: `make test PACKAGE=...` leaves those out."""
-    long = pytest.mark.long
     return [
-        case if number < short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=long)
+        case if number < short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
         for number, case in enumerate(cases)
     ]
+
+
+def mostly_slow(cases: Iterable[Any], short: int = 1) -> list[Any]:
+    """The same, marked as slow: `make test-all` runs them."""
+    return mostly_long(cases, short, pytest.mark.slow)
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor, times: float = 1.0, **context: object) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import close, mostly_long
+from helpers import close, mostly_slow
 from mixed_options import FORMS, ONE_WAY, Program
 from torch import Tensor
 
@@ -164,11 +164,10 @@ WAYS: dict[Callable[[Program, int], None], tuple[str, ...]] = {
     frozen: FORMS,
     noise: GRADIENTS,
 }
-SEEDS = [range(start, start + 5) for start in range(0, 20, 5)]
-MORE = [pytest.param(range(start, start + 5), marks=pytest.mark.slow) for start in range(20, 80, 5)]
+SEEDS = [range(start, start + 5) for start in range(0, 80, 5)]
 
 
-@pytest.mark.parametrize("seeds", [*mostly_long(SEEDS), *MORE], ids=str)
+@pytest.mark.parametrize("seeds", mostly_slow(SEEDS, 2), ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_against_steps_in_float64(way: Callable[[Program, int], None], seeds: range) -> None:
     for seed in seeds:

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 
 import anygru
 from anygru.facts import torch_private
@@ -89,7 +89,7 @@ print("the same")
 
 
 @pytest.mark.usefixtures("warm_python")
-@pytest.mark.parametrize("names", mostly_long([" ".join(NAMES), *NAMES]), ids=["all", *NAMES])
+@pytest.mark.parametrize("names", mostly_slow([" ".join(NAMES), *NAMES]), ids=["all", *NAMES])
 def test_a_missing_name_costs_no_result(names):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, names, " ".join(torch_private.MISSING)], capture_output=True, text=True

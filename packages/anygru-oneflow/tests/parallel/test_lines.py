@@ -19,12 +19,13 @@ def test_all_hear_all_until_one_has_ended():
         assert error == ([] if rank == 1 else ["connection closed by rank 1 of the process group"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_processes_of_several_machines_have_no_lines():
     workers = parallel.spawn(programs.exchange, (None, "machine {}"), nprocs=2)
     assert [workers.result(rank) for rank in range(2)] == [[None], [None]]
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_connect_is_named():
     workers = parallel.spawn(programs.connect, (1,), nprocs=2)
     assert workers.result(0) == "timed out: rank 1 of the process group does not connect"

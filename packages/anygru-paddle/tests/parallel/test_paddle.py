@@ -27,6 +27,7 @@ def test_spawn_as_on_paddles_page(tmp_path):
     assert (done.returncode, done.stdout) == (0, "done 0 1\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_launch_as_on_paddles_page(tmp_path):
     arguments = ["-m", "paddle.distributed.launch", "--gpus=0,1", str(HERE / "paddle_launched.py"), "--lr", "0.1"]
     done = run(*arguments, cwd=tmp_path)

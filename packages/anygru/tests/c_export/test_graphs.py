@@ -73,6 +73,7 @@ def test_a_dual_path_model_is_the_same_in_c_and_in_steps(tmp_path: Path) -> None
             torch.testing.assert_close(found, expected[:, :, step])
 
 
+@pytest.mark.slow
 def test_a_dual_path_model_is_the_same_in_a_page(tmp_path: Path) -> None:
     for name in ("clang", "wasm-ld", "node"):
         tool(name, name)

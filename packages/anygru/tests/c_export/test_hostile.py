@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import WARNINGS, compiled, tool
-from helpers import mostly_long
+from helpers import mostly_long, mostly_slow
 from torch import nn
 
 import anygru
@@ -100,10 +100,10 @@ CHECKPOINTS = [
     "mxnet/model.params",
     "mxnet/cell.params",
     "chainer/square.npz",
-    "chainer/model.h5",
     "paddle/model.pdparams",
     "paddle/cell.pdparams",
     "torch.pt",
+    "chainer/model.h5",
     "gru.onnx",
 ]
 
@@ -125,7 +125,7 @@ def check_some_compile(exported: list[bool], folder: Path) -> None:
     compiled(folder, text, tool("gcc", "gcc"), "-std=c99", *WARNINGS, "-O0")
 
 
-@pytest.mark.parametrize("source", mostly_long(CHECKPOINTS))
+@pytest.mark.parametrize("source", mostly_slow(CHECKPOINTS, 6))
 def test_a_damaged_checkpoint_of_any_format(source: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Bytes are exchanged, cut and doubled; where a model is still found, its file compiles."""
     draw, good, exported = random.Random(source), stored(source, tmp_path), []

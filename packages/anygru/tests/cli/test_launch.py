@@ -228,7 +228,7 @@ dist.destroy_process_group()
 @WARM
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system which process is stopped")
-@pytest.mark.parametrize("restarts", ["0", "1"])
+@pytest.mark.parametrize("restarts", ["0", pytest.param("1", marks=pytest.mark.slow)])
 def test_a_stopped_worker_is_named_and_ended(restarts, program, tmp_path):
     done = launch("--timeout", 4, "--max-restarts", restarts, program(STOPPING), cwd=tmp_path)
     assert done.returncode == (1 if restarts == "0" else 0), done.stderr
