@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
+
+from anygru.backends.cpu_calls import native
 
 TOLERANCE = {
     torch.float64: {"rtol": 1e-10, "atol": 1e-11},
@@ -36,6 +38,19 @@ def mostly_long(cases: Iterable[Any], short: int = 1, mark: pytest.MarkDecorator
 def mostly_slow(cases: Iterable[Any], short: int = 1) -> list[Any]:
     """The same, marked as slow: `make test-all` runs them."""
     return mostly_long(cases, short, pytest.mark.slow)
+
+
+def with_kernels(names: Iterable[str]) -> Any:
+    """A fixture: the native kernels of each name in turn."""
+
+    @pytest.fixture(params=list(names))
+    def kernels(request: pytest.FixtureRequest) -> Iterator[str]:
+        before = native.isa()
+        native.use(request.param)
+        yield request.param
+        native.use(before)
+
+    return kernels
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor, times: float = 1.0, **context: object) -> None:

@@ -6,23 +6,13 @@ import numpy as np
 import pytest
 import torch
 from helpers import Case, close, detached, mostly_long, numpy_sequence
+from test_decays import BACKENDS, CASES
 from torch import Tensor
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 import anygru
 from anygru.facts import torch_private
 from anygru.functional import gru
-
-CASES = {
-    "one layer": Case(T=5, B=3, I=4, H=7),
-    "before": Case(T=5, B=3, I=4, H=7, reset="before"),
-    "two directions": Case(T=4, B=6, I=3, H=17, L=2, bidirectional=True),
-    "two directions, before, no bias": Case(T=4, B=2, I=3, H=9, L=2, bidirectional=True, reset="before", bias=False),
-    "ragged": Case(T=6, B=5, I=3, H=7, lengths=(3, 6, 1, 6, 2)),
-    "ragged, two directions": Case(T=6, B=5, I=3, H=7, L=2, bidirectional=True, lengths=(3, 6, 0, 6, 2)),
-    "one step": Case(T=1, B=2, I=3, H=5),
-}
-BACKENDS = ["cpu", "reference"]
 
 
 def numpy_reset(case: Case, tensors: list[Tensor], resets: Tensor, stored: Tensor) -> tuple[Tensor, Tensor]:

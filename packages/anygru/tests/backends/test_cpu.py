@@ -7,13 +7,12 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, mostly_long
+from helpers import Case, close, mostly_long, with_kernels
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.facts import torch_private
@@ -42,12 +41,7 @@ SHAPES = [
 ]
 
 
-@pytest.fixture(params=native.variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    native.use(request.param)
-    yield request.param
-    native.use(before)
+variant = with_kernels(native.variants())
 
 
 def make_problem(case: Case, dtype: torch.dtype = torch.float32, needs_grad: bool = False) -> Problem:

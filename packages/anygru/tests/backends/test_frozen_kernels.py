@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 import torch
-from helpers import Case, close
+from helpers import Case, close, with_kernels
 from torch import Tensor
 
 from anygru.backends import cpu, reference
@@ -31,12 +31,7 @@ SHAPES = [
 FORMATS = ("float32", "bfloat16", "int8")
 
 
-@pytest.fixture(params=native.frozen_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    native.use(request.param)
-    yield request.param
-    native.use(before)
+variant = with_kernels(native.frozen_variants())
 
 
 def make_problem(case: Case, ragged: bool = False, modifiers: Modifiers = NONE) -> Problem:

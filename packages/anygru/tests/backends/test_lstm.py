@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
+from helpers import with_kernels
 from torch import Tensor
 
 from anygru.backends.cpu_calls import native
@@ -15,12 +14,7 @@ if native is None:
     pytest.skip("no native kernels", allow_module_level=True)
 
 
-@pytest.fixture(params=native.variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    native.use(request.param)
-    yield request.param
-    native.use(before)
+variant = with_kernels(native.variants())
 
 
 def place(tensor: Tensor) -> tuple[int, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close
+from helpers import Case, close, with_kernels
 from torch import Tensor
 
 from anygru.backends import reference
@@ -40,28 +40,9 @@ LOWER = ("high", "float16", "bfloat16")
 ONE_TERM = ("bfloat16", "frozen rows")
 
 
-@pytest.fixture(params=TILED)
-def tiled(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    native.use(request.param)
-    yield request.param
-    native.use(before)
-
-
-@pytest.fixture(params=PRECISE)
-def precise(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    native.use(request.param)
-    yield request.param
-    native.use(before)
-
-
-@pytest.fixture(params=native.frozen_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = native.isa()
-    native.use(request.param)
-    yield request.param
-    native.use(before)
+tiled = with_kernels(TILED)
+precise = with_kernels(PRECISE)
+variant = with_kernels(native.frozen_variants())
 
 
 def make_batch(case: Case) -> tuple[Tensor, Tensor, list[Tensor]]:
