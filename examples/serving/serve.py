@@ -78,7 +78,7 @@ def load(source: str, weights: str | None) -> torch.nn.Module:
         if weights:
             anygru.freeze(model, weights=weights)
         return model
-    layer = anygru.load_checkpoint(source).gru()
+    layer = anygru.load_checkpoint(source, sandbox=True).gru()
     return layer.freeze(weights=weights) if weights else layer
 
 

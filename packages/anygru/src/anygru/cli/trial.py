@@ -50,7 +50,7 @@ class _OnnxGRUs(torch.nn.Module):
 
     def __init__(self, path: str) -> None:
         super().__init__()
-        found = list(anygru.onnx.load(path).values())
+        found = list(anygru.onnx.load(path, sandbox=True).values())
         if not found:
             raise TargetError(f"{path} has no GRU node")
         for layer in found:

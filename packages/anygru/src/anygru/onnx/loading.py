@@ -10,10 +10,10 @@ from ..layers.gru import GRU
 
 
 @overload
-def load(path: str | os.PathLike[str], node: None = None) -> dict[str, GRU]: ...
+def load(path: str | os.PathLike[str], node: None = None, *, sandbox: bool = False) -> dict[str, GRU]: ...
 @overload
-def load(path: str | os.PathLike[str], node: str) -> GRU: ...
-def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU] | GRU:
+def load(path: str | os.PathLike[str], node: str, *, sandbox: bool = False) -> GRU: ...
+def load(path: str | os.PathLike[str], node: str | None = None, *, sandbox: bool = False) -> dict[str, GRU] | GRU:
     """Read the GRU nodes of an ONNX model as layers, with the formula and direction that the nodes name.
 
     Consecutive nodes without other readers are the layers of one `anygru.GRU`. A node with `layout=1` becomes a layer with
@@ -22,6 +22,7 @@ def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU
     Args:
         path: the model's file.
         node: the name of one node (the first of a stack); None: all of them.
+        sandbox: read the file in a separate process with limits, as for `anygru.load_checkpoint`.
 
     Returns:
         dict[str, GRU]: the layers by the names of their nodes, in the model's order; or with `node` that layer.
@@ -31,7 +32,7 @@ def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU
             or there is no node of that name.
         ImportError: the package onnx is not installed.
     """
-    checkpoint = load_checkpoint(path, "onnx")
+    checkpoint = load_checkpoint(path, "onnx", sandbox=sandbox)
     layers = {}
     for found in checkpoint.gru_layers:
         layer = checkpoint.gru(found.path)
