@@ -52,8 +52,8 @@ _HOME = {
     "onnxscript_operators": "onnx.operators:onnxscript_operators",
     "open_bytes": "checkpoints.reading.source:open_bytes",
     "open_for_replace": "checkpoints.output.atomic:open_for_replace",
-    "open_regular": "checkpoints.reading.source:open_regular",
     "parse_json": "checkpoints.reading.json_text:parse_json",
+    "read_regular": "checkpoints.reading.source:read_regular",
     "shown": "checkpoints.reading.source:shown",
     # processes
     "Workers": "parallel.spawn:Workers",

@@ -13,7 +13,7 @@ from .checkpoints.output.pickling import Global, PickledCall, dump
 from .checkpoints.reading.budget import PER_OBJECT, Budget
 from .checkpoints.reading.json_text import parse_json
 from .checkpoints.reading.pickle_tree import Pending
-from .checkpoints.reading.source import Bytes, open_bytes, open_regular, shown
+from .checkpoints.reading.source import Bytes, open_bytes, read_regular, shown
 from .checkpoints.reading.unpickle import RestrictedUnpickler
 from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.convert import convert
@@ -76,10 +76,10 @@ __all__ = [
     "onnxscript_operators",
     "open_bytes",
     "open_for_replace",
-    "open_regular",
     "paddle_binary_files",
     "paddle_files",
     "parse_json",
+    "read_regular",
     "refuser",
     "schedules",
     "serve_store",

@@ -269,9 +269,10 @@ def stopped(*_: object) -> None:
 def test_p7_nothing_waits_for_a_fifo_or_a_device(door: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.pt")
     (tmp_path / "y.npz").symlink_to("/dev/zero")
+    (tmp_path / "z.params").symlink_to("/proc/self/pagemap")  # a regular file without an end
     before = signal.signal(signal.SIGALRM, stopped)
     try:
-        for name in ("x.pt", "y.npz"):
+        for name in ("x.pt", "y.npz", "z.params"):
             signal.alarm(30)
             assert refused(door, tmp_path / name)
     finally:

@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 from torch import Tensor
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, UsageError, open_bytes, open_for_replace, open_regular, parse_json
+from anygru.extend import Budget, UsageError, open_bytes, open_for_replace, parse_json, read_regular
 
 from .index import Best, Progress, TensorFile, from_json, to_json
 from .model import Shape
@@ -123,7 +123,7 @@ class RunFolder:
     def read_tensors(self, entry: TensorFile) -> dict[str, Tensor]:
         """Return the tensors of a file in the index. Raises CheckpointError if size or digest differ."""
         path = self.path / entry.file
-        data = _read(path)
+        data = read_regular(path)
         if len(data) != entry.bytes:
             raise CheckpointError(f"{path} is damaged: it has {len(data)} bytes, {INDEX} says {entry.bytes}")
         if hashlib.sha256(data).hexdigest() != entry.sha256:
@@ -225,18 +225,13 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Shape, dict[str, Tensor]]:
         given = folder.path / progress.best.file.file
     elif not given.exists():
         raise UsageError(f"there is no file {str(given)!r}")
-    data = _read(given)
+    data = read_regular(given)
     tensors = _tensors(given, data)
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         return Shape.from_json(json.loads(header["__metadata__"][SHAPE])), tensors
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{given} is not a model of `anygru train`: {_words(error)}") from None
-
-
-def _read(path: Path) -> bytes:
-    with open_regular(path) as file:
-        return file.read()
 
 
 def _tensors(path: Path, data: bytes) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from anygru.errors import CheckpointError
-from anygru.extend import STANDARD_INPUT, UsageError, count, open_regular
+from anygru.extend import STANDARD_INPUT, UsageError, count, read_regular
 
 HELD_OUT_SHARE = 0.06
 HELD_OUT_BYTES = 1 << 16  # an upper bound, for quick validation on a large corpus
@@ -178,11 +178,7 @@ def files_of(path: str) -> list[str]:
 
 def _read(path: str) -> bytes:
     try:
-        if path == STANDARD_INPUT:
-            data = sys.stdin.buffer.read()
-        else:
-            with open_regular(path) as file:
-                data = file.read()
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_regular(path)
     except (CheckpointError, OSError) as error:
         raise UsageError(str(error)) from None
     if not data:

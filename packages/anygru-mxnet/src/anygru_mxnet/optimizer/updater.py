@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, Global, Pending, PickledCall, RestrictedUnpickler, dump, open_regular
+from anygru.extend import Budget, Global, Pending, PickledCall, RestrictedUnpickler, dump, read_regular
 from anygru.extend import mxnet_files as files
 
 from .. import lr_scheduler
@@ -148,8 +148,7 @@ def read_states(path: str) -> bytes:
     """
     os.stat(path)
     try:
-        with open_regular(path) as file:
-            return file.read()
+        return read_regular(path)
     except CheckpointError as error:
         raise MXNetError(str(error)) from error
 

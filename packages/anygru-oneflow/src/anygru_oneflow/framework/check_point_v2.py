@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, Global, Pending, PickledCall, StoredTensor, torch_files
+from anygru.extend import Budget, Global, Pending, PickledCall, StoredTensor, read_regular, torch_files
 from anygru.extend import oneflow_files as files
 from anygru.parallel import world
 
@@ -134,10 +134,7 @@ def _put(values: torch.Tensor, global_src_rank: int | None, map_location: Device
 
 def _is_torchs(path: str | os.PathLike[str]) -> bool:
     """Whether torch.save wrote the file: an archive, or its format before version 1.6."""
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return torch_files.recognise(file.read(_HEAD))
+    return os.path.isfile(path) and torch_files.recognise(read_regular(path, _HEAD))
 
 
 def _of_torch(path: str | os.PathLike[str], put: Callable[[torch.Tensor], Tensor]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from anygru.extend import PER_OBJECT, Budget, open_regular
+from anygru.extend import PER_OBJECT, Budget, read_regular
 from anygru.extend import paddle_binary_files as binary_files
 from anygru.extend import paddle_files as files
 
@@ -238,8 +238,7 @@ def load(path: Any, **configs: Any) -> Any:
 
 
 def _read(name: str, budget: Budget) -> Any:
-    with open_regular(name) as file:
-        is_binary = binary_files.recognise(file.read(32))
+    is_binary = binary_files.recognise(read_regular(name, 32))
     return binary_files.first_tensor(name, budget) if is_binary else files.load(name, budget)
 
 

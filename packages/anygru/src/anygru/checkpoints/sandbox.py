@@ -29,7 +29,7 @@ from . import confinement
 from .formats import format_module
 from .reading.budget import FREE, RATIO, Budget
 from .reading.content import Content, EntryMark
-from .reading.source import array_from, naming, open_bytes, open_regular
+from .reading.source import array_from, naming, open_bytes, size_of
 from .reading.unpickle import RestrictedUnpickler
 from .stored import StoredTensor, holder
 
@@ -78,8 +78,7 @@ def read_contained(path: str, format: str, limit: int | None, budget: Budget) ->
         CheckpointError: the file is damaged, or the process went over its limits, or came to an end by a signal.
         ImportError: the library is not installed.
     """
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
+    size = size_of(path)
     place = os.path.realpath(path)  # /dev/stdin is another file in another process
     seconds = _SECONDS + math.ceil(_SECONDS_PER_MEGABYTE * (size + (limit or 0) / RATIO) / _MEGABYTE)
     memory = 2 * (FREE + RATIO * size if limit is None else limit) + 2 * size + _MEMORY

@@ -6,7 +6,6 @@ frameworks' tensors, and by torch, Keras or ONNX Runtime where these define the 
 
 import argparse
 import importlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -15,11 +14,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES, format_module
-from ..checkpoints.reading.source import open_regular
-from ..errors import CheckpointError, printable
-from . import UsageError, existing, graphs, removing_temporary_files
+from ..errors import printable
+from . import UsageError, existing, graphs
 from .inspect import BIDIRECTIONAL, NO_SANDBOX, byte_count
-from .terminal import STANDARD_INPUT, as_file, count
+from .terminal import STANDARD_INPUT, count, given
 
 if TYPE_CHECKING:
     from ..checkpoints.conversion import Choices, Conversion, Verdict
@@ -158,8 +156,8 @@ def main(args: argparse.Namespace) -> int:
     from ..checkpoints.writing.convert import convert
 
     _load_keras(args)
-    with removing_temporary_files(), as_file(args.source) as source, _progress(source) as progress:
-        report = convert(source, args.target, _choices(args), progress=progress)
+    with given(args.source) as source, _progress(source.size) as progress:
+        report = convert(source.path, args.target, _choices(args), progress=progress)
     for line in describe(report, None if args.all else _LONGEST_LIST, args.verbose):
         print(printable(line))
     folder = ", a folder: a name without an ending is that of a OneFlow state" if report.target == "oneflow" else ""
@@ -217,28 +215,11 @@ def _load_keras(args: argparse.Namespace) -> None:
 def _choices(args: argparse.Namespace) -> "Choices":
     """The options under their names in `Choices`."""
     from ..checkpoints.conversion import Choices
+    from ..checkpoints.gate import Gate
 
     given = {option.name: getattr(args, option.name) for option in fields(Choices)}
-    given["mapping"] = read_mapping(args.mapping) if args.mapping else {}
+    given["mapping"] = Gate(args.mapping).texts() if args.mapping else {}
     return Choices(**given)
-
-
-def read_mapping(path: str) -> dict[str, str]:
-    """Read new names by old ones from a JSON file.
-
-    Raises:
-        CheckpointError: the file cannot be read or is not an object of texts.
-    """
-    try:
-        with open_regular(path) as file:
-            mapping = json.load(file)
-    except CheckpointError:
-        raise
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cannot be read as a mapping: {error}") from error
-    if not isinstance(mapping, dict) or not all(isinstance(name, str) and old for old, name in mapping.items()):
-        raise CheckpointError(f'{path}: a mapping must be a JSON object of texts, {{"old": "new"}}')
-    return mapping
 
 
 def _verdict(verdict: "Verdict") -> str:
@@ -286,9 +267,8 @@ def _listing(title: str, entries: list[str], longest: int | None) -> Iterator[st
 
 
 @contextmanager
-def _progress(source: str) -> Iterator[Callable[[int], None] | None]:
+def _progress(size: int) -> Iterator[Callable[[int], None] | None]:
     """Show a progress bar on standard error for a large file, if that is a terminal."""
-    size = _size(source)
     if size < _LONG_WORK or not sys.stderr.isatty():
         yield None
         return
@@ -299,9 +279,3 @@ def _progress(source: str) -> Iterator[Callable[[int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("writing", total=size)
         yield lambda count: bars.advance(task, count)
-
-
-def _size(path: str) -> int:
-    if not os.path.isdir(path):
-        return os.path.getsize(path) if os.path.exists(path) else 0
-    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES
 from ..errors import printable
-from . import Failure, UsageError, existing, removing_temporary_files
+from . import Failure, UsageError
 from .inspect import BIDIRECTIONAL, NO_SANDBOX
-from .terminal import STANDARD_INPUT, as_file, count
+from .terminal import STANDARD_INPUT, count, given
 
 if TYPE_CHECKING:
     from torch import nn
@@ -50,12 +50,9 @@ def main(args: argparse.Namespace) -> int:
     """Write the file, and print a description of it and how far its results are from the layer's."""
     if args.out is None and args.wasm is None:
         raise UsageError("missing target: --out F.h, --wasm DIR, or both")
-    if args.source != STANDARD_INPUT:
-        existing(args.source)
     from ..c_export import CheckError, export_c, export_wasm
     from ..c_export.identifiers import check_name, name_from
     from ..c_export.wasm import find_tools
-    from ..checkpoints import load_checkpoint
 
     if args.name is not None:
         named = check_name(args.name)
@@ -65,9 +62,8 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError(f"--out {args.out}: this is the checkpoint that is to be read")
     if args.wasm is not None:
         find_tools()  # before the other file is written
-    with removing_temporary_files(), as_file(args.source) as source:
-        checkpoint = load_checkpoint(source, args.source_format, bidirectional=args.bidirectional, sandbox=args.sandbox)
-        layer = _layer(checkpoint, args.gru)
+    with given(args.source, sandbox=args.sandbox) as source:
+        layer = _layer(source.checkpoint(args.source_format, args.bidirectional), args.gru)
         try:
             if args.out is not None:
                 exported = export_c(layer, args.out, weights=args.weights, name=named, check=args.check)

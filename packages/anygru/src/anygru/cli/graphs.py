@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 from .. import dialects
+from ..checkpoints.gate import Gate
 from ..checkpoints.output.atomic import open_for_replace
 from ..checkpoints.reading.budget import FREE, RATIO, Budget
 from ..checkpoints.sandbox import Work, run_contained
@@ -53,7 +54,7 @@ def convert_graph(args: argparse.Namespace) -> int:
     if "mxnet" not in dialects.roots():
         raise UsageError(f"{args.source!r} is MXNet's; to read it: {how_to_install('mxnet')}")
     sizes = dict(_sizes(text) for text in args.inputs)
-    read = sum(os.path.getsize(path) for path in (args.source, params))
+    read = Gate(args.source).size + Gate(params).size
     given = sum(
         4 * math.prod(_SIZE_OF_NAMES + 9 if isinstance(part, str) else part for part in each) for each in sizes.values()
     )

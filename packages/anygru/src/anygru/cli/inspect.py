@@ -10,11 +10,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from ..checkpoints import NAMES, Checkpoint, load_checkpoint
+from ..checkpoints import NAMES, Checkpoint
 from ..checkpoints.writing import provenance
 from ..errors import printable
-from . import UsageError, removing_temporary_files
-from .terminal import as_file, console, count
+from . import UsageError
+from .terminal import console, count, given
 
 BIDIRECTIONAL = (
     "a GRU of Chainer to read as one layer in two directions instead of two layers, which look the same in its files "
@@ -43,10 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the tree, and draw the picture if `--plot` asks for it."""
-    with removing_temporary_files(), as_file(args.file, args.limit or 4 << 30) as file:
-        checkpoint = load_checkpoint(
-            file, args.format, bidirectional=args.bidirectional, limit=args.limit, sandbox=args.sandbox
-        )
+    with given(args.file, args.limit, args.sandbox) as file:
+        checkpoint = file.checkpoint(args.format, args.bidirectional)
         print_checkpoint(checkpoint)
         if args.plot:
             from .plot import draw

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..checkpoints.reading.source import open_regular
+from ..checkpoints.reading.source import read_regular
 from ..errors import AnygruError, printable
 from . import existing
 from .terminal import console, count
@@ -98,8 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the findings."""
-    files, found, by_words, unread = 0, [], [], []
-    for path in sources(args.paths):
+    files, found, by_words = 0, [], []
+    unread: list[str] = []
+    for path in sources(args.paths, unread):
         files += 1
         try:
             own, why = grus(path)
@@ -122,18 +123,23 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def sources(paths: list[str]) -> Iterator[Path]:
-    """The Python files and notebooks of some paths, in the order of their names, without hidden and installed files."""
+def sources(paths: list[str], unread: list[str]) -> Iterator[Path]:
+    """The Python files and notebooks of some paths, in the order of their names, without hidden and installed files.
+
+    Adds the folders that cannot be read to `unread`.
+    """
     for given in paths:
         existing(given)
-        if os.path.isfile(given):
+        if not os.path.isdir(given):
             yield Path(given)
             continue
-        for folder, folders, names in os.walk(given):
+        for folder, folders, names in os.walk(
+            given, onerror=lambda error: unread.append(f"{error.filename}: {error.strerror}")
+        ):
             folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
             for name in sorted(names):
                 path = Path(folder, name)
-                if path.suffix in (".py", ".ipynb") and path.is_file():
+                if path.suffix in (".py", ".ipynb"):
                     yield path
 
 
@@ -143,8 +149,7 @@ def grus(path: Path) -> tuple[list[Found], str]:
     Raises:
         ValueError: the file is too large, or not a text or notebook.
     """
-    with open_regular(path) as file:
-        data = file.read(_LARGEST + 1)
+    data = read_regular(path, _LARGEST + 1)
     if len(data) > _LARGEST:
         raise ValueError(f"more than {_LARGEST >> 20} MB")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

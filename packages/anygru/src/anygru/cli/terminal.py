@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import CheckpointError
+from . import existing, removing_temporary_files
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ..checkpoints.gate import Gate
 
 STANDARD_INPUT = "-"
 _ENDLESS = 1 << 16
@@ -42,16 +45,22 @@ def names_of_any_script() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_file(path: str, most: int = 4 << 30) -> Iterator[str]:
-    """Yield the path; for "-" the path of a temporary file with the contents of standard input, since readers seek in files.
+def given(path: str, limit: int | None = None, sandbox: bool = True) -> Iterator["Gate"]:
+    """Yield the gate of a command's file; for "-" of a copy of standard input, since readers seek in files.
 
     Raises:
-        CheckpointError: standard input has more than `most` bytes: it may have no end, and the copy would fill the disk.
+        UsageError: there is no such file.
+        CheckpointError: standard input has more than `limit` (4 GiB) bytes: it may have no end, and the copy would fill the
+            disk.
     """
+    from ..checkpoints.gate import Gate
+
     if path != STANDARD_INPUT:
-        yield path
+        with removing_temporary_files():
+            yield Gate(existing(path), limit, sandbox)
         return
-    with tempfile.TemporaryDirectory(prefix="anygru-") as folder:
+    most = limit or 4 << 30
+    with removing_temporary_files(), tempfile.TemporaryDirectory(prefix="anygru-") as folder:
         copy = os.path.join(folder, "standard-input")
         with open(copy, "wb") as out:
             copied = 0
@@ -60,4 +69,4 @@ def as_file(path: str, most: int = 4 << 30) -> Iterator[str]:
                 if copied > most:
                     raise CheckpointError(f"standard input: more than {most} bytes; save it to a file, and name that")
                 out.write(piece)
-        yield copy
+        yield Gate(copy, limit, sandbox)

@@ -12,7 +12,7 @@ from ...errors import ArgumentTypeError, CheckpointError
 from ..layout import CheckpointLayout
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress
-from ..reading.source import open_regular
+from ..reading.source import read_regular
 
 NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle_binary", "paddle")
 """All formats, the most specific content first: a pickle that matches no other format is read as Paddle's."""
@@ -144,7 +144,6 @@ def _read_head(path: str | os.PathLike[str]) -> bytes:
     try:
         if os.path.isdir(path):
             return b"\0folder\0" + b"\0".join(sorted(os.fsencode(name) for name in os.listdir(path)))
-        with open_regular(path) as file:
-            return file.read(_HEAD)
+        return read_regular(path, _HEAD)
     except OSError as error:
         raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error

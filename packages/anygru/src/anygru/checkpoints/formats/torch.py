@@ -20,7 +20,7 @@ from ..output.atomic import open_for_replace
 from ..reading.archive import Archive
 from ..reading.budget import Budget
 from ..reading.content import Content, EntryMark, Progress, plain_problem
-from ..reading.source import count_elements, empty_array, open_bytes, open_regular, plain_values, shown, usable
+from ..reading.source import count_elements, empty_array, open_bytes, plain_values, read_regular, shown, usable
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import BITS, Path, StoredTensor, flat_name, holder, map_leaves
 
@@ -87,9 +87,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
         CheckpointError: the file is damaged, contains a whole module or another object that is not data, or a
             TorchScript program.
     """
-    with open_regular(path) as file:
-        old = file.read(len(_OLD_HEAD)) == _OLD_HEAD
-    if old:
+    if read_regular(path, len(_OLD_HEAD)) == _OLD_HEAD:
         return _read_old(path, budget)
     with Archive(path, budget) as archive:
         return _read_zip(archive, budget)

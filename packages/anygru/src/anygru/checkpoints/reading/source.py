@@ -32,24 +32,42 @@ MAX_AXES = 32
 """NumPy's limit for the axes of a tensor."""
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file for reading; a FIFO or a device could block forever.
+def read_regular(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """Return the content of a regular file, or its first `most` bytes.
 
     Raises:
-        CheckpointError: the file cannot be opened, or is not a regular file.
+        CheckpointError: the file cannot be read, or is not a regular file.
     """
+    with _opened(path) as (file, size):
+        return file.read(size if most is None else min(size, most))
+
+
+def size_of(path: str | os.PathLike[str]) -> int:
+    """Return the size of a regular file; CheckpointError if it cannot be opened, or is not one."""
+    with _opened(path) as (_, size):
+        return size
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int]]:
+    """Open a regular file, with its size: a FIFO or a device could block forever, and some files of /proc have no end."""
     try:
         # without O_NONBLOCK the open itself would wait for a FIFO's writer
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise CheckpointError(f"{os.fspath(path)}: cannot be read: it is not a regular file")
-            return os.fdopen(descriptor, "rb")
+            file, size = os.fdopen(descriptor, "rb"), os.fstat(descriptor).st_size
         except BaseException:
             os.close(descriptor)
             raise
-    except OSError as error:
-        raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+        with file:
+            yield file, size
+    except CheckpointError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a file that has become shorter cannot be mapped
+        reason = error.strerror if isinstance(error, OSError) else ""
+        raise CheckpointError(f"{os.fspath(path)}: cannot be read: {reason or error}") from error
 
 
 def named_file(path: str | os.PathLike[str], name: str, place: str) -> str:
@@ -75,17 +93,13 @@ def open_bytes(path: str | os.PathLike[str], budget: Budget) -> memoryview:
     Raises:
         CheckpointError: the file cannot be opened, or is larger than the budget.
     """
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
+    with _opened(path) as (file, size):
         budget.add_file(size)
-        try:
-            if size >= MAP_FROM:
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
-            budget.take(size)
-            # at most the size that was counted, should the file grow meanwhile
-            return memoryview(bytearray(file.read(size)))
-        except OSError as error:
-            raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+        # at most the size that was counted, should the file grow meanwhile
+        if size >= MAP_FROM:
+            return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY))
+        budget.take(size)
+        return memoryview(bytearray(file.read(size)))
 
 
 class Cursor:

@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 import zipfile
 from collections.abc import Mapping
 
@@ -15,7 +14,7 @@ from ..finding import FoundGRU
 from ..formats import hdf5, keras
 from ..reading.archive import Archive
 from ..reading.budget import Budget
-from ..reading.source import open_regular
+from ..reading.source import open_bytes
 from ..translation import core_weights, framework_tensors
 
 
@@ -102,8 +101,8 @@ def _write(pattern: Checkpoint, target: str, arrays: Mapping[str, np.ndarray]) -
     """Write a copy of the file with other values; no library parses it here."""
     places = pattern.content.places
     if pattern.format == "hdf5":
-        with open_regular(pattern.path) as old, open(target, "w+b") as new:
-            shutil.copyfileobj(old, new)
+        with open(target, "w+b") as new:
+            new.write(open_bytes(pattern.path, Budget(pattern.path)))
             hdf5.replace_values(new, arrays, places, new.tell())
         return
     with Archive(pattern.path, Budget(pattern.path)) as old_archive, zipfile.ZipFile(target, "w") as written:

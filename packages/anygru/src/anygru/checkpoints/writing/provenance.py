@@ -16,7 +16,8 @@ from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..conversion import Choices
 from ..formats import FORMATS_WITH_METADATA
-from ..reading.source import named_file, open_regular
+from ..reading.budget import Budget
+from ..reading.source import named_file, open_bytes
 from ..stored import StoredTensor
 
 KEY = "anygru.provenance"
@@ -103,13 +104,7 @@ def file_digest(path: str) -> str:
     """
     if os.path.isdir(path):
         return _listed((name, file_digest(os.path.join(path, name))) for name in sorted(_names_below(path)))
-    digest = hashlib.sha256()
-    with open_regular(path) as file:
-        left = os.fstat(file.fileno()).st_size  # some files of /proc have no end, and a size of 0
-        while piece := file.read(min(left, _PIECE)):
-            digest.update(piece)
-            left -= len(piece)
-    return digest.hexdigest()
+    return hashlib.sha256(open_bytes(path, Budget(path))).hexdigest()
 
 
 def _names_below(folder: str) -> Iterator[str]:
