@@ -144,6 +144,19 @@ def test_the_picture_is_drawn(anygru, model, tmp_path):
     assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no contained reader")
+def test_no_library_parses_an_onnx_model_in_the_process_that_measures(tmp_path, monkeypatch):
+    onnx = pytest.importorskip("onnx")
+    weights = {"W": (1, 6, 3), "R": (1, 6, 2)}
+    stored = [onnx.numpy_helper.from_array(torch.ones(shape).numpy(), name) for name, shape in weights.items()]
+    node = onnx.helper.make_node("GRU", ["x", "W", "R"], ["y"], "g", hidden_size=2)
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "xy")
+    graph = onnx.helper.make_graph([node], "g", [x], [y], stored)
+    (tmp_path / "m.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    monkeypatch.setattr("anygru.checkpoints.formats.onnx.read", None)
+    assert trial.load_onnx(str(tmp_path / "m.onnx"))[0].sizes == [3]
+
+
 @pytest.mark.long
 @pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 def test_the_grus_of_an_onnx_model(anygru, tmp_path):
