@@ -279,3 +279,26 @@ def test_a_saved_block_nested_without_end_is_refused(tmp_path: Path) -> None:
         Path(f"{prefix}-model.json").write_text(text)
         with pytest.raises(MXNetError, match="b-model.json"):
             net.load(prefix)
+
+
+@pytest.mark.parametrize("part", ["a name that is a number", "a name twice", "a damaged graph", "an operator"])
+def test_a_damaged_block_is_refused_and_nothing_is_changed(part: str, tmp_path: Path) -> None:
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(2, in_units=3), mx.gluon.nn.Dense(1, in_units=2))
+    net.initialize()
+    net.hybridize()
+    net(mx.nd.ones((1, 3)))
+    net.save(str(tmp_path / "b"))
+    file = tmp_path / "b-model.json"
+    tree = json.loads(file.read_text())
+    (entry,) = tree.values()
+    names = entry["children"]
+    if "name" in part:
+        names[list(names)[1]] = 7 if "number" in part else next(iter(names.values()))
+    else:
+        entry["symbol"] = "[" if "graph" in part else entry["symbol"].replace("FullyConnected", "none")
+    file.write_text(json.dumps(tree))
+    before = dict(net._children), net._cached_graph
+    with pytest.raises(MXNetError, match="b-model.json"):
+        net.load(str(tmp_path / "b"))
+    assert (dict(net._children), net._cached_graph) == before

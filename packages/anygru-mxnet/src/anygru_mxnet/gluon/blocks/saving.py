@@ -1,10 +1,11 @@
 """`Block.save` and `Block.load`: the parameters of a block, and the graphs of the hybridized blocks in it."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, open_bytes, open_for_replace, parse_json
+from anygru.extend import Budget, open_bytes, open_for_replace, parse_json, shown
 
 from ...base import MXNetError
 from ...symbol import symbol
@@ -51,31 +52,44 @@ def load(block: Any, prefix: str) -> None:
     """
     path = f"{prefix}-model.json"
     budget = Budget(path)
+    changes: list[Callable[[], None]] = []
     try:
         (entry,) = parse_json(open_bytes(path, budget), budget).values()
-        _restore(block, entry)
-    except (CheckpointError, OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        _restore(block, entry, changes)
+    except (MXNetError, CheckpointError, OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise MXNetError(f"{path}: {error}") from error
+    for change in changes:  # a damaged file changes nothing
+        change()
     block.load_parameters(f"{prefix}-model.params")
 
 
-def _restore(block: Any, entry: dict[str, Any]) -> dict[str, str]:
-    """Restore the graphs of a block. Returns the saved names and the present names of its parameters.
+def _restore(block: Any, entry: dict[str, Any], changes: list[Callable[[], None]]) -> dict[str, str]:
+    """Read the graphs of a block, and add what is to be changed. Returns the saved and present names of its parameters.
 
     The children are visited in their order. They get their saved keys, which occur in the file of parameters.
     """
     names = {f"{entry['orig_name']}_{name.removeprefix(block.params.prefix)}": name for name in block.params}
     below = [value for key, value in entry.items() if key not in _FACTS]
-    children = list(block._children.values())
-    block._children.clear()
-    for child, described in zip(children, below, strict=True):
-        block._children[entry["children"][described["orig_name"]]] = child
-        names.update(_restore(child, described))
+    children: dict[str, Any] = {}
+    for child, described in zip(block._children.values(), below, strict=True):
+        key = entry["children"][described["orig_name"]]
+        if not isinstance(key, str) or key in children:
+            raise ValueError(f"the name of a child must be a text that no other child has, got {shown(key)}")
+        children[key] = child
+        names.update(_restore(child, described, changes))
+    graph: dict[str, Any] = {}
     if "symbol" in entry:
         inputs = [symbol.load_json(text) for text in entry["inputs"]]
         output = symbol.load_json(entry["symbol"])
         own = {name: symbol.var(names[name]) for name in output.list_inputs() if name in names}
-        block._active = True
-        block._cached_graph = (inputs, output.compose(own))
-        block._in_format, block._out_format = entry["in_format"], entry["out_format"]
+        graph = {"_active": True, "_cached_graph": (inputs, output.compose(own))}
+        graph.update(_in_format=entry["in_format"], _out_format=entry["out_format"])
+
+    def change() -> None:
+        block._children.clear()
+        block._children.update(children)
+        for name, value in graph.items():
+            setattr(block, name, value)
+
+    changes.append(change)
     return names
