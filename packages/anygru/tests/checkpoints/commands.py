@@ -57,6 +57,7 @@ LINES = (
     "convert {file} {out}.onnx --script {script}:build",
     "convert {symbol} {out}.onnx --params {file} --input data=1,2",
     "export-c {file} --out {out}.h --no-check",
+    "try --onnx {file} --rounds 1 --seconds 0.01",
     "scan {file}",
     "scan --json {folder}",
     "sample {file} --length 1",
@@ -306,7 +307,7 @@ def graphs() -> dict[str, Callable[[Path], Path]]:
 def random_lines(seed: int, folder: Path) -> Iterator[tuple[str, Path, str]]:
     """Yield lines with random further options, mutated files for them, and the names of formats."""
     draw = random.Random(seed)
-    mutators = {name: fuzzing.Fuzzer(name, folder, seed) for name in fuzzing.SEEDS if name != "native"}
+    mutators = {name: fuzzing.Fuzzer(name, folder, seed) for name in fuzzing.SEEDS if name not in ("native", "session")}
     options = [
         "--no-sandbox",
         "--limit 1M",
@@ -327,6 +328,7 @@ def random_lines(seed: int, folder: Path) -> Iterator[tuple[str, Path, str]]:
         "--plot x.png",
     ]
     endings = {"paddle": ".pdparams", "mxnet": ".params", "chainer": ".npz", "hdf5": ".h5", "onnx": ".onnx"}
+    endings |= {"notebook": ".ipynb", "source": ".py", "mapping": ".json"}
     while True:
         format = draw.choice(list(mutators))
         symbol = format == "symbol"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import io
 import json
@@ -24,6 +25,7 @@ import time
 import traceback
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,9 +35,12 @@ import torch
 
 import anygru
 from anygru.checkpoints import Checkpoint, format_module, save_checkpoint
+from anygru.checkpoints.gate import Gate
 from anygru.checkpoints.reading.budget import Budget
 from anygru.checkpoints.writing.optimizer import adam_state
+from anygru.cli import scan
 from anygru.errors import AnygruError
+from anygru.layers.state_bytes import HEADER
 
 #: Bytes that a reader may take beyond what the process has: the budget of a small file and as much again for what lives
 #: for a moment; and its seconds of processor time.
@@ -192,6 +197,69 @@ def _states(folder: Path) -> list[bytes]:
     return [(folder / "seed.states").read_bytes()]
 
 
+def _block(folder: Path) -> list[bytes]:
+    _mxnet_block().save(str(folder / "seed"))
+    return [(folder / "seed-model.json").read_bytes()]
+
+
+def _mxnet_block() -> Any:
+    import anygru_mxnet as mx
+
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(2, in_units=3), mx.gluon.nn.Dropout(0.5), mx.gluon.nn.Dense(1, in_units=2))
+    net.initialize()
+    net.hybridize()
+    net(mx.nd.ones((1, 3)))
+    return net
+
+
+def _session(folder: Path) -> list[bytes]:
+    with _pool().open() as session:
+        session.step(torch.ones(3))
+        return [session.state_bytes()]
+
+
+@functools.cache
+def _pool() -> anygru.SessionPool:
+    layer = anygru.GRU(3, 4)
+    for weight in layer.parameters():
+        torch.nn.init.constant_(weight, 0.1)
+    return anygru.SessionPool(layer, 2)
+
+
+def _read_session(data: bytes) -> None:
+    """Open a session of bytes with a good checksum, which everybody can compute, and let it step."""
+    if len(data) >= HEADER.size:
+        *head, _ = HEADER.unpack_from(data)
+        body = data[HEADER.size :]
+        data = HEADER.pack(*head, zlib.crc32(body, zlib.crc32(HEADER.pack(*head, 0)))) + body
+    pool = _pool()
+    with contextlib.suppress(AnygruError):
+        session = pool.open(data)
+        session.steps, session.state_bytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session.step(torch.ones(3))
+        session.close()
+    assert len(pool) == 0
+
+
+def _notebook(folder: Path) -> list[bytes]:
+    source = ["import torch\n", "%matplotlib inline\n", "torch.nn.GRU(1, 2)\n"]
+    cells = [{"cell_type": "code", "source": source}, {"cell_type": "markdown", "source": ["# GRU"]}]
+    return [json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode()]
+
+
+def _source(folder: Path) -> list[bytes]:
+    return [
+        b"import torch as t\nfrom torch.nn import *\nx = getattr(t.nn, 'GRU')(1, 2)\nprint 'GRU', t.nn.GRUCell(3, 4)\n"
+    ]
+
+
+def _mapping(folder: Path) -> list[bytes]:
+    return [b'{"old": "new", "a.b": "c", "weight_ih_l0": "encoder.weight_ih_l0"}']
+
+
 def _native(folder: Path) -> list[bytes]:
     return [bytes(16)]
 
@@ -241,6 +309,11 @@ SEEDS: dict[str, Callable[[Path], list[bytes]]] = {
     "keras": _keras,
     "symbol": _symbol,
     "states": _states,
+    "block": _block,
+    "session": _session,
+    "notebook": _notebook,
+    "source": _source,
+    "mapping": _mapping,
     "native": _native,
 }
 
@@ -265,6 +338,25 @@ def read(format: str, path: Path, data: bytes) -> None:
     """Read bytes as a format, and what a user would look at in it."""
     if format == "native":
         _call_kernels(data)
+    elif format == "session":
+        _read_session(data)
+    elif format in ("notebook", "source"):
+        path = path.with_suffix(".ipynb" if format == "notebook" else ".py")
+        path.write_bytes(data)
+        with contextlib.suppress(ValueError):  # the command names the file
+            scan.grus(path)
+    elif format == "mapping":
+        path.write_bytes(data)
+        Gate(path).texts()
+    elif format == "block":
+        net = _mxnet_block()
+        net.save(str(path))
+        path.with_name(f"{path.name}-model.json").write_bytes(data)
+        try:
+            net.load(str(path))
+        except AssertionError as error:  # MXNet's for a name that the file of parameters lacks
+            if "is missing in file" not in str(error):
+                raise
     elif format == "symbol":
         import anygru_mxnet as mx
         from anygru_mxnet.base import MXNetError
@@ -320,7 +412,7 @@ class Fuzzer:
     """
 
     def __init__(self, format: str, folder: Path, seed: int):
-        self._format, self._folder = format, folder
+        self._format, self._folder, self.done = format, folder, 0
         self._random = random.Random(f"{format} {seed}")
         with tempfile.TemporaryDirectory() as place:
             self._seeds = SEEDS[format](Path(place))
@@ -328,13 +420,12 @@ class Fuzzer:
     def run(self, mutations: int | None = None, until: float = float("inf")) -> list[str]:
         """Try so many mutations, or as many as fit into the time; gives a line for each finding."""
         found: list[str] = []
-        done = 0
-        while (mutations is None or done < mutations) and time.monotonic() < until and len(found) < 20:
+        while (mutations is None or self.done < mutations) and time.monotonic() < until and len(found) < 20:
             batch = [
                 self._random.randbytes(16) if self._format == "native" else self._mutated()
-                for _ in range(min(100, (mutations or done + 100) - done))
+                for _ in range(min(100, (mutations or self.done + 100) - self.done))
             ]
-            done += len(batch)
+            self.done += len(batch)
             found += self._try(batch)
         return found
 
@@ -537,7 +628,9 @@ def _rounds(formats: list[str], out: Path, minutes: float) -> Iterator[str]:
         share = time.monotonic() + 60 * minutes / len(formats)
         seed = random.SystemRandom().randrange(1 << 30)
         print(f"fuzzing {format} ({number + 1} of {len(formats)}), seed {seed}", flush=True)
-        yield from Fuzzer(format, out, seed).run(until=share)
+        fuzzer = Fuzzer(format, out, seed)
+        yield from fuzzer.run(until=share)
+        print(f"{fuzzer.done} mutations of {format}", flush=True)
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from commands import FILES_OF_HERE, GRAPH, LINES, Commands, graphs
 from anygru.checkpoints import NAMES
 
 HOSTILE = {**dict(corpus.makers()), **FILES_OF_HERE}
-SLOW_LINES = ("--script", "--params", "sample", "--like")
+SLOW_LINES = ("--script", "--params", "sample", "--like", "try")
 """Lines that import a library, or a command of another package."""
 
 
