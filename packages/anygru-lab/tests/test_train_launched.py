@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.command_line import TINY
+from cli.command_line import TINY, start
+from parallel.hosts import FIRST, members, two_hosts  # noqa: F401
 from test_train import losses
 
 from anygru_lab.language_model.checkpoint import RunFolder
@@ -36,8 +36,6 @@ def test_a_launched_training_is_that_of_nproc_and_survives_a_killed_worker(train
     assert process.returncode == 0, output
     assert "going on from step 20 of 60" in output
     assert "sample at temperature" in output
-    from cli.command_line import start
-
     whole = start("train", text, *OPTIONS, *options, "--nproc", 2, "--out", tmp_path / "whole")
     _, error = whole.communicate(timeout=600)
     assert whole.returncode == 0, error
@@ -60,48 +58,9 @@ def test_what_cannot_be_launched_is_named_once(text, tmp_path, options, words):
     assert words in output
 
 
-def hosts_are_possible():
-    return (
-        os.geteuid() == 0
-        and shutil.which("ip")
-        and subprocess.run(["ip", "netns"], capture_output=True).returncode == 0
-    )
-
-
-hosts_only = pytest.mark.skipif(not hosts_are_possible(), reason="makes network namespaces, as root, with `ip`")
-
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-@pytest.fixture
-def hosts():
-    """Two network namespaces with a wire between them; (name, address) of each."""
-    names = [f"anygru{os.getpid()}{side}" for side in "ab"]
-    wires = [f"ag{os.getpid() % 10000}{side}" for side in "ab"]
-    try:
-        for name in names:
-            ip("netns", "add", name)
-        ip("link", "add", wires[0], "type", "veth", "peer", "name", wires[1])
-        for number, (name, wire) in enumerate(zip(names, wires, strict=True), 1):
-            ip("link", "set", wire, "netns", name)
-            ip("-n", name, "addr", "add", f"10.83.0.{number}/24", "dev", wire)
-            ip("-n", name, "link", "set", "lo", "up")
-            ip("-n", name, "link", "set", wire, "up")
-        yield list(zip(names, wires, strict=True))
-    finally:
-        for name in names:
-            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
-
-
 def on(host, tmp_path, text, out, *options, steps):
     """`anygru launch` of one process on a host."""
-    meeting = ["--nnodes", 2, "--nproc-per-node", 1, "--rdzv-backend", "c10d", "--rdzv-endpoint", "10.83.0.1:29411"]
+    meeting = ["--nnodes", 2, "--nproc-per-node", 1, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"{FIRST}:29411"]
     train = ["-m", "anygru", "train", text, *OPTIONS, "--steps", steps, "--out", out]
     command = ["ip", "netns", "exec", host, sys.executable, "-m", "anygru", "launch", *meeting, "--rdzv-id", "job"]
     return subprocess.Popen(
@@ -124,18 +83,17 @@ def until_saved(folder, step):
     raise AssertionError("nothing was saved")
 
 
-@hosts_only
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["worker", "host"])
 def test_on_two_hosts_a_kill_costs_nothing(hosts, tmp_path, text, train, killed):
-    (one, _), (other, _) = hosts
+    one, other = hosts[0]
     again = ["--max-restarts", 3, "--timeout", 20]
     first = on(one, tmp_path, text, "run", *again, steps=400)
     second = on(other, tmp_path, text, "none", *again, steps=400)
     until_saved(tmp_path / "run", 20)
-    for pid in subprocess.run(["ip", "netns", "pids", other], capture_output=True, text=True).stdout.split():
+    for pid in members(other):
         if killed == "host" or b"\0train\0" in Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"launch")[0]:
-            os.kill(int(pid), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
     if killed == "host":
         second.communicate()
         second = on(other, tmp_path, text, "none", *again, steps=400)
@@ -143,8 +101,6 @@ def test_on_two_hosts_a_kill_costs_nothing(hosts, tmp_path, text, train, killed)
     assert first.returncode == 0, output
     assert "going on from step" in output
     second.communicate(timeout=120)
-    from cli.command_line import start
-
     whole = start("train", text, *OPTIONS, "--steps", 400, "--nproc", 2, "--out", tmp_path / "whole")
     _, error = whole.communicate(timeout=200)
     assert whole.returncode == 0, error

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from parallel.hosts import FIRST, ip, members, two_hosts  # noqa: F401
 
 TIMEOUT = 8
 JOB = """
@@ -27,42 +28,6 @@ for step in itertools.count():
     time.sleep(0.1)
 dist.destroy_process_group()
 """
-
-
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
-@pytest.fixture
-def hosts():
-    """Two network namespaces with a wire between them."""
-    names = [f"anygru-faults-{os.getpid()}-{end}" for end in "ab"]
-    ends = [f"agf{os.getpid() % 100000}{end}" for end in "ab"]
-    try:
-        for name in names:
-            ip("netns", "add", name)
-        ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
-        for number, (name, end) in enumerate(zip(names, ends, strict=True), 1):
-            ip("link", "set", end, "netns", name)
-            ip("-n", name, "addr", "add", f"10.77.3.{number}/24", "dev", end)
-            ip("-n", name, "addr", "add", f"fd00:77::{number}/64", "dev", end, "nodad")
-            ip("-n", name, "link", "set", "lo", "up")
-            ip("-n", name, "link", "set", end, "up")
-    except (OSError, subprocess.CalledProcessError):
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-        pytest.skip("needs the right to make network namespaces")
-    yield names, ends
-    for name in names:
-        for pid in members(name):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-
-
-def members(name):
-    shown = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False).stdout
-    return [int(pid) for pid in shown.split()]
 
 
 def parent(pid):
@@ -104,7 +69,7 @@ FAULTS = {
 }
 
 
-def start_job(names, folder, *options, endpoint="10.77.3.1:29400"):
+def start_job(names, folder, *options, endpoint=f"{FIRST}:29400"):
     """The launchers on both hosts, and the process ids of the workers, by rank."""
     (folder / "job.py").write_text(JOB)
     meeting = ["--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "job"]
