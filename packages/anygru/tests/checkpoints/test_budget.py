@@ -50,16 +50,6 @@ def deflated_pickle(folder: Path, content: bytes) -> Path:
 
 
 @refused
-def a_million_empty_lists(folder: Path) -> Path:
-    return deflated_pickle(folder, b"(" + b"]" * 10_000_000 + b"l.")
-
-
-@refused
-def a_memo_of_one_value(folder: Path) -> Path:
-    return deflated_pickle(folder, b"N" + b"\x94" * 10_000_000 + b".")
-
-
-@refused
 def a_list_copied_again_and_again(folder: Path) -> Path:
     call = b"h\x01h\x00\x85R"  # list(the list)
     start = b"(" + b"N" * 100_000 + b"l\x940cbuiltins\nlist\n\x940("
@@ -127,16 +117,6 @@ def laughs_for_a_protocol(folder: Path) -> Path:
 
 
 @refused
-def lists_in_lists(folder: Path) -> Path:
-    return deflated_pickle(folder, b"]" * 1_000_000 + b"a" * 999_999 + b".")
-
-
-@refused
-def an_integer_that_cannot_be_shown(folder: Path) -> Path:
-    return written(folder, "x.pdparams", b"\x80\x02\x8b" + struct.pack("<i", 3000) + b"\x7f" * 3000 + b".")
-
-
-@refused
 def texts_without_letters_in_a_pickle(folder: Path) -> Path:
     good = pickle.dumps({"a": np.array([b"x"] * 5)}, 2).replace(b"numpy._core", b"numpy.core")
     data = good.replace(b"X\x02\x00\x00\x00S1", b"X\x02\x00\x00\x00S0").replace(b"K\x01K\x00tb", b"K\x00K\x00tb")
@@ -153,40 +133,10 @@ def texts_without_letters_in_a_pickle(folder: Path) -> Path:
 
 
 @refused
-def texts_without_letters(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(4000,)", "|S0"))])
-
-
-@refused
-def texts_without_letters_in_unicode(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(1000000000000,)", "<U0"))])
-
-
-@refused
-def texts_of_one_letter(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(2000000,)", "<U4", b"\x00\x01\x00\x00" * 8_000_000))])
-
-
-@refused
-def an_invalid_letter(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(1,)", "<U1", b"\xff\xff\xff\x7f"))])
-
-
-@refused
-def lists_of_no_texts(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(1000000000, 0)", "<U1"))])
-
-
-@refused
 def a_long_header_of_an_array(folder: Path) -> Path:
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"1, " * 5_000_000 + b"), }\n"
     data = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header + bytes(4)
     return archive(folder, [("a.npy", data)])
-
-
-@refused
-def a_dtype_of_many_digits(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(1,)", "<f" + "9" * 5000, bytes(4)))])
 
 
 @refused
@@ -245,22 +195,7 @@ def _heap(folder: Path, place: int, length: int) -> Path:
     return folder / "x.h5"
 
 
-@refused
-def a_heap_with_free_space_of_no_bytes(folder: Path) -> Path:
-    return _heap(folder, 0, 0)
-
-
-@refused
-def a_heap_with_an_object_of_all_bytes(folder: Path) -> Path:
-    return _heap(folder, 2, (1 << 64) - 16)
-
-
 # -- OneFlow ---------------------------------------------------------------------------------------------
-
-
-@refused
-def a_shape_that_is_hard_to_read(folder: Path) -> Path:
-    return oneflow(folder, lambda tensor: (tensor / "meta").write_text("shape {" + "  dim: 1" * 60 + "\n!"))
 
 
 @refused
@@ -324,11 +259,6 @@ def an_offset_of_many_digits(folder: Path) -> Path:
 
 
 @refused
-def arrays_that_were_never_filled(folder: Path) -> Path:
-    return written(folder, "x.params", ndarrays(count=2_000_000) + bytes(8_000_000))
-
-
-@refused
 def rows_without_an_axis(folder: Path) -> Path:
     head = struct.pack("<Iiiqq", 0xF993FAC9, 1, 2, 1, 1) + struct.pack("<i", 2) + struct.pack("<qq", 1, 1)
     data = head + struct.pack("<iii", 1, 0, 0) + struct.pack("<ii", 6, 0) + bytes(4) + bytes(8)
@@ -353,14 +283,36 @@ def keras_archive(folder: Path, layer: dict[str, object]) -> Path:
 MANY = [{"class_name": "GRU", "config": {}}] * 10_000
 
 
-@refused
-def many_layers_in_a_class_of_a_long_name(folder: Path) -> Path:
-    return keras_archive(folder, {"class_name": "A" * 1_000_000, "config": {"layers": MANY}})
-
-
-@refused
-def many_layers_below_a_long_key(folder: Path) -> Path:
-    return keras_archive(folder, {"class_name": "Mine", "config": {"A" * 1_000_000: MANY}})
+REFUSED |= {
+    "a_million_empty_lists": lambda folder: deflated_pickle(folder, b"(" + b"]" * 10_000_000 + b"l."),
+    "a_memo_of_one_value": lambda folder: deflated_pickle(folder, b"N" + b"\x94" * 10_000_000 + b"."),
+    "lists_in_lists": lambda folder: deflated_pickle(folder, b"]" * 1_000_000 + b"a" * 999_999 + b"."),
+    "an_integer_that_cannot_be_shown": lambda folder: written(
+        folder, "x.pdparams", b"\x80\x02\x8b" + struct.pack("<i", 3000) + b"\x7f" * 3000 + b"."
+    ),
+    "texts_without_letters": lambda folder: archive(folder, [("a.npy", npy("(4000,)", "|S0"))]),
+    "texts_without_letters_in_unicode": lambda folder: archive(folder, [("a.npy", npy("(1000000000000,)", "<U0"))]),
+    "texts_of_one_letter": lambda folder: archive(
+        folder, [("a.npy", npy("(2000000,)", "<U4", b"\x00\x01\x00\x00" * 8_000_000))]
+    ),
+    "an_invalid_letter": lambda folder: archive(folder, [("a.npy", npy("(1,)", "<U1", b"\xff\xff\xff\x7f"))]),
+    "lists_of_no_texts": lambda folder: archive(folder, [("a.npy", npy("(1000000000, 0)", "<U1"))]),
+    "a_dtype_of_many_digits": lambda folder: archive(folder, [("a.npy", npy("(1,)", "<f" + "9" * 5000, bytes(4)))]),
+    "a_heap_with_free_space_of_no_bytes": lambda folder: _heap(folder, 0, 0),
+    "a_heap_with_an_object_of_all_bytes": lambda folder: _heap(folder, 2, (1 << 64) - 16),
+    "a_shape_that_is_hard_to_read": lambda folder: oneflow(
+        folder, lambda tensor: (tensor / "meta").write_text("shape {" + "  dim: 1" * 60 + "\n!")
+    ),
+    "arrays_that_were_never_filled": lambda folder: written(
+        folder, "x.params", ndarrays(count=2_000_000) + bytes(8_000_000)
+    ),
+    "many_layers_in_a_class_of_a_long_name": lambda folder: keras_archive(
+        folder, {"class_name": "A" * 1_000_000, "config": {"layers": MANY}}
+    ),
+    "many_layers_below_a_long_key": lambda folder: keras_archive(
+        folder, {"class_name": "Mine", "config": {"A" * 1_000_000: MANY}}
+    ),
+}
 
 
 #: Loads each file named on standard input in a child, which starts with the modules that its parent has imported.

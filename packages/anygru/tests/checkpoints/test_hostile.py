@@ -132,39 +132,9 @@ GOOD = npy("(2,)", data=bytes(8))
 
 
 @hostile
-def zip_bomb(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy(f"({80 << 20},)", "|u1", bytes(80 << 20)))])
-
-
-@hostile
-def zip_with_many_bombs(folder: Path) -> Path:
-    return archive(folder, [(f"{n}.npy", npy(f"({10 << 20},)", "|u1", bytes(10 << 20))) for n in range(8)])
-
-
-@hostile
 def zip_with_a_name_twice(folder: Path) -> Path:
     with pytest.warns(UserWarning, match="Duplicate name"):
         return archive(folder, [("a.npy", GOOD), ("a.npy", GOOD)])
-
-
-@hostile
-def zip_with_a_way_out(folder: Path) -> Path:
-    return archive(folder, [("../../a.npy", GOOD)])
-
-
-@hostile
-def zip_with_an_absolute_name(folder: Path) -> Path:
-    return archive(folder, [("/etc/a.npy", GOOD)])
-
-
-@hostile
-def zip_with_another_compression(folder: Path) -> Path:
-    return archive(folder, [("a.npy", GOOD)], zipfile.ZIP_BZIP2)
-
-
-@hostile
-def zip_with_a_program(folder: Path) -> Path:
-    return archive(folder, [("a.npy", GOOD), ("evil.py", b"print(1)")])
 
 
 @hostile
@@ -188,16 +158,6 @@ def array_of_objects(folder: Path) -> Path:
     return folder / "x.npz"
 
 
-@hostile
-def array_with_a_false_shape(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(1000000000,)", data=bytes(8)))])
-
-
-@hostile
-def array_with_a_program_for_a_header(folder: Path) -> Path:
-    return archive(folder, [("a.npy", npy("(__import__('os').getpid(),)", data=bytes(8)))])
-
-
 # -- HDF5 ------------------------------------------------------------------------------------------------
 
 
@@ -211,11 +171,6 @@ def hdf5(folder: Path, fill: Callable[[h5py.File], object]) -> Path:
 def hdf5_external_link(folder: Path) -> Path:
     hdf5(folder, lambda file: file.create_dataset("a", data=[1.0])).rename(folder / "other.h5")
     return hdf5(folder, lambda file: file.__setitem__("b", h5py.ExternalLink(str(folder / "other.h5"), "a")))
-
-
-@hostile
-def hdf5_soft_link(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.__setitem__("b", h5py.SoftLink("/b")))
 
 
 @hostile
@@ -241,36 +196,6 @@ def hdf5_virtual_dataset(folder: Path) -> Path:
         file.create_virtual_dataset("a", layout)
 
     return hdf5(folder, fill)
-
-
-@hostile
-def hdf5_nothing_behind_a_shape(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.create_dataset("a", (1 << 30,), "f4"))
-
-
-@hostile
-def hdf5_chunks_of_nothing(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.create_dataset("a", (1 << 30,), "f4", chunks=(1 << 26,), compression="gzip"))
-
-
-@hostile
-def hdf5_record(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.create_dataset("a", data=np.zeros(2, [("x", "f4")])))
-
-
-@hostile
-def hdf5_text_of_any_length(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.create_dataset("a", data=["x"], dtype=h5py.string_dtype()))
-
-
-@hostile
-def hdf5_named_type(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.__setitem__("a", np.dtype("f8")))
-
-
-@hostile
-def hdf5_two_gigabytes_in_chunks_that_are_not_there(folder: Path) -> Path:
-    return hdf5(folder, lambda file: file.create_dataset("a", (TWO_GIGABYTES // 4,), "f4", chunks=(1 << 20,)))
 
 
 def hdf5_with_two_gigabytes(folder: Path) -> Path:
@@ -400,19 +325,9 @@ def oneflow_link(folder: Path) -> Path:
 
 
 @hostile
-def oneflow_without_values(folder: Path) -> Path:
-    return oneflow(folder, lambda tensor: (tensor / "out").unlink())
-
-
-@hostile
 def oneflow_with_a_false_shape(folder: Path) -> Path:
     text = "shape {\n  dim: 1000000000\n}\ndata_type: kFloat\n"
     return oneflow(folder, lambda tensor: (tensor / "meta").write_text(text))
-
-
-@hostile
-def oneflow_with_a_long_description(folder: Path) -> Path:
-    return oneflow(folder, lambda tensor: (tensor / "meta").write_text("dim: 1 " * 100_000))
 
 
 @hostile
@@ -420,11 +335,6 @@ def oneflow_of_a_later_protocol(folder: Path) -> Path:
     (folder / "state").mkdir()
     written(folder / "state", "pickled_data", pickle.dumps({"protocol_version": 2, "data": {}}))
     return folder / "state"
-
-
-@hostile
-def oneflow_whole_module(folder: Path) -> Path:
-    return DATA / "oneflow" / "whole_module"
 
 
 @hostile
@@ -458,35 +368,10 @@ def changed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
 
 
 @hostile
-def torch_size_beyond_the_storage(folder: Path) -> Path:
-    return torch_file(folder, changed(b"K\x02K\x03\x86", b"J\x00\x00\x00\x40K\x03\x86"))
-
-
-@hostile
-def torch_strides_beyond_the_storage(folder: Path) -> Path:
-    return torch_file(folder, changed(b"K\x03K\x01\x86", b"J\x00\x00\x00\x10K\x01\x86"))
-
-
-@hostile
 def torch_strides_that_unfold(folder: Path) -> Path:
     size = changed(b"K\x02K\x03\x86", b"J\x00\x00\x00\x40K\x03\x86")
     stride = changed(b"K\x03K\x01\x86", b"K\x00K\x01\x86")
     return torch_file(folder, lambda data: stride(size(data)))
-
-
-@hostile
-def torch_storage_of_another_size(folder: Path) -> Path:
-    return torch_file(folder, changed(b"K\x06tq", b"J\x00\x00\x00\x40tq"))
-
-
-@hostile
-def torch_storage_that_is_missing(folder: Path) -> Path:
-    return torch_file(folder, changed(b"X\x01\x00\x00\x000", b"X\x01\x00\x00\x009"))
-
-
-@hostile
-def torch_program(folder: Path) -> Path:
-    return torch_file(folder, archive__code__evil=b"print(1)", x=b"")
 
 
 @hostile
@@ -543,11 +428,6 @@ def test_hostile_safetensors_is_refused(name: str, tmp_path: Path) -> None:
     refused(safetensors(tmp_path, SAFETENSORS[name]), "safetensors")
 
 
-@hostile
-def safetensors_with_a_long_header(folder: Path) -> Path:
-    return written(folder, "x.safetensors", struct.pack("<Q", 1 << 26) + b"{}")
-
-
 # -- MXNet -----------------------------------------------------------------------------------------------
 
 
@@ -588,6 +468,54 @@ MXNET = {
     "a long name": ndarrays(ndarray(), names=struct.pack("<QQ", 1, 1 << 40)),
     "a name that is not text": ndarrays(ndarray(), names=named(b"\xff")),
     "more than it says": ndarrays(ndarray()) + b"more",
+}
+
+
+HOSTILE |= {
+    "zip_bomb": lambda folder: archive(folder, [("a.npy", npy(f"({80 << 20},)", "|u1", bytes(80 << 20)))]),
+    "zip_with_many_bombs": lambda folder: archive(
+        folder, [(f"{n}.npy", npy(f"({10 << 20},)", "|u1", bytes(10 << 20))) for n in range(8)]
+    ),
+    "zip_with_a_way_out": lambda folder: archive(folder, [("../../a.npy", GOOD)]),
+    "zip_with_an_absolute_name": lambda folder: archive(folder, [("/etc/a.npy", GOOD)]),
+    "zip_with_another_compression": lambda folder: archive(folder, [("a.npy", GOOD)], zipfile.ZIP_BZIP2),
+    "zip_with_a_program": lambda folder: archive(folder, [("a.npy", GOOD), ("evil.py", b"print(1)")]),
+    "array_with_a_false_shape": lambda folder: archive(folder, [("a.npy", npy("(1000000000,)", data=bytes(8)))]),
+    "array_with_a_program_for_a_header": lambda folder: archive(
+        folder, [("a.npy", npy("(__import__('os').getpid(),)", data=bytes(8)))]
+    ),
+    "hdf5_soft_link": lambda folder: hdf5(folder, lambda file: file.__setitem__("b", h5py.SoftLink("/b"))),
+    "hdf5_nothing_behind_a_shape": lambda folder: hdf5(folder, lambda file: file.create_dataset("a", (1 << 30,), "f4")),
+    "hdf5_chunks_of_nothing": lambda folder: hdf5(
+        folder, lambda file: file.create_dataset("a", (1 << 30,), "f4", chunks=(1 << 26,), compression="gzip")
+    ),
+    "hdf5_record": lambda folder: hdf5(folder, lambda file: file.create_dataset("a", data=np.zeros(2, [("x", "f4")]))),
+    "hdf5_text_of_any_length": lambda folder: hdf5(
+        folder, lambda file: file.create_dataset("a", data=["x"], dtype=h5py.string_dtype())
+    ),
+    "hdf5_named_type": lambda folder: hdf5(folder, lambda file: file.__setitem__("a", np.dtype("f8"))),
+    "hdf5_two_gigabytes_in_chunks_that_are_not_there": lambda folder: hdf5(
+        folder, lambda file: file.create_dataset("a", (TWO_GIGABYTES // 4,), "f4", chunks=(1 << 20,))
+    ),
+    "oneflow_without_values": lambda folder: oneflow(folder, lambda tensor: (tensor / "out").unlink()),
+    "oneflow_with_a_long_description": lambda folder: oneflow(
+        folder, lambda tensor: (tensor / "meta").write_text("dim: 1 " * 100_000)
+    ),
+    "oneflow_whole_module": lambda folder: DATA / "oneflow" / "whole_module",
+    "torch_size_beyond_the_storage": lambda folder: torch_file(
+        folder, changed(b"K\x02K\x03\x86", b"J\x00\x00\x00\x40K\x03\x86")
+    ),
+    "torch_strides_beyond_the_storage": lambda folder: torch_file(
+        folder, changed(b"K\x03K\x01\x86", b"J\x00\x00\x00\x10K\x01\x86")
+    ),
+    "torch_storage_of_another_size": lambda folder: torch_file(folder, changed(b"K\x06tq", b"J\x00\x00\x00\x40tq")),
+    "torch_storage_that_is_missing": lambda folder: torch_file(
+        folder, changed(b"X\x01\x00\x00\x000", b"X\x01\x00\x00\x009")
+    ),
+    "torch_program": lambda folder: torch_file(folder, archive__code__evil=b"print(1)", x=b""),
+    "safetensors_with_a_long_header": lambda folder: written(
+        folder, "x.safetensors", struct.pack("<Q", 1 << 26) + b"{}"
+    ),
 }
 
 
