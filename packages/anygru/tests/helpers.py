@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -142,7 +142,12 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def numpy_sequence(
-    x: np.ndarray, h: np.ndarray, weights: list[np.ndarray], reset: str, reverse: bool = False
+    x: np.ndarray,
+    h: np.ndarray,
+    weights: list[np.ndarray],
+    reset: str,
+    reverse: bool = False,
+    decay: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One sequence [T, I] through one direction, gate by gate, in float64: outputs [T, H] and the last state [H]."""
     w_ih, w_hh = weights[:2]
@@ -150,6 +155,7 @@ def numpy_sequence(
     b_ih, b_hh = weights[2:] if len(weights) == 4 else (np.zeros(3 * H), np.zeros(3 * H))
     outputs = np.zeros((len(x), H))
     for t in range(len(x))[::-1] if reverse else range(len(x)):
+        h = h if decay is None else decay[t] * h
         r = sigmoid(w_ih[:H] @ x[t] + b_ih[:H] + w_hh[:H] @ h + b_hh[:H])
         z = sigmoid(w_ih[H : 2 * H] @ x[t] + b_ih[H : 2 * H] + w_hh[H : 2 * H] @ h + b_hh[H : 2 * H])
         if reset == "after":
@@ -161,8 +167,13 @@ def numpy_sequence(
     return outputs, h
 
 
-def numpy_gru(case: Case, x: np.ndarray, h_0: np.ndarray, weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The whole case, each sequence alone: output [T, B, D*H] with zeros past a sequence's end, h_n [L*D, B, H]."""
+def numpy_gru(
+    case: Case, x: np.ndarray, h_0: np.ndarray, weights: list[np.ndarray], decay: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The whole case, each sequence alone: output [T, B, D*H] with zeros past a sequence's end, h_n [L*D, B, H].
+
+    decay: [L*D, T, B, H]; each step multiplies its state by it first.
+    """
     per = 4 if case.bias else 2
     lengths = case.lengths or (case.T,) * case.B
     output = np.zeros((case.T, case.B, case.D * case.H))
@@ -174,11 +185,30 @@ def numpy_gru(case: Case, x: np.ndarray, h_0: np.ndarray, weights: list[np.ndarr
             for direction in range(case.D):
                 k = layer * case.D + direction
                 own = weights[k * per : (k + 1) * per]
-                out, h_n[k, b] = numpy_sequence(below, h_0[k, b], own, case.reset, direction == 1)
+                factors = None if decay is None else decay[k, :, b]
+                out, h_n[k, b] = numpy_sequence(below, h_0[k, b], own, case.reset, direction == 1, factors)
                 results.append(out)
             below = np.concatenate(results, -1)
         output[:length, b] = below
     return output, h_n
+
+
+def next_state(
+    x: torch.Tensor,
+    h: torch.Tensor,
+    products: Sequence[Callable[[torch.Tensor], torch.Tensor]],
+    biases: Sequence[torch.Tensor],
+    reset: str,
+) -> torch.Tensor:
+    """The next state of one sequence [H] in float64, from products of one row with weight_ih and weight_hh."""
+    b_ih, b_hh = (bias.double() for bias in biases)
+    i_r, i_z, i_n = (products[0](x).double() + b_ih).chunk(3)
+    h_r, h_z, h_n = (products[1](h).double() + b_hh).chunk(3)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    if reset == "before":
+        h_n = products[1](r.float() * h).double().chunk(3)[2] + b_hh.chunk(3)[2]
+    n = torch.tanh(i_n + (h_n if reset == "before" else r * h_n))
+    return (n + z * (h.double() - n)).float()
 
 
 def detached(tensors: list[torch.Tensor]) -> list[np.ndarray]:

@@ -273,16 +273,6 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG.keys())
-def test_wrong_arguments_raise_what_torch_raises(arguments: tuple) -> None:
-    gru = nn.GRU(3, 4)
-    with pytest.raises(Exception) as expected:
-        gru(*arguments)
-    with anygru.accelerate(gru), pytest.raises(type(expected.value)) as found:
-        gru(*arguments)
-    assert str(found.value) == str(expected.value)
-
-
 WRONG_STEPS = {
     "features": (torch.zeros(2, 7),),
     "state features": (torch.zeros(2, 3), torch.zeros(2, 9)),
@@ -293,13 +283,17 @@ WRONG_STEPS = {
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG_STEPS.values(), ids=WRONG_STEPS.keys())
-def test_wrong_steps_raise_what_torch_raises(arguments: tuple[Tensor, ...]) -> None:
-    cell = nn.GRUCell(3, 4)
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [*((nn.GRU, each) for each in WRONG.values()), *((nn.GRUCell, each) for each in WRONG_STEPS.values())],
+    ids=[*WRONG, *(f"step, {name}" for name in WRONG_STEPS)],
+)
+def test_wrong_arguments_raise_what_torch_raises(kind: type[nn.Module], arguments: tuple) -> None:
+    layer = kind(3, 4)
     with pytest.raises(Exception) as expected:
-        cell(*arguments)
-    with anygru.accelerate(cell), pytest.raises(type(expected.value)) as found:
-        cell(*arguments)
+        layer(*arguments)
+    with anygru.accelerate(layer), pytest.raises(type(expected.value)) as found:
+        layer(*arguments)
     assert str(found.value) == str(expected.value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, mostly_long, numpy_sequence
+from helpers import Case, close, detached, mostly_long, numpy_gru
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 import anygru
@@ -25,28 +25,6 @@ CASES = {
     "one of each": Case(T=1, B=1, I=1, H=1),
 }
 BACKENDS = ["cpu", "reference"]
-
-
-def numpy_decayed(case: Case, x: np.ndarray, h_0: np.ndarray, weights: list[np.ndarray], decay: np.ndarray):
-    """decay: [L*D, T, B, H]; each step is a call of its own from a state that was multiplied before."""
-    per = 4 if case.bias else 2
-    lengths = case.lengths or (case.T,) * case.B
-    output, h_n = np.zeros((case.T, case.B, case.D * case.H)), np.array(h_0)
-    for b, length in enumerate(lengths):
-        below = x[:length, b]
-        for layer in range(case.L):
-            results = []
-            for direction in range(case.D):
-                k = layer * case.D + direction
-                out = np.zeros((length, case.H))
-                for t in range(length)[:: -1 if direction else 1]:
-                    start = decay[k, t, b] * h_n[k, b]
-                    _, h_n[k, b] = numpy_sequence(below[t : t + 1], start, weights[k * per : (k + 1) * per], case.reset)
-                    out[t] = h_n[k, b]
-                results.append(out)
-            below = np.concatenate(results, -1)
-        output[:length, b] = below
-    return output, h_n
 
 
 def make_decay(case: Case, width: int | None = None) -> torch.Tensor:
@@ -74,7 +52,7 @@ def test_decay_against_numpy(name: str, width: int | None, backend: str) -> None
     output, h_n, tensors = run(case, backend, decay)
     x, h_0, *weights = detached(tensors[:-1])
     full = decay.expand(-1, -1, -1, case.H).numpy()
-    expected, expected_h = numpy_decayed(case, x, h_0, weights, full)
+    expected, expected_h = numpy_gru(case, x, h_0, weights, full)
     close(output, torch.from_numpy(expected))
     close(h_n, torch.from_numpy(expected_h))
     with torch.no_grad():
@@ -123,7 +101,7 @@ def test_a_reset_starts_anew(name: str, backend: str) -> None:
     output, h_n = gru(tensors[0], tensors[1], tensors[2:], resets=resets, backend=backend, **case.options)
     x, h_0, *weights = detached(tensors)
     factors = np.broadcast_to((~resets).double().numpy()[None, ..., None], (case.L * case.D, case.T, case.B, case.H))
-    expected, expected_h = numpy_decayed(case, x, h_0, weights, factors)
+    expected, expected_h = numpy_gru(case, x, h_0, weights, factors)
     close(output, torch.from_numpy(expected))
     close(h_n, torch.from_numpy(expected_h))
 

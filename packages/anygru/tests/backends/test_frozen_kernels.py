@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import pytest
 import torch
-from helpers import Case, close, with_kernels
+from helpers import Case, close, next_state, with_kernels
 from torch import Tensor
 
 from anygru.backends import cpu, reference
@@ -61,21 +61,6 @@ def int8_product(row: Tensor, matrix: Stored) -> Tensor:
     return total * scale * (most / 32512.0)
 
 
-def int8_step(x: Tensor, h: Tensor, stored: Sequence[Stored], reset: str) -> Tensor:
-    """One sequence's next state, in float64 but for the products."""
-    hidden, rest = len(h), stored[2:]
-    b_ih, b_hh = (one.values.double() for one in rest) if rest else (torch.zeros(3 * hidden),) * 2
-    i_r, i_z, i_n = (int8_product(x, stored[0]).double() + b_ih).chunk(3)
-    h_r, h_z, h_n = (int8_product(h, stored[1]).double() + b_hh).chunk(3)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    if reset == "before":
-        h_n = int8_product(r.float() * h, stored[1]).double().chunk(3)[2] + b_hh.chunk(3)[2]
-        n = torch.tanh(i_n + h_n)
-    else:
-        n = torch.tanh(i_n + r * h_n)
-    return (n + z * (h.double() - n)).float()
-
-
 @pytest.mark.parametrize("reset", ["after", "before"])
 @pytest.mark.parametrize(
     ("features", "hidden", "batch"), [(1, 1, 1), (7, 21, 1), (530, 40, 2), (33, 65, 7), (8, 520, 5)]
@@ -85,7 +70,9 @@ def test_int8_steps_are_those_of_the_docs(variant: str, reset: str, features: in
     stored = make_stored(case, "int8", 0.5 / hidden**0.5)
     input, h_0 = make_batch(case)
     output, h_n = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))
-    expected = torch.stack([int8_step(input[0, b], h_0[0, b], stored, reset) for b in range(batch)])
+    products = [partial(int8_product, matrix=matrix) for matrix in stored[:2]]
+    biases = [one.values for one in stored[2:]]
+    expected = torch.stack([next_state(input[0, b], h_0[0, b], products, biases, reset) for b in range(batch)])
     # Rounding of the products is exact, of the gates not: the last bits may differ, and where they are quantised again (r * h)
     # one step more or less.
     close(output[0], expected) if reset == "after" else torch.testing.assert_close(

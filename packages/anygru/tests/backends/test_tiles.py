@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, with_kernels
+from helpers import Case, close, next_state, with_kernels
 from torch import Tensor
 
 from anygru.backends import reference
@@ -120,18 +121,7 @@ def product_of_pairs(row: Tensor, matrix: Tensor) -> Tensor:
 
 
 def step(x: Tensor, h: Tensor, weights: Sequence[Tensor], reset: str, kind: str) -> Tensor:
-    """One sequence's next state, in float64 but for the products."""
-    hidden = len(h)
-    b_ih, b_hh = weights[2].double(), weights[3].double()
-    i_r, i_z, i_n = (product(x, weights[0], kind).double() + b_ih).chunk(3)
-    h_r, h_z, h_n = (product(h, weights[1], kind).double() + b_hh).chunk(3)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    if reset == "before":
-        h_n = product(r.float() * h, weights[1][2 * hidden :], kind).double() + b_hh[2 * hidden :]
-        n = torch.tanh(i_n + h_n)
-    else:
-        n = torch.tanh(i_n + r * h_n)
-    return (n + z * (h.double() - n)).float()
+    return next_state(x, h, [partial(product, matrix=weight, kind=kind) for weight in weights[:2]], weights[2:], reset)
 
 
 def run_kind(case: Case, kind: str, input: Tensor, h_0: Tensor, weights: Sequence[Tensor]) -> Tensor:
