@@ -8,9 +8,9 @@ on layers and tensors, clip and decay, resume from a file in memory, and draw ba
 
 import json
 import lzma
-import random
 import sys
 
+import paddle_programs
 from paddle_programs import answered
 
 ACTS = [
@@ -120,13 +120,8 @@ STATIC = [
 ]
 
 
-class Draw:
-    """Draws programs from one seed."""
-
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-        self.one_of = lambda items: items[int(self.random.random() * len(items))]
-        self.number = lambda low, high: low + int(self.random.random() * (high - low + 1))
+class Draw(paddle_programs.Draw):
+    """Draws whole programs from one seed."""
 
     def recurrent(self, size):
         """The code of a recurrent layer, and the size of its output."""

@@ -93,29 +93,6 @@ def test_against_numpy(name: str, decayed: bool, backend: str) -> None:
             close(found, torch.from_numpy(wanted), most=most)
 
 
-@pytest.mark.parametrize("reset", ["after", "before"])
-def test_layers_directions_and_groups_agree_on_every_backend(reset: str) -> None:
-    results = []
-    for backend in ("cpu", "reference"):
-        torch.manual_seed(0)
-        layer = anygru.GRU(
-            4,
-            8,
-            2,
-            bidirectional=True,
-            groups=2,
-            reset=reset,
-            gradient_clipping=0.02,
-            backend=backend,
-            dtype=torch.float64,
-        )
-        x = torch.randn(7, 5, 4, dtype=torch.float64, requires_grad=True)
-        layer(x, lengths=[7, 3, 1, 5, 7])[0].pow(2).sum().backward()
-        results.append([x.grad, *(parameter.grad for parameter in layer.parameters())])
-    for found, wanted in zip(*results, strict=True):
-        close(found, wanted)
-
-
 @pytest.mark.parametrize("batch", [3, 40])
 @pytest.mark.parametrize("reset", ["after", "before"])
 def test_a_loop_over_a_cell_is_the_layer(reset: str, batch: int) -> None:

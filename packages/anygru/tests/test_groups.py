@@ -171,6 +171,7 @@ def test_second_derivatives(name: str) -> None:
         {"norm": "layer"},
         {"dropout": 0.5},
         {"weight_dropout": 0.3},
+        {"gradient_clipping": 0.02},
     ],
     ids=str,
 )
