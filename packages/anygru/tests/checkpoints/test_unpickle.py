@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
+import time
 from collections import OrderedDict
 from typing import Any
 
@@ -176,3 +178,33 @@ def test_writer_refuses_cycles_and_other_protocols() -> None:
     for protocol in (0, 1, 5, True):
         with pytest.raises(ValueError, match="protocol must be 2, 3 or 4"):
             dump([], io.BytesIO(), protocol)
+
+
+def _colliding(kind: str) -> bytes:
+    """A pickle of many keys with one hash."""
+    modulus = sys.hash_info.modulus
+    numbers = [place * modulus for place in range(1, 30_001)]
+    if kind == "memo":
+        return b"\x80\x02N" + b"".join(b"p%d\n" % number for number in numbers) + b"."
+    if kind == "set":
+        return b"\x80\x04\x8f(" + b"".join(map(_long, numbers)) + b"\x90."
+    return b"\x80\x02}(" + b"".join(_long(number) + b"N" for number in numbers) + b"u."
+
+
+def _long(number: int) -> bytes:
+    data = number.to_bytes(10, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+@pytest.mark.parametrize("kind", ["dict", "set", "memo"])
+def test_keys_with_one_hash_take_no_quadratic_time(kind: str) -> None:
+    start = time.process_time()
+    with pytest.raises(CheckpointError, match=r"of memory would be made|remembers a value as"):
+        RestrictedUnpickler(_colliding(kind), {}).load()
+    assert time.process_time() - start < 3
+
+
+def test_numbers_and_tuples_are_keys() -> None:
+    tree = {-1: 0, 1 << 70: 1, (1, 2): 2, ("a", "b"): 3, 1.5: 4, None: 5}
+    tree.update({(number, "x"): number for number in range(1000)})
+    assert RestrictedUnpickler(pickle.dumps(tree, 2), {}).load() == tree

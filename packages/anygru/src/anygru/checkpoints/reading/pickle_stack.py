@@ -4,13 +4,18 @@ import sys
 from typing import Any, NoReturn
 
 from .budget import Budget
-from .pickle_tree import Pending, check_key
+from .pickle_tree import Pending, check_key, may_collide
 from .source import shown
 
 _PER_PLACE, _PER_KEY = 16, 128
 """Bytes for an entry of the stack, the memo or a list, and for an entry of a dict or set."""
 _PER_GAP = 160
 """Bytes for a place in the memo that does not follow the last one."""
+
+_PER_COLLISION = 16
+"""Bytes for each earlier key that may have the hash of a new one: so their number, and the time to compare them, is bounded."""
+_LARGEST_INDEX = (1 << 32) - 1
+"""The largest index of the memo that a pickle in binary form can name."""
 
 _MARK = object()
 
@@ -31,6 +36,7 @@ class PickleStack:
         # a pickler counts its memo up; an index out of turn costs more, in a dict
         self._memo: list[Any] = []
         self._scattered: dict[int, Any] = {}
+        self._colliding = 0
 
     def _fail(self, cause: str) -> NoReturn:
         raise NotImplementedError
@@ -83,6 +89,8 @@ class PickleStack:
         if 0 <= index < len(self._memo):
             self._memo[index] = value
             return
+        if not 0 <= index <= _LARGEST_INDEX:
+            self._fail(f"the pickle remembers a value as {shown(index)}")
         self.budget.take(_PER_GAP)
         self._scattered[index] = value
 
@@ -104,10 +112,16 @@ class PickleStack:
         self.budget.take(_PER_PLACE * len(values))
         self._top(list).extend(values)
 
+    def _key(self, key: object) -> Any:
+        if may_collide(key):
+            self.budget.take(_PER_COLLISION * self._colliding)
+            self._colliding += 1
+        return check_key(key)
+
     def _set_item(self) -> None:
         value, key = self._pop(), self._pop()
         self.budget.take(_PER_KEY)
-        self._top(dict)[check_key(key)] = value
+        self._top(dict)[self._key(key)] = value
 
     def _set_items(self) -> None:
         values = self._pop_to_mark()
@@ -116,24 +130,24 @@ class PickleStack:
         target = self._top(dict)
         self.budget.take(_PER_KEY // 2 * len(values))
         for key, value in zip(values[::2], values[1::2], strict=True):
-            target[check_key(key)] = value
+            target[self._key(key)] = value
 
     def _make_dict(self) -> None:
         values = self._pop_to_mark()
         if len(values) % 2:
             self._fail("a dict with a key that has no value")
         self.budget.take(_PER_KEY // 2 * len(values))
-        self._push_new({check_key(key): value for key, value in zip(values[::2], values[1::2], strict=True)})
+        self._push_new({self._key(key): value for key, value in zip(values[::2], values[1::2], strict=True)})
 
     def _add_items(self) -> None:
         values = self._pop_to_mark()
         self.budget.take(_PER_KEY * len(values))
-        self._top(set).update(check_key(value) for value in values)
+        self._top(set).update(self._key(value) for value in values)
 
     def _make_frozenset(self) -> None:
         values = self._pop_to_mark()
         self.budget.take(_PER_KEY * len(values))
-        self._push_new(frozenset(check_key(value) for value in values))
+        self._push_new(frozenset(self._key(value) for value in values))
 
     def _make_tuple(self, count: int) -> None:
         values = [self._pop() for _ in range(count)]

@@ -14,6 +14,9 @@ _PER_CONTAINER, _PER_REPETITION = 320, 320
 _LONGEST_PART = 1000
 """The letters or bytes of a tuple's part, in a key: names consist of keys."""
 
+_LARGEST_OWN_HASH = (1 << 61) - 2
+"""Python's hash of a larger integer is that of a smaller one (the remainder modulo 2**61 - 1, on 64 bits)."""
+
 _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 
 
@@ -39,6 +42,16 @@ def check_key(key: object) -> Any:
     if isinstance(key, tuple) and len(key) < 100 and all(map(_is_short_and_plain, key)):
         return key
     raise ValueError(f"a {type(key).__name__} as the key of a dict or the member of a set")
+
+
+def may_collide(key: object) -> bool:
+    """Return whether a file's author can choose many such keys with one hash: a dict of them takes quadratic time.
+
+    Python draws the hashes of texts and bytes anew in each process; few floats share one.
+    """
+    if isinstance(key, tuple):
+        return not all(isinstance(part, str | bytes) for part in key)
+    return isinstance(key, int) and not -_LARGEST_OWN_HASH <= key <= _LARGEST_OWN_HASH
 
 
 def _is_short_and_plain(part: object) -> bool:
