@@ -38,7 +38,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     sizes("input", [], "input sizes (default: the hidden size)")
     parser.add_argument("--bidirectional", action="store_true", help="two directions")
     parser.add_argument("--train", action="store_true", help="forward and backward instead of inference")
-    formats = ("float32", "bfloat16", "int8")
+    formats = ("float32", "bfloat16", "bfloat16_rows", "int8")
     parser.add_argument("--weights", choices=formats, help="freeze anygru's layer with weights in this format")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to compute (default: cpu)")
     dtypes = ("float32", "bfloat16", "float16")

@@ -19,7 +19,7 @@ HALF_MODULES = ("bfloat16", "float16", "autocast", "autocast_float16")
 OURS_ROUNDED = (*(f"anygru_{name}" for name in HALF_MODULES), "anygru_frozen_bfloat16", "anygru_int8")
 """anygru's module in half precision, under autocast, and frozen."""
 PEERS_ROUNDED = (*(f"torch_{name}" for name in HALF_MODULES), "torch_int8", "openvino_default")
-ROUNDED = ("bfloat16", "int8", *OURS_ROUNDED, *PEERS_ROUNDED)
+ROUNDED = ("bfloat16", "bfloat16_rows", "int8", *OURS_ROUNDED, *PEERS_ROUNDED)
 OF_HALF_WORKER = (*OURS_ROUNDED, *PEERS_ROUNDED, "anygru_high", "jax")
 """The implementations in `half_worker.py`."""
 
