@@ -34,9 +34,10 @@ def check():
 
 
 @pytest.fixture
-def speaking(warm_pythons, monkeypatch):
-    """Python where the dialects have their original names, as `check.run` starts it, but with torch imported already."""
-    for variable, value in (dialects.environment(os.environ) | {"OMP_NUM_THREADS": "1"}).items():
+def speaking(program, warm_pythons, monkeypatch):
+    """Python where the dialects have their original names, as `check.run` starts it, with torch and the dialect imported."""
+    variables = {"OMP_NUM_THREADS": "1", "ANYGRU_WARM_MODULES": name(program).partition("/")[0]}
+    for variable, value in (dialects.environment(os.environ) | variables).items():
         monkeypatch.setenv(variable, value)
     path = os.pathsep.join([str(CONFORMANCE), os.environ["PYTHONPATH"]])
     return [warm_pythons.start(os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": path})]

@@ -22,7 +22,8 @@ import sys
 import threading
 
 READ_AT_START = ("ANYGRU_", "GOMP_", "KMP_", "LD_", "MKL_", "OMP_", "PYTHON", "TORCH")
-"""Python, OpenMP or torch may read variables that begin like this when they start."""
+"""Python, OpenMP or torch may read variables that begin like this when they start. This file reads ANYGRU_WARM_MODULES:
+further modules that a process imports before it forks."""
 
 
 class WarmPythons:
@@ -177,4 +178,6 @@ if __name__ == "__main__":
 
     import anygru  # noqa: F401
 
+    for module in os.environ.get("ANYGRU_WARM_MODULES", "").split():
+        __import__(module)
     end(serve(sys.argv[1]))
