@@ -171,7 +171,7 @@ def inner(steps):
     return [ones(f"({steps}, 1)"), loop]
 
 
-@pytest.mark.parametrize("target", ["x.pt2", "x.onnx"])
+@pytest.mark.parametrize("target", mostly_slow(["x.pt2", "x.onnx"]))
 @pytest.mark.parametrize(
     ("nodes", "option"),
     [

@@ -22,6 +22,7 @@ def run(*arguments, cwd):
     )
 
 
+@pytest.mark.slow  # a conformance program spawns two processes in every run
 def test_spawn_as_on_paddles_page(tmp_path):
     done = run(str(HERE / "paddle_spawned.py"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "done 0 1\n"), done.stderr
