@@ -103,6 +103,11 @@ NODES = [
     ("DequantizeLinear", [Q, np.float32([1, 2, 3]), np.int8([1, 0, -1])], {"axis": 1}),
     ("DequantizeLinear", [Q, np.float32([1, 2])], {"axis": -3}),
     ("DequantizeLinear", [Q, np.arange(12, dtype=np.float32).reshape(2, 3, 2)], {"axis": 2, "block_size": 2}),
+    ("Cast", [A], {"to": onnx.TensorProto.DOUBLE}),
+    ("Cast", [Q], {"to": onnx.TensorProto.FLOAT16}),
+    ("Gather", [A, np.array([[1, -1], [0, 1]])], {"axis": 1}),
+    ("Gather", [A, np.array(1)], {}),
+    *((name, [A.astype("f4"), np.float32([[2], [3], [4]])], {}) for name in ("Add", "Sub", "Mul", "Div")),
 ]
 
 

@@ -6,8 +6,8 @@ never written: a checkpoint has no graph, so `anygru.onnx.export` writes models.
 """
 
 import os
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +17,14 @@ from ...errors import CheckpointError, ExtraMissingError, how_to_install
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
-from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, OF_SHAPES, Node, stacks
+from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, OF_SHAPES, Node, stacks, subgraphs
 from ..reading.protobuf import varint
 from ..reading.source import array_from, count_elements, empty_array, named_file, open_bytes, shown
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, NodeProto, TensorProto
+    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 __all__ = ["LAYOUT", "problem", "read", "recognise", "write"]
 
@@ -66,24 +66,54 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     except Exception as error:  # protobuf's DecodeError has no public home that is the same in all its versions
         raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
     newest = onnx.defs.onnx_opset_version()
-    for used in model.opset_import:
+    for used in (*model.opset_import, *(each for function in model.functions for each in function.opset_import)):
         if used.domain in ("", "ai.onnx") and used.version > newest:
             raise CheckpointError(
                 f"{where}: operator set {used.version} of ONNX; the installed package onnx has the sets up to {newest}"
             )
-    constants = _Constants(model.graph, where, budget)
     tree: dict[str, StoredTensor] = {}
     marks: dict[str, EntryMark] = {}
     names = _Names()
-    for stack in stacks(model.graph, constants, where):
-        name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")
-        nodes = [Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
-        for layer, node in enumerate(nodes):
-            tree |= {f"{name}.{part}": value for part, value in node.parts(layer, budget).items()}
-        notes = dict.fromkeys(note for node in nodes for note in node.mark.notes)
-        marks[name] = replace(nodes[0].mark, notes=tuple(notes))
-    tree |= {name: value for name, value in constants.unused() if name not in tree}
-    return Content(tree, marks=marks, files=tuple(sorted(constants.files)))
+    scopes = list(_scopes(model, where, budget))
+    for graph, constants in scopes:
+        for stack in stacks(graph, constants, where):
+            name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")
+            nodes = [Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
+            for layer, node in enumerate(nodes):
+                tree |= {f"{name}.{part}": value for part, value in node.parts(layer, budget).items()}
+            notes = dict.fromkeys(note for node in nodes for note in node.mark.notes)
+            marks[name] = replace(nodes[0].mark, notes=tuple(notes))
+    for _, constants in scopes:
+        for name, value in constants.unused():
+            tree[name if name not in tree else names.unused(name)] = value
+    return Content(tree, marks=marks, files=tuple(sorted(scopes[0][1].files)))
+
+
+def _scopes(
+    model: "ModelProto", where: str, budget: Budget
+) -> "Iterator[tuple[GraphProto | FunctionProto, _Constants]]":
+    """The model's graph, the graphs inside its nodes, and each call of a local function, with the values that they see.
+
+    Raises:
+        CheckpointError: they are nested too deeply, as functions are that call each other, or are over the budget.
+    """
+    functions = {(function.domain, function.name): function for function in model.functions}
+    graph: GraphProto | FunctionProto
+    waiting = deque([(model.graph, _Constants(model.graph, where, budget), 0)])
+    while waiting:
+        graph, constants, depth = waiting.popleft()
+        yield graph, constants
+        for node in graph.node:
+            inner: list[tuple[GraphProto | FunctionProto, dict[str, str]]] = [(body, {}) for body in subgraphs(node)]
+            function = functions.get((node.domain, node.op_type))
+            if function is not None:
+                given = [*node.input, *[""] * (len(function.input) - len(node.input))]
+                inner.append((function, dict(zip(function.input, given, strict=False))))
+            for body, bound in inner:
+                if depth == LONGEST_CHAIN:
+                    raise CheckpointError(f"{where}: graphs and functions are nested more than {LONGEST_CHAIN} deep")
+                budget.take(_PER_MESSAGE * (1 + len(body.node)))
+                waiting.append((body, _Constants(body, where, budget, constants, bound), depth + 1))
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -153,15 +183,27 @@ class _Constants:
         graph: the model's graph.
         where: the file's name.
         budget: counts the memory that is made.
+        outer: the values of the graph around it.
+        bound: the names there of the inputs of a function.
     """
 
-    def __init__(self, graph: "GraphProto", where: str, budget: Budget) -> None:
-        self._where, self._budget = where, budget
-        self.files: dict[str, memoryview] = {}
+    def __init__(
+        self,
+        graph: "GraphProto | FunctionProto",
+        where: str,
+        budget: Budget,
+        outer: "_Constants | None" = None,
+        bound: Mapping[str, str] | None = None,
+    ) -> None:
+        self._where, self._budget, self._outer, self._bound = where, budget, outer, bound or {}
+        self._function = not hasattr(graph, "initializer")
+        self.files: dict[str, memoryview] = {} if outer is None else outer.files
         """The bytes of files of external data, by their names."""
-        self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in graph.initializer}
+        stored = () if self._function else graph.initializer
+        self._inputs = {value if isinstance(value, str) else value.name for value in graph.input}
+        self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in stored}
         self._makers = {output: node for node in graph.node for output in node.output if output}
-        made = [tensor.name for tensor in graph.initializer]
+        made = [tensor.name for tensor in stored]
         made += [output for node in graph.node for output in node.output if output]
         if len(made) != len(self._tensors.keys() | self._makers):
             twice = next(name for name, count in Counter(made).items() if count > 1)
@@ -179,6 +221,8 @@ class _Constants:
             self._used.add(name)
             return self._array(self._tensors[name]).values
         node = self._makers.get(name)
+        if node is None and (outer := self._outside(name)):
+            return outer[0].value(outer[1], place, depth)
         if name not in self._made:
             if node is None or depth > LONGEST_CHAIN:
                 raise CheckpointError(
@@ -202,12 +246,24 @@ class _Constants:
             if name in self._tensors:
                 found = found or (name if self._array(self._tensors[name]).values.any() else "")
             elif node is None:
-                return ""  # an input of the model
+                outer = self._outside(name)
+                within = outer[0].stored_within(outer[1]) if outer else ""
+                if not within:
+                    return ""  # an input of the model
+                found = found or within
             elif node.op_type in ("Constant", "ConstantOfShape"):
                 found = found or (name if node.attribute and self._constant(node, self._where).any() else "")
             elif node.op_type not in OF_SHAPES:
                 waiting.extend(node.input[:1] if node.op_type in _WITH_SIZES else node.input)
         return found
+
+    def _outside(self, name: str) -> "tuple[_Constants, str] | None":
+        """The values of the graph around this one and the name there of a value that this graph does not make."""
+        if self._outer is None:
+            return None
+        if name in self._inputs or self._function:  # a function sees its inputs alone
+            return (self._outer, self._bound[name]) if self._bound.get(name) else None
+        return self._outer, name
 
     def unused(self) -> Iterator[tuple[str, StoredTensor]]:
         """The initializers that no GRU has taken."""

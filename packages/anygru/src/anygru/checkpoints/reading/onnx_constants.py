@@ -1,10 +1,11 @@
-"""The operators that exporters put between stored weights and a GRU node, which only rearrange or unpack them.
+"""The operators that exporters put between stored weights and a GRU node, which rearrange, unpack or scale them.
 
 Each operator is computed as described at https://onnx.ai/onnx/operators, for all operator sets. Sizes come first: an
 output's size can follow from an attribute (`DequantizeLinear(block_size=...)`, `Split(num_outputs=...)`) or from broadcasting,
 so it is checked against the input's and counted before anything is made.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +178,49 @@ def _reshape(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget
     return [array.reshape(shape)]
 
 
+def _cast(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) -> list[np.ndarray]:
+    array, wanted = _arithmetic(_first(inputs)), attributes.number("to", 0)
+    if wanted not in _FLOATS or array.dtype.kind not in "fiu":
+        raise ValueError(
+            f"a cast of {array.dtype} to the type {_FLOATS.get(wanted, wanted)}; weights are cast to floats"
+        )
+    dtype = np.dtype(_FLOATS[wanted])
+    budget.take(array.size * dtype.itemsize)
+    with np.errstate(over="ignore"):  # ONNX gives infinity
+        return [array.astype(dtype)]
+
+
+def _gather(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) -> list[np.ndarray]:
+    array, places = _first(inputs), _given(inputs, 1)
+    axis = attributes.number("axis", 0)
+    if places is None or places.dtype.kind != "i":
+        raise ValueError("it needs places of integers")
+    length = array.shape[axis]
+    budget.take(array.nbytes // max(length, 1) * places.size)
+    return [np.take(array, places, axis)]  # a place below 0 counts from the end, as in ONNX
+
+
+def _elementwise(compute: Callable[..., np.ndarray]) -> Callable[..., list[np.ndarray]]:
+    """An operator on two arrays of floats, which are broadcast to each other."""
+
+    def computed(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) -> list[np.ndarray]:
+        first, second = (_arithmetic(array) for array in inputs if array is not None)
+        if first.dtype != second.dtype or first.dtype.kind != "f":
+            raise ValueError(f"it needs floats of one dtype, got {first.dtype} and {second.dtype}")
+        budget.take(math.prod(np.broadcast_shapes(first.shape, second.shape)) * first.itemsize)
+        with np.errstate(all="ignore"):  # ONNX gives infinity or NaN
+            return [np.asarray(compute(first, second))]
+
+    return computed
+
+
+def _arithmetic(array: np.ndarray) -> np.ndarray:
+    """The array, unless its numbers may be the bits of bfloat16, which NumPy lacks."""
+    if array.dtype == np.uint16:
+        raise ValueError("bfloat16 and uint16 are not computed")
+    return array
+
+
 def _dequantize(attributes: _Attributes, inputs: Inputs, count: int, budget: Budget) -> list[np.ndarray]:
     """(x - zero_point) * scale; the scale is one number, one per index of an axis, or one per block of an axis."""
     array, scale, zero = _first(inputs), _given(inputs, 1), _given(inputs, 2)
@@ -228,5 +272,11 @@ OPERATORS: dict[str, Callable[[_Attributes, Inputs, int, Budget], list[np.ndarra
     "Transpose": _transpose,
     "Reshape": _reshape,
     "DequantizeLinear": _dequantize,
+    "Cast": _cast,
+    "Gather": _gather,
+    "Add": _elementwise(np.add),
+    "Sub": _elementwise(np.subtract),
+    "Mul": _elementwise(np.multiply),
+    "Div": _elementwise(np.divide),
 }
 """By their names; each gets a node's attributes, its inputs, the number of its outputs, and the budget."""

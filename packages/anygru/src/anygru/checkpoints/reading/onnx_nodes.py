@@ -15,7 +15,7 @@ from .content import EntryMark
 from .source import shown
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, GraphProto, NodeProto
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 
 _PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
 LAYOUT = (
@@ -72,13 +72,33 @@ class Constants(Protocol):
         """Return the name of a stored number other than 0 from which alone a value is computed; "" without such a number."""
 
 
-def stacks(graph: "GraphProto", constants: Constants, where: str) -> list[list["NodeProto"]]:
+def subgraphs(node: "NodeProto") -> Iterator["GraphProto"]:
+    """The graphs inside a node: the branches of If, the body of Loop or Scan."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _read_inside(node: "NodeProto") -> Iterator[str]:
+    """The names that the graphs inside a node read; they may be values of the graph around it."""
+    waiting = list(subgraphs(node))
+    while waiting:
+        graph = waiting.pop()
+        yield from (value.name for value in graph.output)
+        for inner in graph.node:
+            yield from inner.input
+            waiting.extend(subgraphs(inner))
+
+
+def stacks(graph: "GraphProto | FunctionProto", constants: Constants, where: str) -> list[list["NodeProto"]]:
     """GRU nodes grouped into stacks of layers; each feeds only the next, with its axes in the same places."""
     readers: dict[str, list[NodeProto]] = defaultdict(list)
     for node in graph.node:
         for name in node.input:
             readers[name].append(node)
-    outputs = {value.name for value in graph.output}
+    outputs = {value if isinstance(value, str) else value.name for value in graph.output}
+    outputs.update(name for node in graph.node for name in _read_inside(node))
     grus = [node for node in graph.node if node.op_type == "GRU" and node.domain in ("", "ai.onnx")]
     above = {id(node): _next_layer(node, readers, outputs, constants) for node in grus}
     fed = {id(node) for node in above.values() if node is not None}
