@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def files(folder: Path, *suffixes: str) -> list[Path]:
-    """The files below a folder (or the file itself), all or those with a suffix, without hidden folders and builds."""
+    """The files below a folder (or the file itself), all or only with a suffix, without hidden folders and builds."""
     if folder.is_file():
         return [folder]
     found = []

@@ -68,7 +68,7 @@ KINDS = {
 NAMES = re.compile(
     r"(?:^|_)(?:said|says|told|tells?|laid|lies?|lay|stands?(?!_in)|whose|settled?|knows?|anew|spoken|apart|asks|wants|made_of|beside)(?=_|$)"
 )
-"""Words that do not explain what a function, class or argument is."""
+"""Words that do not explain a function, class or argument."""
 
 PARTS = {
     **{f"packages/{path.parent.name}": path.parent for path in sorted(ROOT.glob("packages/*/src"))},

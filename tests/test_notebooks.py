@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 LIBRARIES = {"forecasting_libraries": ("darts", "neuralforecast", "sktime", "pytorch_forecasting")}
-"""What a notebook imports that `make` does not install."""
+"""Imports of the notebooks that `make` does not install."""
 
 
 def code(notebook: dict[str, Any]) -> list[dict[str, Any]]:

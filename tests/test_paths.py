@@ -103,7 +103,7 @@ def test_paths_exist(kind: str) -> None:
     found = {
         path.relative_to(ROOT).as_posix(): missing(path, prose(path))
         for path in WRITTEN
-        if path.name.endswith(kind) and missing(path, path.read_text(encoding="utf-8"))  # fast: nothing is parsed
+        if path.name.endswith(kind) and missing(path, path.read_text(encoding="utf-8"))  # fast, without parsing
     }
     assert {name: paths for name, paths in found.items() if paths} == {}
 

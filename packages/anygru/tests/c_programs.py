@@ -1,4 +1,4 @@
-"""What the tests of the export to C share: compilers, programs around an exported file, and random models."""
+"""Shared by the tests of the export to C: compilers, programs around an exported file, and random models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compiled(folder: Path, program: str, *command: str, ending: str = "c") -> Pa
 
 
 def floats(text: str) -> torch.Tensor:
-    """What a program printed with one number on each line."""
+    """The output of a program, with one number on each line."""
     return torch.tensor([float(line) for line in text.split()])
 
 

@@ -78,7 +78,7 @@ class Denoiser(nn.Module):
 
 
 def denoiser() -> Denoiser:
-    """One with random weights and statistics."""
+    """A model with random weights and statistics."""
     torch.manual_seed(0)
     model = Denoiser().eval()
     for module in model.modules():

@@ -1,4 +1,4 @@
-"""What the tests share: an independent GRU in float64 NumPy, tolerances, and a table of problems."""
+"""Shared by the tests: an independent GRU in float64 NumPy, tolerances, and a table of problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def needs_dialects(*names: str) -> pytest.MarkDecorator:
 
 
 def mostly_long(cases: Iterable[Any], short: int = 1, mark: pytest.MarkDecorator = pytest.mark.long) -> list[Any]:
-    """The cases of a test, all but the first ones marked as long: `make test PACKAGE=...` leaves those out."""
+    """The cases of a test. All except the first are marked as long, and `make test PACKAGE=...` omits them."""
     return [
         case if number < short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
         for number, case in enumerate(cases)
@@ -41,7 +41,7 @@ def mostly_slow(cases: Iterable[Any], short: int = 1) -> list[Any]:
 
 
 def with_kernels(names: Iterable[str]) -> Any:
-    """A fixture: the native kernels of each name in turn."""
+    """A fixture that runs a test with the native kernels of each name."""
 
     @pytest.fixture(params=list(names))
     def kernels(request: pytest.FixtureRequest) -> Iterator[str]:
@@ -54,7 +54,7 @@ def with_kernels(names: Iterable[str]) -> Any:
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor, times: float = 1.0, **context: object) -> None:
-    """Asserts equality within so many times the tolerance of `actual`'s dtype, NaN equal to NaN."""
+    """Asserts equality within a multiple of the tolerance of `actual`'s dtype, NaN equal to NaN."""
     expected = torch.as_tensor(expected)
     rtol, atol = times * TOLERANCE[actual.dtype]["rtol"], times * TOLERANCE[actual.dtype]["atol"]
     finite = expected.detach()[expected.detach().isfinite()].abs()

@@ -113,11 +113,11 @@ class Program(NamedTuple):
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
     def leaves(self) -> dict[str, Tensor]:
-        """`tensors`, as leaves that want gradients."""
+        """`tensors`, as leaves that require gradients."""
         return {name: tensor.clone().requires_grad_() for name, tensor in self.tensors().items()}
 
     def without(self, *names: str) -> Program:
-        """The program with these options as they are by default."""
+        """The program with the defaults of these options."""
         usual = {
             "gradient_clipping": None,
             "norm": None,

@@ -70,7 +70,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Echo(nn.GRU):
-    """A subclass that adds to what torch's forward gives."""
+    """A subclass that adds to the result of torch's forward."""
 
     def forward(self, input, hx=None):
         output, h_n = super().forward(input, hx)

@@ -1,4 +1,4 @@
-"""`accelerate` on CUDA, without a GPU: torch's call stays as it is. Tensors of the CPU say that they are on CUDA."""
+"""`accelerate` on CUDA, without a GPU: torch's call is unchanged. Tensors of the CPU report CUDA as their device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def on_cuda(tensor: Tensor) -> Tensor:
 
 @pytest.fixture
 def theirs() -> Iterator[list[tuple[Any, ...]]]:
-    """The calls that reach torch's kernels; none of anygru's code may compute."""
+    """The calls that reach torch's kernels; anygru's code may compute nothing."""
     found: list[tuple[Any, ...]] = []
 
     def refuse(*call: Any, **options: Any) -> None:
@@ -107,7 +107,7 @@ def test_torch_gets_the_call_as_without_anygru(form: str, training: bool, theirs
 
 
 def test_nothing_of_ours_stands_between(theirs: list[Any]) -> None:
-    """Two lookups before the call, and none of a tensor's values."""
+    """Two lookups before the call; no value of a tensor is read."""
     layer, input = in_one_buffer(nn.GRU(3, 4)), on_cuda(torch.randn(5, 2, 3))
     anygru.accelerate(layer)
     cell = nn.GRUCell(3, 4)

@@ -37,7 +37,7 @@ def same(found: list[list[Tensor | None] | None]) -> None:
     assert (theirs is None) == (ours is None)
     for one, other in zip(theirs or [], ours or [], strict=True):
         zeros = one if other is None else other
-        if one is None or other is None:  # a gradient of zeros may be left out
+        if one is None or other is None:  # a gradient of zeros may be None
             assert zeros is None or not zeros.any()
         else:
             close(other, one)

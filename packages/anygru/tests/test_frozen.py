@@ -1,4 +1,4 @@
-"""Frozen layers: their numbers, their files and copies, and what they refuse."""
+"""Frozen layers: their numbers, files, copies and refusals."""
 
 import copy
 import io
@@ -316,7 +316,7 @@ def test_freeze_walks_a_model() -> None:
     own = torch.nn.ModuleList([make(3, 4) for make in (doubling(torch.nn.GRU), doubling(anygru.GRU))])
     assert all("`forward` of its own" in reason for reason in anygru.freeze(own).unchanged.values())
     assert [type(module).__name__ for module in own] == ["Doubling"] * 2
-    model["torch"].flatten_parameters()  # what code around a torch.nn.GRU calls
+    model["torch"].flatten_parameters()  # calls of code around a torch.nn.GRU
     again = anygru.freeze(model)
     assert again.unchanged["own"] == "already frozen"
     assert anygru.accelerate(model).unchanged["own"] == "computes through anygru already"

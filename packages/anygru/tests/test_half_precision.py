@@ -27,7 +27,7 @@ def take_units(monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
 
 @pytest.fixture(params=[None, "avx512", "amx"])
 def units(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """What the CPU has for products of half precision."""
+    """The CPU's instructions for products of half precision."""
     take_units(monkeypatch, request.param)
     return request.param
 

@@ -81,7 +81,7 @@ def test_flags_are_flags(name: str, wrong: object) -> None:
         with pytest.raises(TypeError, match=f"{name} must be True or False, got"):
             kind(3, 4, **{name: wrong})
     with pytest.raises(TypeError, match="bias must be True or False, got 0.5"):
-        anygru.GRU(3, 4, 1, 0.5)  # a dropout in the place of bias
+        anygru.GRU(3, 4, 1, 0.5)  # a dropout as the argument bias
     assert anygru.GRU(3, 4, **{name: 1}) is not None
 
 

@@ -135,7 +135,7 @@ def call(
     tensors: list[torch.Tensor],
     **options: object,
 ):
-    """The operator with given modifiers in the place of drawn ones."""
+    """The operator with given modifiers instead of drawn modifiers."""
 
     def draw(self: Noise, given: Modifiers, input: torch.Tensor, *sizes: int) -> Modifiers:
         if case.lengths is None:

@@ -19,7 +19,7 @@ from anygru.operator import cell_loops
 
 
 class Peephole(nn.Module):
-    """A GRU whose update gate also sees the state unit by unit."""
+    """A GRU with an update gate that also reads the state unit by unit."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()

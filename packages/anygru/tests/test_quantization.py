@@ -35,7 +35,7 @@ def test_int8_has_a_symmetric_scale_for_each_row() -> None:
 def test_more_than_1024_columns_are_rounded_in_parts() -> None:
     """Their second moments would take 80 GB for 100,000 inputs."""
     weight = torch.randn(6, 1030)
-    weight[:, ::1025] = 5.0  # in both parts, so that their scales are that of the whole
+    weight[:, ::1025] = 5.0  # in both parts, so that each has the scale of the whole
     whole, first, last = (quantize(part, "int8").values for part in (weight, weight[:, :1024], weight[:, 1024:]))
     assert torch.equal(whole, torch.cat([first, last], 1))
 

@@ -1,4 +1,4 @@
-"""torch.jit.trace and the legacy ONNX exporter record operations of torch, and never memory that nobody wrote."""
+"""torch.jit.trace and the legacy ONNX exporter record operations of torch, and never memory that was not written."""
 
 from __future__ import annotations
 

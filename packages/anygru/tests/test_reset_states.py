@@ -16,7 +16,7 @@ from anygru.functional import gru
 
 
 def numpy_reset(case: Case, tensors: list[Tensor], resets: Tensor, stored: Tensor) -> tuple[Tensor, Tensor]:
-    """Each step is a call of its own; stored: [L*D, T, B, H]."""
+    """Each step is a separate call; stored: [L*D, T, B, H]."""
     x, h_0, *weights = detached(tensors)
     per, states = (4 if case.bias else 2), stored.numpy()
     output, h_n = np.zeros((case.T, case.B, case.D * case.H)), np.array(h_0)

@@ -1,4 +1,4 @@
-"""Second derivatives: those that a program asks for, and no others, equal to torch's."""
+"""Second derivatives: only the requested derivatives are computed, and equal torch's."""
 
 from __future__ import annotations
 

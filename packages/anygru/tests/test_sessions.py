@@ -160,7 +160,7 @@ def test_what_looks_at_more_than_a_step_is_refused_by_name(make, words):
 
 
 def same(found, expected):
-    """Equal but for torch's Linear, which rounds by the number of its rows."""
+    """Equal, except for torch's Linear: its rounding depends on the number of rows."""
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -292,7 +292,7 @@ class Causal(torch.nn.Module):
 
 
 class Lag(torch.nn.Module):
-    """A GRU whose output is compared with an earlier one."""
+    """A GRU; its output is compared with an earlier output."""
 
     def __init__(self, gap):
         super().__init__()
@@ -554,7 +554,7 @@ def test_resets_and_decays_that_the_model_gives_its_layer():
 
 @pytest.mark.parametrize(("dtype", "factor"), [(torch.bfloat16, 3.0), (torch.float32, 8.0)])
 def test_rounding_that_a_model_amplifies_is_no_look_back(dtype, factor):
-    """Large weights make the last bit of a step grow over 256 steps, whatever computes them."""
+    """With large weights an error in the last bit grows over 256 steps, in any implementation."""
     layer = torch.nn.GRU(8, 64, 2, batch_first=True)
     with torch.no_grad():
         for weight in layer.parameters():

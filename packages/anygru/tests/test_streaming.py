@@ -60,7 +60,7 @@ def test_state_is_read_set_saved_and_reset() -> None:
     saved_copy = saved.clone()
     stream.state = saved
     close(stream.run(x[3:]), after)
-    assert torch.equal(saved, saved_copy)  # what was given is not written to
+    assert torch.equal(saved, saved_copy)  # the arguments are not written to
 
     stream.state = saved
     stream.reset([0, 2])

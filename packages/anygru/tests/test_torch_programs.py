@@ -15,7 +15,7 @@ COUNT = 40
 
 
 def plain(layer: nn.Module) -> None:
-    """Leaves it as it is."""
+    """Changes nothing."""
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch's, about what the programs do

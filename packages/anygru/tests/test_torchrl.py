@@ -1,4 +1,4 @@
-"""TorchRL's GRUModule on anygru beside TorchRL's own."""
+"""TorchRL's GRUModule on anygru, compared with TorchRL's own."""
 
 from __future__ import annotations
 

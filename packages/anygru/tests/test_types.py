@@ -1,4 +1,4 @@
-"""What type checkers know of calls, in the eyes of a user: `typed_program.py` has no error, `typed_mistakes.py` one a line."""
+"""Type checkers and calls: `typed_program.py` has no error, and each line of `typed_mistakes.py` has an error."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _tensors(found: Any) -> list[Tensor]:
 
 
 def _loss(tensors: list[Tensor]) -> Tensor:
-    """A number in float64 whose derivatives with respect to all elements differ."""
+    """A number in float64. Its derivatives with respect to the elements all differ."""
     return torch.stack(
         [
             (each.double() * torch.linspace(-1, 1, each.numel(), dtype=torch.float64).view(each.shape)).sum()

@@ -1,4 +1,4 @@
-"""Mistakes that type checkers find, one a line; see test_types.py."""
+"""Mistakes that type checkers find, one in each line; see test_types.py."""
 
 import torch
 

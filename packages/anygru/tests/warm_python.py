@@ -1,11 +1,11 @@
-"""Python processes that begin with torch imported, for tests whose programs would spend their time on importing it.
+"""Python processes that begin with torch imported, for tests of programs that would spend their time on the import.
 
 `WarmPythons.python` is a file that takes Python's place in a command: `python script.py`, `python -m module` or
 `python -c code`, with `-W` before them. It asks a process that has imported torch for a fork, which takes over the command
 line, the folder, the variables and the three standard files; its exit status becomes the caller's, and killing the
 caller kills it. Real Python runs where no such process was started with the same variables, and for other options.
 
-A fork is a process of its own, but it was not started. Tests of the start itself, of hooks that come before torch, and
+A fork is a separate process, but it was not started. Tests of the start itself, of hooks that come before torch, and
 of signals or limits for a process take real Python. It needs Linux; elsewhere real Python always runs.
 """
 
@@ -59,7 +59,7 @@ def _address(folder, environment):
 
 
 def ask(python):
-    """What the file runs: ask for a fork, wait for its end, and end like it."""
+    """Ask for a fork, wait for its end, and end like it; the file runs this function."""
     arguments, address = sys.argv[1:], _address(os.path.dirname(sys.argv[0]), os.environ)
     _, rest = _warnings_and_rest(arguments)
     if not os.path.exists(address) or rest[:1] == [] or (rest[0][0] == "-" and rest[0] not in ("-c", "-m")):
@@ -76,7 +76,7 @@ def ask(python):
 
 
 def _warnings_and_rest(arguments):
-    """The values of `-W`, and what follows."""
+    """The values of `-W`, and the remaining arguments."""
     values = []
     while arguments[:1] == ["-W"]:
         values.append(arguments[1])
@@ -127,7 +127,7 @@ def run(request):
 
     import numpy
 
-    numpy.random.seed()  # its numbers are those of the parent
+    numpy.random.seed()  # otherwise it repeats the parent's numbers
     os.environ.clear()
     os.environ.update(request["variables"])
     os.chdir(request["folder"])

@@ -1,4 +1,4 @@
-"""Runs layers whose native calls get every tensor at the end of its memory, with an unmapped page behind it.
+"""Runs layers with native calls that get every tensor at the end of its memory, before an unmapped page.
 
 A kernel that reads or writes one byte past a tensor ends the process. `python guard_pages.py VARIANT` prints how many calls
 and tensors it has guarded; with `overrun` in the place of a variant it reads such a byte on purpose.

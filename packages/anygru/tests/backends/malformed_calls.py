@@ -256,7 +256,7 @@ def _call(function: Callable[..., Any], arguments: list[Any], memory: Memory) ->
 
 
 def attempt(seed: bytes | int) -> str:
-    """One call with damaged arguments; gives what became of it.
+    """One call with damaged arguments; returns its outcome.
 
     Raises:
         Exception: anything but a refusal; a call that leaves its memory ends the process.

@@ -13,7 +13,7 @@ from anygru.errors import BackendError
 from anygru.functional import gru
 from anygru.layers import GRU
 
-NAMES = [name for name in backends.NAMES if name not in ("cudnn", "triton")]  # those are in test_gpu.py
+NAMES = [name for name in backends.NAMES if name not in ("cudnn", "triton")]  # test_gpu.py has them
 REQUIRED = [name for name in os.environ.get("ANYGRU_REQUIRE", "").split(",") if name]
 
 

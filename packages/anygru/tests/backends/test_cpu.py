@@ -1,4 +1,4 @@
-"""What only the native kernels promise: every instruction set, batch invariance, accuracy, threads, and bad input."""
+"""Promises of the native kernels only: every instruction set, batch invariance, accuracy, threads, and bad input."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_sequence_has_the_same_bits_in_every_batch(
         alone = cpu.run(problem, Call(input[:, b : b + 1], h_0[:, b : b + 1], weights, None))
         assert torch.equal(alone[0], whole[:, b : b + 1])
         assert torch.equal(alone[1], last[:, b : b + 1])
-    # ... in chunks and step by step, which read the weights as they lie
+    # ... in chunks and step by step, which read the weights in their own order
     steps, state = [], h_0
     for t in range(case.T):
         output, state = cpu.run(problem, Call(input[t : t + 1], state, weights, None))
@@ -303,7 +303,7 @@ def test_no_less_accurate_than_torch(kind: str) -> None:
 
 
 def test_activations_over_all_magnitudes() -> None:
-    """Through a layer whose only input is the argument: z -> 0 with n = tanh(x), and h' = z h + ... with z = sigmoid(x)."""
+    """Through a layer with the argument as its only input: z -> 0 with n = tanh(x), and h' = z h + ... with z = sigmoid(x)."""
     x = torch.cat([torch.logspace(-44, 2, 20_001), -torch.logspace(-44, 2, 20_001), torch.tensor([0.0, -0.0])])
     inf = float("inf")
     weight = torch.tensor([[0.0], [0.0], [1.0]])
@@ -437,7 +437,7 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
         bad.pop("_alive", None)
         if bad == good:
             continue
-        # Strides of sizes that never step are free to be anything; nothing else is.
+        # The stride of an axis of size 1 may be any number; other arguments may not.
         with pytest.raises((ValueError, TypeError, OverflowError)):
             native.forward(bad)
         refused += 1
@@ -532,7 +532,7 @@ def test_backward_through_norms_in_one_call(
 
 @of_the_short_way
 def test_backward_of_a_layer_takes_plain_calls_only() -> None:
-    """Everything else it declines, and then the general way computes it."""
+    """It declines all other calls, and the general way computes them."""
 
     def call(rows: int = 2, layers: int = 1, **changed: object) -> object:
         case = Case(T=rows, B=1, I=3, H=4, L=layers)
@@ -566,7 +566,7 @@ class _Own(torch.Tensor):
 
 
 def _unusual(kind: str, tensor: torch.Tensor) -> torch.Tensor:
-    """The same values in a tensor whose memory does not simply hold them in order."""
+    """The same values in a tensor that holds them in another order in memory."""
     if kind == "negative":
         return torch._neg_view(-tensor)
     if kind == "subclass":
@@ -694,7 +694,7 @@ def test_backward_in_pieces(
 def test_gradients_of_few_rows(
     variant: str, reset: str, steps_and_batch: tuple[int, int], frozen: tuple, bidirectional: bool
 ) -> None:
-    """One direction is one native call, with other kernels up to four rows; each tensor may want a gradient or none."""
+    """One direction is one native call, with other kernels up to four rows; each tensor may require a gradient or not."""
     steps, batch = steps_and_batch
     case = Case(T=steps, B=batch, I=37, H=32, bidirectional=bidirectional, reset=reset)
     exact = [case.input(), case.h_0(), *case.weights(scale=0.4)]

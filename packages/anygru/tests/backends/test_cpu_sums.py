@@ -1,4 +1,4 @@
-"""Loops over a cell, whose gradients of the weights are summed once: everything that autograd promises of them."""
+"""Loops over a cell sum the gradients of the weights once, and keep every promise of autograd."""
 
 import copy
 import gc
@@ -27,7 +27,7 @@ def cell_of(reset: Literal["after", "before"] = "after", backend: str | None = N
 
 
 def run(cell: torch.nn.Module, steps: int = 6, batch: int = 4) -> Tensor:
-    """A loss of a loop, whose steps depend on each other."""
+    """A loss of a loop with steps that depend on each other."""
     generator = torch.Generator().manual_seed(0)
     state: Tensor | None = None
     for _ in range(steps):
@@ -64,7 +64,7 @@ def anchored(loss: Tensor) -> bool:
 
 
 def loop_in(loss: Tensor) -> cpu_sums.Loop:
-    """The one loop of a graph."""
+    """The only loop of a graph."""
     (loop,) = {node.loop for node in nodes_of(loss) if hasattr(node, "loop")}
     return loop
 
@@ -124,7 +124,7 @@ def test_a_state_that_passes_other_operations_continues_the_loop() -> None:
 
 
 class Interrupt(BaseException):
-    """In the place of Ctrl-C."""
+    """It replaces Ctrl-C."""
 
 
 # Point 6 with a graph of the gradients is left out: torch 2.13 keeps the graph of its own GRUCell there.

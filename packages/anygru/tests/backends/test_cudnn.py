@@ -38,7 +38,7 @@ def _cudnn() -> Iterator[None]:
 
 @pytest.fixture
 def no_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test whose backward passes need no formulas in plain torch."""
+    """A test with backward passes that need no formulas in plain torch."""
 
     def fail(*call: Any, **options: Any) -> None:
         raise AssertionError("a plain backward pass went through the reference")
@@ -313,7 +313,7 @@ def test_dropout_between_layers_has_one_mask_in_all_derivatives() -> None:
 
     assert torch.autograd.gradgradcheck(call, (input, *layer.flat_weights), fast_mode=True)
     torch.manual_seed(3)
-    output = layer(input)[0]  # the mask of this pass, whatever is drawn later
+    output = layer(input)[0]  # the mask of this pass, independent of later draws
     torch.manual_seed(4)
     found = torch.autograd.grad(penalty((output,), [input]), list(layer.parameters()))
     expected = torch.autograd.grad(penalty((call(input, *layer.flat_weights),), [input]), list(layer.parameters()))
@@ -399,7 +399,7 @@ def test_torch_gets_each_dtype_as_it_is(dtype: torch.dtype, monkeypatch: pytest.
 
 @pytest.mark.parametrize("form", ["dense", "ragged", "dropout", "a state in half precision"])
 def test_torch_casts_under_autocast(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its call casts all weights into one buffer; the tensors arrive there as they are."""
+    """Its call casts all weights into one buffer; the tensors arrive there unchanged."""
     seen = _tensors_that_torch_gets(monkeypatch)
     layer, input, h_0 = anygru.GRU(3, 4, 2, dropout=0.5 * (form == "dropout")), torch.randn(4, 2, 3), None
     if form == "a state in half precision":

@@ -59,7 +59,7 @@ def same(tensor: Tensor) -> Tensor:
 
 PLACE, COPY, GENERAL, REFERENCE = "in place", "copied", "general", "reference"
 
-# What is unusual, and the ways of: a cell in inference and in training, a layer in inference and in training.
+# Each unusual form, and the ways of a cell in inference and in training, a layer in inference and in training.
 INPUTS = {
     same: (PLACE, PLACE, PLACE, PLACE),
     # Rows may be anywhere for the forward pass; the gradient of weight_ih reads them in order.
@@ -69,7 +69,7 @@ INPUTS = {
     spread: (COPY, COPY, GENERAL, GENERAL),
     negative: (COPY, COPY, GENERAL, GENERAL),
     misaligned: (COPY, COPY, GENERAL, GENERAL),
-    # A class of tensors may mean something else by its memory: only its operators are called.
+    # A class of tensors may give its memory another meaning: only its operators are called.
     subclass: (GENERAL, GENERAL, GENERAL, GENERAL),
 }
 STATES = INPUTS | {in_wider_rows: (COPY, COPY, GENERAL, GENERAL)}
@@ -157,7 +157,7 @@ def test_a_loop_over_steps_never_goes_to_the_reference(make: Callable[[Tensor], 
 
 
 def test_many_rows_of_one_step_with_gaps() -> None:
-    """As many as are multiplied at once, so that they are not joined with others."""
+    """As many as one product takes, so that they are not joined with others."""
     torch.manual_seed(0)
     cell, x = anygru.GRUCell(FEATURES, H), torch.randn(2, 300, FEATURES)
     ours, plain = ([make(step) for step in x] for make in (spread, same))

@@ -50,7 +50,7 @@ def make_batch(case: Case) -> tuple[Tensor, Tensor]:
 
 
 def int8_product(row: Tensor, matrix: Stored) -> Tensor:
-    """The sums of the three gates for one row, bit for bit, as docs/kernels.md says."""
+    """The sums of the three gates for one row, bit for bit, by the formulas of docs/kernels.md."""
     values, scale = matrix
     assert scale is not None
     most = row.abs().max().clamp(min=1e-30)
@@ -108,7 +108,7 @@ def test_int8_gives_the_same_bits_on_every_instruction_set_with_fused_multiply_a
     stored, (input, h_0) = make_stored(case, "int8", 0.1), make_batch(case)
     before, results = native.isa(), []
     for name in native.frozen_variants():
-        if name != "baseline":  # rounds after the multiplication too, in the gates
+        if name != "baseline":  # also rounds after the multiplication, in the gates
             native.use(name)
             results.append(Prepared(make_problem(case), stored).run(Call(input, h_0, ()))[0])
     native.use(before)

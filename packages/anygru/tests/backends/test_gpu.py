@@ -25,7 +25,7 @@ LARGE = {
     "ragged": Case(T=49, B=50, I=8, H=300, L=2, bidirectional=True, lengths=tuple(range(50))),
 }
 TIMES = 20
-"""Calls of which all must give the same bits: a race would change some."""
+"""All calls must give the same bits: a race would change some."""
 
 
 def compare(case: Case, backend: str, dtype: torch.dtype, decay: torch.Tensor | None = None) -> None:

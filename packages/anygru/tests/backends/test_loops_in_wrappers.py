@@ -1,4 +1,4 @@
-"""Loops over a cell inside torch's wrappers: four steps of training, whose last loss is kept, against the same with torch.
+"""Loops over a cell inside torch's wrappers: the last loss after four steps of training, against torch.
 
 As in an ordinary training loop, the graph of a step is alive while the next one is built.
 """

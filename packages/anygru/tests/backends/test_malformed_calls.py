@@ -18,7 +18,7 @@ from anygru.backends.cpu_calls import native
 PROGRAM = Path(__file__).with_name("malformed_calls.py")
 PACKAGE = Path(__file__).parents[2]
 SANITIZED_SET = os.environ.get("ANYGRU_SANITIZED_SET", "")
-"""Kernels that are built with sanitizers as well as those that every processor has, such as avx512."""
+"""Kernels that are built with sanitizers, in addition to the kernels of every processor, such as avx512."""
 pytestmark = pytest.mark.skipif(sys.platform != "linux" or native is None, reason="needs Linux and the native module")
 
 
@@ -46,7 +46,7 @@ def test_calls_with_wrong_arguments_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with anygru, whose native module is built with sanitizers."""
+    """A folder with anygru and a native module that is built with sanitizers."""
     pytest.importorskip("nanobind")
     for tool in ("cmake", "g++"):
         if not shutil.which(tool):
@@ -89,7 +89,7 @@ def of_sanitizers(site: Path) -> dict[str, str]:
     """The environment for Python with the sanitized module."""
     libraries = [
         subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-        for name in ("libasan.so", "libstdc++.so")  # the second is looked for when the first starts
+        for name in ("libasan.so", "libstdc++.so")  # the dynamic linker needs the second when the first starts
     ]
     return {
         "PYTHONPATH": str(site),

@@ -1,4 +1,4 @@
-"""Where the native module cannot work, an ImportError says why, and calls fall back to torch."""
+"""Where the native module cannot work, an ImportError gives the reason, and calls fall back to torch."""
 
 import os
 import shutil

@@ -59,7 +59,7 @@ def test_a_buffer_that_ends_too_early_is_not_taken(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_transposed_weight_in_the_right_place_is_copied() -> None:
-    """Its numbers are in the buffer, in another order; cuDNN would read them as they are."""
+    """Its numbers are in the buffer, in another order; cuDNN would read them in the wrong order."""
     found = one_buffer.views([torch.randn(shape) for shape in SHAPES], 1, False)
     found[1] = found[1].view(4, 12).t()
     again = one_buffer.views(found, 1, False)

@@ -26,7 +26,7 @@ DEVICES = {
 
 
 class Call(NamedTuple):
-    """What a launch depends on."""
+    """The facts that a launch depends on."""
 
     device: str
     kernel: str
@@ -52,7 +52,7 @@ class Call(NamedTuple):
 
 
 class Binary(NamedTuple):
-    """What the compiler made of a kernel."""
+    """The compiler's output for a kernel."""
 
     shared: int
     registers: int

@@ -1,4 +1,4 @@
-"""The GPU kernels in Triton's interpreter, on the CPU. `test_triton.py` runs this file in a process of its own.
+"""The GPU kernels in Triton's interpreter, on the CPU. `test_triton.py` runs this file in a separate process.
 
 Triton decides at its import whether it interprets, and the other tests of that process would find it interpreting.
 """
@@ -164,7 +164,7 @@ def test_some_weights_frozen_and_the_output_changed_in_place() -> None:
         weights = [w.detach().requires_grad_(index % 3 == 0) for index, w in enumerate(case.weights(torch.float32))]
         output, _ = gru(x, h_0, weights, backend=backend, reset="before")
         output = output.mul_(2) if backend == "triton" else output * 2
-        # The forward pass of the kernels is repeated in here, and its products must stay as they were.
+        # The forward pass of the kernels is repeated in here, and its products must not change.
         with torch.autocast("cpu", enabled=backend == "triton"):
             found.append(torch.autograd.grad(output.sum(), [weight for weight in weights if weight.requires_grad]))
     for actual, expected in zip(*found, strict=True):

@@ -242,7 +242,7 @@ chmod +x "$out"
 
 
 def growing(**options: bool) -> anygru.GRU:
-    """A layer whose states grow at every step."""
+    """A layer with states that grow at every step."""
     gru = anygru.GRU(2, 3, activation="relu", **options)
     with torch.no_grad():
         for parameter in gru.parameters():

@@ -1,4 +1,4 @@
-"""Models that are no sequence of modules: their graphs in C and in a page, compared with the model's own forward."""
+"""Models that are not a sequence of modules: their graphs in C and in a page, compared with the model's own forward."""
 
 from __future__ import annotations
 

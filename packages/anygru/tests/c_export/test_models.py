@@ -18,7 +18,7 @@ from anygru.errors import ArgumentError
 
 
 class Denoiser(nn.Module):
-    """A module that says how it is to be read."""
+    """A module with a method that describes its parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def test_a_module_of_ones_own(weights: str | None) -> None:
 
 
 class Forgetful(Denoiser):
-    """A model whose `c_parts` leaves out a part of its forward."""
+    """A model with a `c_parts` that omits a part of its forward."""
 
     def c_parts(self) -> nn.Module:
         return nn.Sequential(self.gru, self.mask)
@@ -58,7 +58,7 @@ def test_the_file_is_compared_with_the_model_and_not_with_its_parts(inside: bool
 
 
 class Twice(Denoiser):
-    """A model whose forward takes steps alone, and gives two results."""
+    """A model with a forward that takes only steps, and returns two results."""
 
     def forward(self, input: torch.Tensor) -> tuple[torch.Tensor, int]:
         assert input.dim() == 2
@@ -119,7 +119,7 @@ def test_a_class_that_builds_a_row_is_taken() -> None:
 
 
 class Parts(nn.Module):
-    """A module whose `c_parts` is wrong."""
+    """A module with a wrong `c_parts`."""
 
     def __init__(self, parts: object) -> None:
         super().__init__()

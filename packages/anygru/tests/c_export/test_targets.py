@@ -111,7 +111,7 @@ const wait = setInterval(() => {
 
 
 class Server(http.server.SimpleHTTPRequestHandler):
-    """A static server that keeps what the page reports."""
+    """A static server that keeps the reports of the page."""
 
     def do_POST(self) -> None:
         self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Commands over hostile files: each in a process with limits, and what it may not do is a complaint.
+"""Commands over hostile files: each in a process with limits; an act that no promise allows is a complaint.
 
     python packages/anygru/tests/checkpoints/commands.py --minutes 10   # random options over mutated files
 
@@ -131,7 +131,7 @@ class Commands:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def complaints(self, line: str, file: Path, format: str = "torch") -> list[str]:
-        """Run a command line over a file, and list what it did that no promise allows."""
+        """Run a command line over a file, and list its acts that no promise allows."""
         work = self._folder / "work"
         shutil.rmtree(work, ignore_errors=True)
         (work / "out").mkdir(parents=True)
@@ -168,7 +168,7 @@ def _is_one_line(error: str) -> bool:
 
 
 def _state(folder: Path) -> dict[str, object]:
-    """Each file of a folder, with what a change would change."""
+    """Each file of a folder, with the facts that a change of the file would change."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         info = path.lstat()

@@ -26,7 +26,7 @@ from anygru.errors import CheckpointError
 
 
 def makers() -> Iterator[tuple[str, Callable[[Path], Path]]]:
-    """Yield each file's name with what writes it below a folder and gives its path."""
+    """Yield each file's name with the function that writes it below a folder and returns its path."""
     for name, data in test_hostile.PICKLES.items():
         yield name, lambda folder, data=data: test_hostile.written(folder, "x.pdparams", data)  # type: ignore[misc]
     yield from test_hostile.HOSTILE.items()
@@ -40,7 +40,7 @@ _LARGEST = 16 << 20
 
 
 def _copy(made: Path, target: Path) -> None:
-    """Copy a file or folder, without FIFOs, links and what is too large."""
+    """Copy a file or folder, without FIFOs, links and large files."""
 
     def left_out(folder: str, names: list[str]) -> set[str]:
         paths = {name: Path(folder) / name for name in names}
@@ -124,7 +124,7 @@ def page(refusals: dict[str, str]) -> str:
         text += f"\n## {TITLES[format]}\n\n" + (f"{options}\n\n" if options else "")
         text += "| file | refused, because |\n|---|---|\n"
         for path in paths:
-            # the file's own name comes first, and often once more
+            # the file's own name comes first, and often again
             reason = re.sub(r"(^|: )[xy]\.\w+: ", r"\1", refusals[path]).partition(";")[0]
             reason = re.sub(r"\d{6,}", "N", reason).replace("|", "\\|")
             text += f"| {Path(path).stem.replace('_', ' ').replace('-', ' ')} | `{reason}` |\n"
@@ -132,7 +132,7 @@ def page(refusals: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Write the corpus and, where it is asked for, the page."""
+    """Write the corpus and, on request, the page."""
     parser = argparse.ArgumentParser(description="Write the hostile files of the tests.", allow_abbrev=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--page", type=Path, help="a file for the list in Markdown")

@@ -42,7 +42,7 @@ def main() -> None:
     (place / "corpus").mkdir()
     for number, data in enumerate(SEEDS[format](place)):
         (place / "corpus" / str(number)).write_bytes(data)
-        read(format, place / f"good-{format}", data)  # imports all that it needs
+        read(format, place / f"good-{format}", data)  # imports its modules
     instrument()
     Path("fuzz-findings").mkdir(exist_ok=True)
 

@@ -94,7 +94,7 @@ def _hdf5(folder: Path) -> list[bytes]:
         file.create_dataset("a/b", data=np.arange(100.0), chunks=(30,), compression=4, shuffle=True, fletcher32=True)
         file.create_dataset("text", data=np.array([b"ab", b"c"]))
         file.create_dataset("none", data=h5py.Empty("f"))
-    with h5py.File(folder / "keras.h5", "w") as file:  # a whole model of Keras: its configuration beside its weights
+    with h5py.File(folder / "keras.h5", "w") as file:  # a whole model of Keras: its configuration and its weights
         layer = {"class_name": "GRU", "config": {"name": "g", "activation": "relu", "units": 1}}
         file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}})
         file.attrs["keras_version"] = "2.12.0"
@@ -319,7 +319,7 @@ SEEDS: dict[str, Callable[[Path], list[bytes]]] = {
 
 
 def attempt(format: str, folder: Path, data: bytes) -> str | None:
-    """Read bytes as a format; gives what is wrong with the reader, or None."""
+    """Read bytes as a format; returns the fault of the reader, or None."""
     path = folder / f"fuzzed-{format}"
     try:
         with warnings.catch_warnings():
@@ -530,7 +530,7 @@ _MUTATIONS = (_flip, _set_number, _cut, _repeat, _insert, _change_digit, _splice
 
 
 def _with_a_damaged_member(archive: bytes, draw: random.Random, damage: Callable[[bytes], bytes]) -> bytes:
-    """A good archive with one damaged member, the others as they were."""
+    """A good archive with one damaged member."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(target, "w") as new:
         chosen = draw.choice(old.namelist())
@@ -593,7 +593,7 @@ def _with_other_values(data: bytes, draw: random.Random) -> bytes | None:
 def _in_child(format: str, place: Path, batch: list[bytes]) -> tuple[list[str | None], int]:
     """Read files in a forked process with limits; gives the results so far, and how it ended (0: in good order)."""
     if format == "symbol":
-        importlib.import_module("torch._dynamo")  # shapes load it, and its memory is none of the file's
+        importlib.import_module("torch._dynamo")  # shapes load it, and its memory does not come from the file
     reader, writer = os.pipe()
     child = os.fork()
     if not child:

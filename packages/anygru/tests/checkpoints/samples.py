@@ -1,4 +1,4 @@
-"""What the tests of checkpoints share: models, files of the original frameworks, and the formats."""
+"""Shared by the tests of checkpoints: models, files of the original frameworks, and the formats."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def assert_same(first: Checkpoint, second: Checkpoint) -> None:
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Path:
-    """A file of the format that belongs to the ending, with these arrays as they are."""
+    """A file of the format that belongs to the ending, with these arrays unchanged."""
     from anygru.checkpoints import format_for
     from anygru.checkpoints.reading.content import Content
     from anygru.checkpoints.stored import StoredTensor

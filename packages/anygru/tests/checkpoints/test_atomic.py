@@ -1,4 +1,4 @@
-"""A crash, a kill or a full disk leaves the old file as it was."""
+"""A crash, a kill or a full disk leaves the old file unchanged."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ h5py = pytest.importorskip("h5py")
 
 
 def onnx_file(folder: Path, nodes: list[object], **arrays: np.ndarray) -> Path:
-    """A model whose GRU takes its first weight from these nodes, which name it "W"."""
+    """A model with a GRU that takes its first weight, "W", from these nodes."""
     arrays = {"R": np.ones((1, 3, 1), np.float32), **arrays}
     gru = onnx.helper.make_node("GRU", ["x", "W", "R"], ["y", "h"], "g", hidden_size=1)
     x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "xy")

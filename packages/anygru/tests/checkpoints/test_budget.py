@@ -29,7 +29,7 @@ from anygru.errors import ArgumentError, ArgumentTypeError, CheckpointError
 
 h5py = pytest.importorskip("h5py")
 
-#: name -> what writes the file below a folder and gives its path; each is refused.
+#: name -> function that writes the file below a folder and returns its path; each file is refused.
 REFUSED: dict[str, Callable[[Path], Path]] = {}
 
 
@@ -39,7 +39,7 @@ def refused(make: Callable[[Path], Path]) -> Callable[[Path], Path]:
 
 
 def deflated_pickle(folder: Path, content: bytes) -> Path:
-    """A file of torch whose pickle is compressed, so that a few kilobytes hold millions of opcodes."""
+    """A file of torch with a compressed pickle, so that a few kilobytes hold millions of opcodes."""
     with zipfile.ZipFile(folder / "x.pt", "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr("x/data.pkl", b"\x80\x04" + content)
         target.writestr("x/version", b"3")
@@ -71,7 +71,7 @@ def bytes_by_reference(folder: Path) -> Path:
 
 @refused
 def leaves_by_reference(folder: Path) -> Path:
-    """Ten dicts, each of which refers a hundred times to the next one."""
+    """Ten dicts; each refers a hundred times to the next dict."""
     content = b"N\x940"
     for level in range(10):
         entries = b"".join(b"K%ch%c" % (key, level) for key in range(1, 100))
@@ -355,7 +355,7 @@ def loader() -> Iterator[subprocess.Popen[str]]:
 
 
 SECONDS = ("a_million_empty_lists", "arrays_that_were_never_filled", "a_memo_of_one_value")
-"""Those that are read for seconds before they are refused."""
+"""Reading takes seconds before the refusal."""
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
@@ -400,7 +400,7 @@ def test_sixteen_million_values_take_no_ten_seconds(piece: str, tmp_path: Path) 
     assert time.process_time() - start < 10
 
 
-# -- what is refused by no default -----------------------------------------------------------------------
+# -- values that the default budget accepts ---------------------------------------------------------------
 
 
 def test_wrappers_in_wrappers_take_no_time(tmp_path: Path) -> None:

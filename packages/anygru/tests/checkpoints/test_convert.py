@@ -1,4 +1,4 @@
-"""From every format to every other and back, bit for bit; what cannot be expressed is refused with its reason."""
+"""From every format to every other and back, bit for bit; a value that the target cannot express is refused with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def biases(checkpoint: Checkpoint) -> list[str]:
 
 
 def one_bias(checkpoint: Checkpoint, name: str) -> np.ndarray:
-    """What a bias of Chainer's GRU is after its way through a format with one bias: the sum, or zeros."""
+    """A bias of Chainer's GRU after a conversion through a format with one bias: the sum, or zeros."""
     path, part, _ = name.rsplit("/", 2)
     if part in _STATE:
         return np.zeros_like(checkpoint.stored[name].values)
@@ -246,7 +246,7 @@ def test_the_names_of_a_file_for_mxnet_fit_one_of_its_calls(
 
 
 def test_layers_and_cells_by_parameter_names_go_there_and_back(tmp_path: Path) -> None:
-    """A file of MXNet's `ParameterDict.save`, whose names have no dots: all of them come back, the cell's included."""
+    """A file of MXNet's `ParameterDict.save`, with names without dots: all come back, the cell's included."""
     gru, cell = torch.nn.GRU(3, 4), torch.nn.GRUCell(3, 4)
     names = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
     state = {"net0_dense0_weight": torch.randn(2, 4)}

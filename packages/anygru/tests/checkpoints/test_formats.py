@@ -1,4 +1,4 @@
-"""Each format alone: what its module reads, writes and refuses, against the library that belongs to it."""
+"""Each format alone: its module reads, writes and refuses as the library of the format does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random damage and random bytes: anything but a checkpoint or a CheckpointError is a bug.
+"""Random damage and random bytes: the result is a checkpoint or a CheckpointError.
 
 A bounded run is part of the other tests; `pytest -m slow .../test_fuzz.py` tries 3,000 mutations of each
 format, `make fuzz MINUTES=10` goes on for that long, with seeds of its own, and `make fuzz-covered` by coverage. Each file is
@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 from fuzzing import SEEDS, Fuzzer, attempt, read
 
-#: Files that once gave something else than a CheckpointError.
+#: Files that once raised another error than a CheckpointError.
 FINDS: dict[str, tuple[str, bytes]] = {
     "an empty array with an axis beyond NumPy's bounds": (
         "mxnet",

@@ -82,7 +82,7 @@ KNOWN = {
 
 
 def opened(text: str) -> list[str]:
-    """The functions that a source calls or passes on, and that open files."""
+    """The functions that open files, and that a source calls or passes to a call."""
     tree = ast.parse(text)
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     passed = [each for node in ast.walk(tree) if isinstance(node, ast.IfExp) for each in (node.body, node.orelse)]

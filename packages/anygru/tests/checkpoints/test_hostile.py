@@ -28,7 +28,7 @@ h5py = pytest.importorskip("h5py")
 
 TWO_GIGABYTES = 1 << 31
 
-#: name -> what writes the file below a folder and gives its path.
+#: name -> function that writes the file below a folder and returns its path.
 HOSTILE: dict[str, Callable[[Path], Path]] = {}
 
 
@@ -46,7 +46,7 @@ def written(folder: Path, name: str, data: bytes) -> Path:
 
 
 def raw_pickles() -> dict[str, bytes]:
-    """Pickles that no checkpoint contains, by what they try."""
+    """Pickles that no checkpoint contains, by their attempts."""
     doubling = b"\x80\x04)\x94" + b"".join(b"h%ch%c\x86\x94" % (n, n) for n in range(60))
     return {
         "calls a program": b"cos\nsystem\n(S'true'\ntR.",
@@ -85,7 +85,7 @@ def raw_pickles() -> dict[str, bytes]:
 
 
 def array_pickles() -> dict[str, bytes]:
-    """Pickles of arrays whose parts do not fit, made by changing a good one."""
+    """Pickles of arrays with parts that do not fit, made from a good pickle."""
     good = pickle.dumps({"a": np.arange(6, dtype=np.float32)}, 2).replace(b"numpy._core", b"numpy.core")
     assert b"K\x06\x85" in good
     changes = {
@@ -224,7 +224,7 @@ ROW = TWO_GIGABYTES // 48  # of float32 in a W of 12 rows
 
 
 def onnx_model(folder: Path, dims: tuple[int, ...], raw: bytes | None = None, **external: object) -> Path:
-    """A GRU of hidden size 4 whose W has these dimensions, in the file or in another of its folder."""
+    """A GRU of hidden size 4 with a W of these dimensions, in the file or in another file of the folder."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 

@@ -56,7 +56,7 @@ def kill_writers(folder: Path, way: str, kills: int, seed: int) -> None:
     for write in both:
         started = time.monotonic()
         write(target)
-        seconds = max(seconds, time.monotonic() - started)  # the first is slow, as it is in each process
+        seconds = max(seconds, time.monotonic() - started)  # the first call of each process is slow
         contents.append(target.read_bytes())
         write(target)
         assert target.read_bytes() == contents[-1], "the same content gives other bits"

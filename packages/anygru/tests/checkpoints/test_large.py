@@ -14,7 +14,7 @@ from samples import ENDINGS
 from anygru.checkpoints import load_checkpoint
 
 GIGABYTE = 1 << 30
-#: Resident memory beyond the page cache: what the process itself has written to.
+#: Resident memory beyond the page cache: the pages that the process has written to.
 MOST_MEMORY = 300 << 20
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")

@@ -54,7 +54,7 @@ class Refused(Exception):
 
 
 def command(*words: str) -> Callable[[Path], None]:
-    """A command with a file, in whose folder it writes."""
+    """A command with a file; it writes into the folder of the file."""
 
     def run(file: Path) -> None:
         places = {"file": file, "out": file.parent / "written", "good": file.parent / "good.pt"}

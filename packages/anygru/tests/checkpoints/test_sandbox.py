@@ -61,7 +61,7 @@ def test_errors_are_the_same(tmp_path: Path) -> None:
 
 
 def confined(code: str, *arguments: object) -> object:
-    """Run code in a process that may open `arguments[0]` alone, and return what it prints as JSON."""
+    """Run code in a process that may open `arguments[0]` only, and return its output, read as JSON."""
     start = "import ctypes, errno, json, mmap, os, resource, socket, sys, termios, fcntl, time\n"
     start += "from anygru.checkpoints import confinement\n"
     start += "libc = ctypes.CDLL(None, use_errno=True)\n"

@@ -158,7 +158,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize("number", mostly_long([signal.SIGTERM, signal.SIGHUP], 0))
 def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
-    """When the file is written, and is not yet in its place."""
+    """When the file is written and does not yet have its name."""
     torch.save({"w": torch.randn(100, 100)}, tmp_path / "x.pt")
     command = [sys.executable, "-c", STAYS, "convert", str(tmp_path / "x.pt"), str(tmp_path / "y.npz")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

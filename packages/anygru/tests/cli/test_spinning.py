@@ -1,4 +1,4 @@
-"""The commands that train bound the busy waiting of OpenMP's threads, unless the user has said otherwise."""
+"""The commands that train bound the busy waiting of OpenMP's threads, unless the user has set it."""
 
 import os
 import subprocess

@@ -44,4 +44,4 @@ print(os.waitstatus_to_exitcode(status))
 def test_a_child_of_a_parent_with_threads_computes(openmp: str, threads: tuple[int, ...]) -> None:
     done = subprocess.run([sys.executable, "-c", FORKED, openmp], capture_output=True, text=True)
     assert not done.returncode, done.stderr
-    assert int(done.stdout) - 10 in threads  # one thread where torch's OpenMP, too, is old
+    assert int(done.stdout) - 10 in threads  # one thread where torch's OpenMP is also old

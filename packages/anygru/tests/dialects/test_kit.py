@@ -1,4 +1,4 @@
-"""What the dialects share, against torch's own."""
+"""The shared definitions of the dialects, against torch's own."""
 
 import math
 
@@ -78,7 +78,7 @@ class Failing(torch.autograd.Function):
 
 
 def test_an_error_in_the_middle_of_backward_is_another_one() -> None:
-    """The steps before the failing one are released by then."""
+    """The steps before the failure are already released."""
     loss = Failing.apply(torch.ones(3, requires_grad=True)).exp().sum()
     assert not is_release(error_of(loss))
 

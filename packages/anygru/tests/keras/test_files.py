@@ -144,7 +144,7 @@ def test_a_class_of_a_program_is_refused(name, tmp_path):
         load_checkpoint(save(made, tmp_path / name)).gru()
 
 
-# -- a GRU in something else ------------------------------------------------------------------------------------
+# -- a GRU in another layer --------------------------------------------------------------------------------------
 
 GRU, CELL = keras.layers.GRU, keras.layers.GRUCell
 
@@ -173,7 +173,7 @@ class Holder(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("tests")
 class Silent(Holder):
-    """Its configuration tells nothing of its layers."""
+    """Its configuration does not list its layers."""
 
     def get_config(self):
         return {"name": self.name, "trainable": True}
@@ -181,7 +181,7 @@ class Silent(Holder):
 
 @keras.saving.register_keras_serializable("tests")
 class Telling(Holder):
-    """Its configuration tells its layers under the attribute's name."""
+    """Its configuration lists its layers under the attribute's name."""
 
     def get_config(self):
         return {"name": self.name, "inner": [keras.saving.serialize_keras_object(layer) for layer in self.inner]}

@@ -1,4 +1,4 @@
-"""Exported models compute in ONNX Runtime, and in ONNX's own reference evaluator, what the layers compute."""
+"""Exported models compute the layers' results in ONNX Runtime and in ONNX's own reference evaluator."""
 
 import importlib.util
 import io
@@ -165,7 +165,7 @@ def test_a_step_carries_its_state(reset, tmp_path: Path):
 
 @pytest.mark.long
 def test_onnx_itself_agrees():
-    """ONNX's reference evaluator, which was written from the specification (it knows one direction)."""
+    """ONNX's reference evaluator, which was written from the specification (it computes one direction)."""
     for layer in (anygru.GRU(3, 4, 2), anygru.GRU(3, 4, reset="before")):
         program = anygru.onnx.export(Wrapped(layer), (input := torch.randn(5, 2, 3),))
         name = program.model_proto.graph.input[0].name

@@ -17,7 +17,7 @@ from anygru.checkpoints import load_checkpoint
 
 
 def model_of(nodes, initializers, outputs=("y", "y_h"), inputs=("x",)):
-    """A model whose only open value is its input x."""
+    """A model with x as its only input."""
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in (*inputs, *outputs)]
     stored = [numpy_helper.from_array(value, name) for name, value in initializers.items()]
     graph = helper.make_graph(nodes, "g", values[: len(inputs)], values[len(inputs) :], stored)
@@ -82,7 +82,7 @@ def test_a_stack_of_torchs_older_exporter_is_one_layer(bidirectional, with_state
     theirs = torch.nn.GRU(3, 4, num_layers=3, bidirectional=bidirectional).eval()
     x, h_0 = torch.randn(5, 2, 3), torch.randn(6 if bidirectional else 3, 2, 4)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's, of an exporter that it wants to drop
+        warnings.simplefilter("ignore")  # torch's, of an exporter that it has deprecated
         torch.onnx.export(theirs, (x, h_0) if with_state else (x,), tmp_path / "old.onnx", dynamo=False)
     (layer,) = anygru.onnx.load(tmp_path / "old.onnx").values()
     assert (layer.num_layers, layer.bidirectional) == (3, bidirectional)

@@ -1,4 +1,4 @@
-"""The programs are imported by the processes, too: under one name, from this folder."""
+"""The processes also import the programs: under one name, from this folder."""
 
 import os
 import sys

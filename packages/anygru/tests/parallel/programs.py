@@ -163,7 +163,7 @@ def other_model(kind: str) -> str:
 
 
 def run_all(calls: list[tuple[str, tuple[object, ...]]]) -> list[object]:
-    """Several of these functions in one job: starting processes is what takes the time."""
+    """Several of these functions in one job, because the start of processes takes the time."""
     return [globals()[name](*arguments) for name, arguments in calls]
 
 

@@ -32,7 +32,7 @@ CALLS = [
 
 @pytest.fixture(scope="module")
 def on_two():
-    """Gives what a program returned on each of two processes."""
+    """Gives the result of a program on each of two processes."""
     workers = parallel.spawn(programs.run_all, (CALLS,), nprocs=2)
     results = [workers.result(rank) for rank in range(2)]
     return lambda name, *arguments: [result[CALLS.index((name, arguments))] for result in results]

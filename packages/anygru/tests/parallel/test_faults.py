@@ -40,7 +40,7 @@ def fields(pid):
 
 
 def is_running(pid):
-    """Whether a process, which may have been killed a moment ago, is at work; nobody may have taken note of its end."""
+    """Whether a process is at work. It may have been killed a moment ago, and its end not been waited for."""
     time.sleep(1)
     try:
         return fields(pid)[0] != "Z"
@@ -87,7 +87,7 @@ def start_job(names, folder, *options, endpoint=f"{FIRST}:29400"):
 
 
 def wait_for_workers(folder, before):
-    """The process ids of the workers, by rank, once all differ from those before."""
+    """The process ids of the workers, by rank, as soon as all of them are new."""
     begin = time.monotonic()
     while time.monotonic() - begin < 120:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""spawn: processes that know their place, give their results back, and end together."""
+"""spawn: processes have their ranks, return their results, and end together."""
 
 import gc
 import os
