@@ -108,7 +108,7 @@ class Program(NamedTuple):
         return made.to(dtype).eval()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Those that want a gradient, by the argument's name; input is x."""
+        """The tensors that require a gradient, by the argument's name; input is x."""
         named = {"x": self.x, "h_0": self.h_0, "reset_states": self.reset_states, "decay": self.decay}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
@@ -214,7 +214,7 @@ class Program(NamedTuple):
         return found
 
     def leave(self, results: tuple[Any, ...]) -> list[Tensor]:
-        """Results as [T, B, D*H], [S, B, H] and, if asked for, [S, T, B, H], with zeros past a sequence's end."""
+        """Results as [T, B, D*H], [S, B, H] and, on request, [S, T, B, H], with zeros past a sequence's end."""
         output, h_n, *more = results
         if self.form == "one":
             h_n = h_n.unsqueeze(1)

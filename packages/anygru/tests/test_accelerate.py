@@ -640,7 +640,7 @@ def compiled(model: nn.Module, graphs: list[torch.fx.GraphModule], **options: bo
 @pytest.mark.compiles
 @pytest.mark.skipif(not torch_private.compiles_routes, reason="this torch breaks the graph at a GRU")
 def test_an_accelerated_gru_compiles_without_a_break(graphs: list) -> None:
-    """Only while it is accelerated, and one node for any length; torch's other layers break graphs as ever."""
+    """Only while it is accelerated, and one node for any length; torch's other layers still break graphs."""
     model = nn.Sequential(nn.Linear(3, 3), nn.GRU(3, 4))
     with anygru.accelerate(model):
         fast = compiled(model, graphs, fullgraph=True, dynamic=True)

@@ -19,7 +19,7 @@ from anygru.patching import compiling, rerouting
 
 
 class OnCuda(Tensor):
-    """What is computed from it says so as well."""
+    """Results computed from it report the same device."""
 
     is_cuda = True
 

@@ -1,4 +1,4 @@
-"""States with the batch first: the same numbers as [L*D, B, H], in every way to call a layer."""
+"""States with the batch first: the same numbers as [L*D, B, H], in every kind of call of a layer."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a program does to tensors between forward and backward: the same gradients as torch's, or an error where torch has one."""
+"""Changes of tensors between forward and backward: the same gradients as torch's, or an error where torch has one."""
 
 from __future__ import annotations
 

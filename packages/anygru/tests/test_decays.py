@@ -275,7 +275,7 @@ def test_torchs_own_kernels_refuse_and_explain_says_so() -> None:
 @pytest.mark.parametrize("reset", ["after", "before"])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_gradients_past_factors_that_want_none(steps: int, reset: str) -> None:
-    """One layer whose factors want no gradient: one native call for the whole backward pass."""
+    """One layer with factors that require no gradient: one native call for the whole backward pass."""
     layer = anygru.GRU(3, 5, reset=reset, dtype=torch.float64)
     x = torch.randn(steps, 4, 3, dtype=torch.float64, requires_grad=True)
     h_0 = torch.randn(1, 4, 5, dtype=torch.float64, requires_grad=True)

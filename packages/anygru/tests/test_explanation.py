@@ -1,4 +1,4 @@
-"""`explain` says what a call would do, and raises what it would raise."""
+"""`explain` describes a call without computing it, and raises the errors of the call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other libraries put around a layer or into it: computed right, or refused in words that lead on."""
+"""Wrappers and hooks of other libraries: computed correctly, or refused with a way out."""
 
 from __future__ import annotations
 

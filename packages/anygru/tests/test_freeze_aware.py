@@ -52,7 +52,7 @@ def test_freezing_stores_the_weights_that_were_trained(make: Any, weights: str) 
         computed = frozen(x)
     pairs = [(computed, trained)] if isinstance(trained, torch.Tensor) else zip(computed, trained, strict=True)
     for one, other in pairs:
-        # bfloat16: the same bits, but for tiles, which add in another order; int8 rounds rows of inputs and states to 16 bits,
+        # bfloat16: the same bits, except for tiles, which add in another order; int8 rounds rows of inputs and states to 16 bits,
         # which training does not.
         exact_to = 2e-5 if native.isa() in ("amx", "tiles") else 0
         torch.testing.assert_close(one, other, rtol=0, atol=exact_to if weights == "bfloat16" else 1e-4)

@@ -32,7 +32,7 @@ def in_format(layer: anygru.GRU, weights: str) -> anygru.GRU:
 
 
 def rounded_to_int8(weight: Any) -> Any:
-    """Columns rounded one after the other, the error of each made up for by the later ones, by the inverse (Frantar et al.)."""
+    """Columns rounded in sequence; later columns compensate the error of each, by the inverse (Frantar et al.)."""
     scale = np.abs(weight).max(1, keepdims=True) / np.float32(127)
     left = weight.astype(float)
     metric = left.T @ left
@@ -373,7 +373,7 @@ def test_explain() -> None:
 
 
 def refused(name: str, value: Any, weights: str = "int8") -> str:
-    """What load_state_dict says to one changed entry; nothing may be loaded."""
+    """The error of load_state_dict for one changed entry; no entry may be loaded."""
     layer, x = anygru.GRU(5, 9).freeze(weights), torch.randn(4, 3, 5)
     before = layer(x)[0]
     state = {key: tensor.clone() for key, tensor in anygru.GRU(5, 9).freeze(weights).state_dict().items()}

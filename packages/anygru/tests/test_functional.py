@@ -232,7 +232,7 @@ def test_vmap_per_sample_gradients_and_jvp(reset: str) -> None:
 
 
 def test_a_tensor_that_outlives_a_transform_is_taken() -> None:
-    """It has no memory of its own, though torch's operators take it as any other."""
+    """It has no memory, though torch's operators take it as any other."""
     x, h_0, weights = good()
     kept = []
     torch.func.grad(lambda each: (kept.append(each), each.sum())[1])(x)

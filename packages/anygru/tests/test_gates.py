@@ -1,4 +1,4 @@
-"""Rows of weights: what is stacked comes apart, what is permuted comes back, and every identity holds in the formula."""
+"""Rows of weights: stacked rows are separated, permuted rows are restored, and every identity holds in the formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of hidden units: each is a GRU of its own in float64 NumPy, on every backend and in every way to call a layer."""
+"""Groups of hidden units: each is a separate GRU in float64 NumPy, on every backend and in every kind of call of a layer."""
 
 import copy
 import io
@@ -35,7 +35,7 @@ def make(name: str, seed: int = 0, **options: Any) -> anygru.GRU:
 
 
 def numpy_groups(layer: anygru.GRU, x: Tensor, h_0: Tensor, lengths: list[int] | None = None) -> tuple[Tensor, Tensor]:
-    """Every group of every direction is one GRU that knows nothing of the others; x [T, B, I]."""
+    """Every group of every direction is one GRU, independent of all other groups; x [T, B, I]."""
     layout, units = layer._layout, H // layer.groups
     weights = [weight.detach().double().numpy() for weight in layer.flat_weights]
     below, h_n = x.detach().double().numpy(), h_0.detach().double().numpy().copy()

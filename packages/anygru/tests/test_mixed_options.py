@@ -138,7 +138,7 @@ def frozen(program: Program, seed: int) -> None:
 
 
 def noise(program: Program, seed: int) -> None:
-    """The kernels with the same draws as the reference: nothing independent knows them but dropped weights."""
+    """The kernels with the same draws as the reference: the only independent truth is for dropped weights."""
     pick, results = random.Random(seed), []
     chances = {"zoneout": 0.3, "recurrent_dropout": 0.4, "weight_dropout": 0.5}
     changes: dict[str, Any] = {name: pick.choice((0.0, chance)) for name, chance in chances.items()}

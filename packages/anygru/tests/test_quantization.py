@@ -87,7 +87,7 @@ def test_the_bound_of_rounded_rows(features: int) -> None:
 @pytest.mark.parametrize("columns", [1, 3, 24, 1100])
 @pytest.mark.parametrize("unit", [1 / 256, 0.0123456])
 def test_weights_that_were_int8_stay_what_they_are(columns: int, unit: float) -> None:
-    """RNNoise's weights are n / 256; those of other programs are whole multiples of a scale of their own."""
+    """RNNoise's weights are n / 256; other programs' weights are whole multiples of their own scale."""
     generator = torch.Generator().manual_seed(0)
     wholes = torch.randint(-60, 61, (3 * 5, columns), generator=generator).float()
     wholes[3] = torch.randint(-127, 128, (columns,), generator=generator).float()

@@ -1,4 +1,4 @@
-"""`examples/serving/ray_serve.py`: sessions of two replicas go on after one of them is killed, and after their age."""
+"""`examples/serving/ray_serve.py`: sessions of two replicas continue after one of them is killed, and after their age."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ def port(tmp_path):
         )
     try:
         end = time.monotonic() + 600
-        # It answers as soon as one replica can, and tells in its log when both are known.
+        # It answers as soon as one replica can, and logs when both are ready.
         while not (healthy(port) and "is ready at" in (tmp_path / "log").read_text()):
             assert process.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < end, (tmp_path / "log").read_text()

@@ -434,7 +434,7 @@ def test_a_retrained_model_locks_no_client_out(folder, start):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="reads the memory of a process in /proc")
 def test_clients_that_come_and_go_leave_nothing_behind(folder, start):
-    """ANYGRU_SOAK_MINUTES (1) of clients that join and leave, one in a hundred without a word, and come back."""
+    """ANYGRU_SOAK_MINUTES (1) of clients that join and leave, a hundredth of them without a close, and come back."""
     service = start("--keep-most", "50")
     layer = anygru.load_checkpoint(folder / "model.safetensors").gru()
     stop = time.monotonic() + 60 * float(os.environ.get("ANYGRU_SOAK_MINUTES", "1"))

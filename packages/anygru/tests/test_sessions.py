@@ -21,7 +21,7 @@ from anygru.layers.state_bytes import HEADER
 
 
 class Model(torch.nn.Module):
-    """Something before and behind the GRU; `middle` stands between them."""
+    """Something before and behind the GRU; `middle` is between them."""
 
     def __init__(self, gru=None, middle=None, batch_first=True):
         super().__init__()
@@ -245,7 +245,7 @@ def test_forged_bytes_are_refused_and_change_nothing():
     [(2**63 - 1, 4, 0.5), (2**63, 4, 0.5), (2**64 - 1, 4, 0.5), (1, 77, 0.5), (1, 3, 0.5), (1, 4, float("nan"))],
 )
 def test_forged_numbers_with_a_right_checksum_are_refused(steps, numbers, value):
-    """The checksum is no secret: anybody can make bytes that have it."""
+    """The checksum is not a secret: anyone can make bytes with it."""
     pool = anygru.SessionPool(anygru.GRU(3, 4), 2)
     session = pool.open()
     head = HEADER.unpack_from(session.state_bytes())[:3]
@@ -270,7 +270,7 @@ def test_a_state_belongs_to_the_numbers_of_a_model_and_to_nothing_else():
         torch.set_printoptions(profile="default")
     changed = copy.deepcopy(layer)
     with torch.no_grad():
-        changed.weight_hh_l0[40, 30] += 1  # not among those that torch prints
+        changed.weight_hh_l0[40, 30] += 1  # not in the part that torch prints
     with pytest.raises(ArgumentError, match="other weights; a pool with retrained=True"):
         anygru.SessionPool(changed, 1).open(data)
     anygru.SessionPool(changed, 1, retrained=True).open(data)

@@ -98,7 +98,7 @@ def test_a_missing_name_costs_no_result(names):
 
 
 def test_no_other_file_uses_private_names_of_torch():
-    """But for the compiler's, which is looked into only where it is used."""
+    """Except for the compiler's names, which are checked only where they are used."""
     found = [
         f"{path.name}:{number}"
         for path in SOURCE.parents[1].rglob("*.py")
@@ -134,7 +134,7 @@ def test_an_unknown_torch_is_told_once(version, known, monkeypatch):
 @pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 @pytest.mark.parametrize("kind", [anygru.GRU, anygru.GRUCell])
 def test_a_training_step_is_not_looked_through_for_transforms(kind: type[torch.nn.Module]) -> None:
-    """torch looks at every argument of a node in Python, though the step knows that there is no transform."""
+    """torch looks at every argument of a node in Python, though the step has already found no transform."""
     layer, seen = kind(3, 4), []
 
     def note(frame: FrameType, event: str, _: object) -> None:

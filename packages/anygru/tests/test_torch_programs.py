@@ -18,7 +18,7 @@ def plain(layer: nn.Module) -> None:
     """Changes nothing."""
 
 
-@pytest.mark.filterwarnings("ignore")  # of torch's, about what the programs do
+@pytest.mark.filterwarnings("ignore")  # of torch, about operations of the programs
 @pytest.mark.parametrize("first", mostly_long(range(0, 8 * COUNT, COUNT)))
 def test_an_accelerated_layer_is_torchs(first: int) -> None:
     for seed in range(first, first + COUNT):

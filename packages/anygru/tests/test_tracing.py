@@ -112,7 +112,7 @@ def test_a_step_of_a_stream_is_one_node() -> None:
 
 
 class Packed(torch.nn.Module):
-    """Packs what it is given, or takes it packed."""
+    """Packs its input, or takes it packed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ CALLS_WITH_STATES = {
 
 @pytest.mark.parametrize("name", mostly_long(CALLS_WITH_STATES))
 def test_a_state_may_come_after_a_call_without_one(name: str) -> None:
-    """The batch of one input is a symbol, that of the other a number or another symbol."""
+    """The batch of one input is a symbol; the batch of the other is a number or another symbol."""
     torch._dynamo.reset()
     layer = anygru.GRU(3, 5, batch_first_states=name == "states first")
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")

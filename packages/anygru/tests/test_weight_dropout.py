@@ -1,4 +1,4 @@
-"""DropConnect on the recurrent weights: the layer is one whose weights were dropped before the call."""
+"""DropConnect on the recurrent weights: the layer equals a layer with weights that were dropped before the call."""
 
 import pytest
 import torch

@@ -68,7 +68,7 @@ class Program:
                 torch.manual_seed(step)
                 results += self._call(layer)
         except Exception as error:
-            # The recomputation of a checkpoint tells of tensors by their places, which differ.
+            # The recomputation of a checkpoint names tensors by their addresses, which differ.
             text = "" if "torch.utils.checkpoint" in str(error) else str(error)
             results.append((type(error).__name__, text))
         return [*results, sorted(layer.state_dict())]
@@ -91,7 +91,7 @@ class Program:
         return copied.get(change, lambda each: each)(layer)
 
     def _numbers(self, *shape: int) -> Tensor:
-        """Random numbers, now and then with a size, dtype or order of memory that does not fit or is unusual."""
+        """Random numbers, sometimes with a size, dtype or order of memory that does not fit or is unusual."""
         draw, sizes = self.random, list(shape)
         if draw.random() < 0.04:
             sizes[draw.randrange(len(sizes))] += 1
@@ -127,7 +127,9 @@ class Program:
         if way in ("no grad", "inference"):
             with torch.inference_mode(way == "inference"), torch.no_grad():
                 return _tensors(layer(*inputs))
-        if way == "autocast":  # in its precision, whatever it gives: torch's float32 where a float16 layer is cast
+        if (
+            way == "autocast"
+        ):  # in its precision, for any dtype of the result: torch's float32 where a float16 layer is cast
             with torch.autocast("cpu", torch.bfloat16):
                 return [each.bfloat16() for each in _tensors(layer(*inputs))]
         own = {name: weight.detach() for name, weight in layer.named_parameters()}

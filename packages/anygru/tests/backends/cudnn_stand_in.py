@@ -65,7 +65,7 @@ def _backward(
 
 
 def gru(*call: Any) -> tuple[Tensor, Tensor]:
-    """In the place of `torch._VF.gru`: what that does on CUDA."""
+    """Replaces `torch._VF.gru` by its steps on CUDA."""
     if isinstance(call[2], Tensor):
         input, sizes, hx, weights, bias, layers, dropout, train, two = call
         sizes, batch_first = sizes.tolist(), False

@@ -1,7 +1,7 @@
 """Runs layers with native calls that get every tensor at the end of its memory, before an unmapped page.
 
 A kernel that reads or writes one byte past a tensor ends the process. `python guard_pages.py VARIANT` prints how many calls
-and tensors it has guarded; with `overrun` in the place of a variant it reads such a byte on purpose.
+and tensors it has guarded; with `overrun` instead of a variant it reads such a byte on purpose.
 """
 
 import ctypes

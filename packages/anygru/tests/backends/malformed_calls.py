@@ -182,7 +182,7 @@ def _kind(draw: random.Random) -> Any:
 
 
 def _other(value: Any, draw: random.Random) -> Any:
-    """What may stand in the place of an argument."""
+    """The replacements of an argument."""
     if draw.random() < 0.15:
         return draw.choice(_STRANGE)
     if isinstance(value, bool):
@@ -259,7 +259,7 @@ def attempt(seed: bytes | int) -> str:
     """One call with damaged arguments; returns its outcome.
 
     Raises:
-        Exception: anything but a refusal; a call that leaves its memory ends the process.
+        Exception: any result except a refusal; a call that leaves its memory ends the process.
     """
     draw = random.Random(seed)
     name, template = draw.choice(calls()[draw.choice(sorted(calls()))])

@@ -252,7 +252,7 @@ sys.exit("the child hangs")
 @pytest.mark.parametrize("how", mostly_long(["free", "limited"], 0))
 def test_a_child_computes_whose_parent_used_torchs_threads_and_not_ours(how: str) -> None:
     """Also where the system starts no thread for it."""
-    # The matrix product of torch 2.4.1 itself waits there, too; that of 2.13 ends the child.
+    # The matrix product of torch 2.4.1 itself also waits there; in torch 2.13 it ends the child.
     if how == "limited" and not torch_private.at_least(2, 6):
         pytest.skip("needs torch 2.6: an older torch waits without end in a child without memory for its threads")
     environment = dict(os.environ, OMP_NUM_THREADS="2")
@@ -753,7 +753,7 @@ def test_gradients_of_a_cell(reset: str, batch: int | None, frozen: tuple) -> No
     "size", [(5, 1, 1, 1), (90, 3, 70, 21), (1, 600, 17, 8), (1, 70, 9, 170), (30, 20, 130, 41)], ids=str
 )
 def test_gradients_of_many_rows(variant: str, size: tuple[int, int, int, int], reset: str, dtype: torch.dtype) -> None:
-    """Sums over more rows than are gone through at once, of units and columns that are no multiple of a tile's."""
+    """Sums over more rows than one pass takes, of units and columns that are not a multiple of a tile's."""
     steps, batch, input_size, hidden = size
     case = Case(T=steps, B=batch, I=input_size, H=hidden, reset=reset)
     exact = [case.input(), case.h_0(), *case.weights(scale=0.4)]

@@ -130,7 +130,7 @@ class Interrupt(BaseException):
 # Point 6 with a graph of the gradients is left out: torch 2.13 keeps the graph of its own GRUCell there.
 @pytest.mark.parametrize(("point", "again"), [(point, again) for point in range(7) for again in (False, True)][:-1])
 def test_an_interrupted_backward_leaves_nothing(point: int, again: bool) -> None:
-    """A hook of each step in turn, or of a weight, interrupts the backward pass, also one that is differentiated again."""
+    """A hook of each step, or of a weight, interrupts a backward pass, also a pass that is differentiated again."""
     cell = cell_of()
     state, states = None, []
     for _ in range(6):

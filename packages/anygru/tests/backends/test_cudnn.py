@@ -167,7 +167,7 @@ def test_second_derivatives_of_calls_that_are_taken_apart(options: dict[str, Any
 @pytest.mark.parametrize("results", [slice(0, 1), slice(1, 2)], ids=["output alone", "h_n alone"])
 @pytest.mark.parametrize("name", SMALL)
 def test_each_gradient_alone(name: str, results: slice) -> None:
-    """Asked for one tensor, torch's node computes only some gradients, and gets only some."""
+    """For one tensor torch's node computes only some gradients, and gets only some."""
     case = SMALL[name]
     for place in range(len(tensors_of(case))):
         found = []
@@ -183,7 +183,7 @@ def test_each_gradient_alone(name: str, results: slice) -> None:
 
 @pytest.mark.parametrize("changed", ["frozen before", "frozen after", "unfrozen after", "detached"])
 def test_weights_whose_need_changes(changed: str) -> None:
-    """The second derivatives are those of the tensors that wanted a gradient in the forward pass."""
+    """Only tensors that required a gradient in the forward pass have second derivatives."""
     case, found = PLAIN, []
     for backend in (None, "reference"):
         tensors = tensors_of(case)

@@ -65,7 +65,7 @@ INPUTS = {
     # Rows may be anywhere for the forward pass; the gradient of weight_ih reads them in order.
     steps_last: (PLACE, COPY, PLACE, COPY),
     in_wider_rows: (PLACE, COPY, PLACE, COPY),
-    # The values of a row have no stride. A layer's general way copies as well, and costs little beside many steps.
+    # The values of a row have no stride. A layer's general way also copies, and costs little against many steps.
     spread: (COPY, COPY, GENERAL, GENERAL),
     negative: (COPY, COPY, GENERAL, GENERAL),
     misaligned: (COPY, COPY, GENERAL, GENERAL),
@@ -157,7 +157,7 @@ def test_a_loop_over_steps_never_goes_to_the_reference(make: Callable[[Tensor], 
 
 
 def test_many_rows_of_one_step_with_gaps() -> None:
-    """As many as one product takes, so that they are not joined with others."""
+    """The rows of one product, so that they are not joined with others."""
     torch.manual_seed(0)
     cell, x = anygru.GRUCell(FEATURES, H), torch.randn(2, 300, FEATURES)
     ours, plain = ([make(step) for step in x] for make in (spread, same))

@@ -61,7 +61,7 @@ def test_all_kernels_under_the_interpreter() -> None:
 
 
 def check(call: Call) -> Binary:
-    """Compiles; the shared memory and the registers are there, and nothing is spilled."""
+    """Compiles; the shared memory and the registers suffice, and no register is spilled."""
     found = build(call)
     assert found.shared <= call.room.shared, call
     assert found.spilled == 0, (call, found.spilled)
@@ -77,7 +77,7 @@ def test_a_binary_of_programs_that_meet() -> None:
     before, loop = found.intermediate.split("scf.for", 1)
     assert before.count("ttg.local_alloc") == 3
     assert "ttg.local_load" in loop
-    # All threads wait, one tells the others with release, and looks with acquire until all have come.
+    # All threads wait; one thread signals with release, and reads with acquire until all have arrived.
     barriers = re.findall(
         r"bar\.sync\s+0;|(?:red|atom)\.global\.gpu\.release\.add|ld\.global\.gpu\.acquire", found.assembly
     )

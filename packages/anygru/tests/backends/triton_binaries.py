@@ -1,4 +1,4 @@
-"""Compiles the GPU kernels ahead of time, for GPUs that need not be there. `test_triton.py` looks at what comes out."""
+"""Compiles the GPU kernels ahead of time, for GPUs that need not be there. `test_triton.py` checks the output."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def resident(hidden: int, batch: int, directions: int, *rest: object) -> triton_
 
 
 def streamed(hidden: int, batch: int, directions: int, *rest: object) -> triton_plan.Plan:
-    """One direction after the other, three programs for all tiles."""
+    """The directions in sequence, three programs for all tiles."""
     return triton_plan.Plan(False, {**SPREAD, "RESIDENT": False}, 3, 1)
 
 

@@ -1,4 +1,4 @@
-"""The file itself: how it compiles, how it is used, and when none is written."""
+"""The file itself: how it compiles, how it is used, and when it is refused."""
 
 from __future__ import annotations
 

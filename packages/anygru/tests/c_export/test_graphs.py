@@ -241,7 +241,7 @@ class Counting(nn.Module):
 
 
 class Last(nn.Module):
-    """The state after a step is used beside the outputs; the first axis is time."""
+    """The state after a step is used in addition to the outputs; the first axis is time."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,7 +51,7 @@ def names(seed: int, count: int) -> list[str]:
 
 
 def test_a_name_is_refused_or_compiles(tmp_path: Path) -> None:
-    """Also beside the headers of the language, whose names and macros it must not meet."""
+    """Also with the headers of the language: it must not use their names and macros."""
     compilers = {"c": tool("gcc", "gcc"), "cpp": tool("g++", "g++")}
     source = source_of(nn.Sequential(nn.GRU(1, 2), nn.Linear(2, 1)), "stands_for_it", "int8", False).source.text
     program = "".join(f"#include <{each}.h>\n" for each in ("errno", "float", "limits", "math", "stdio", "stdlib"))
@@ -159,7 +159,7 @@ def stored(source: str, folder: Path) -> bytes:
 
 
 def safetensors(tensors: dict[str, tuple[str, list[int], bytes]]) -> bytes:
-    """A file with these tensors, written by hand so that it may hold what no library writes."""
+    """A file with these tensors, written by hand, because no library writes such values."""
     header, data = {}, b""
     for name, (kind, shape, values) in tensors.items():
         header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}

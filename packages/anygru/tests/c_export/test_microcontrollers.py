@@ -21,7 +21,7 @@ PROCESSORS = {"cortex-m4": ("fpv4-sp-d16", "mps2-an386"), "cortex-m7": ("fpv5-d1
 
 
 def compiler_for(processor: str) -> list[str]:
-    """The compiler with the options that say which processor it is for."""
+    """The compiler with the options of its processor."""
     compiler = tool("arm-none-eabi-gcc", "gcc-arm-none-eabi")
     # Without its library of C the compiler has neither <string.h> nor this file, and names the file as it was asked for.
     if subprocess.run([compiler, "-print-file-name=rdimon.specs"], capture_output=True, text=True).stdout[0] != "/":
@@ -32,7 +32,7 @@ def compiler_for(processor: str) -> list[str]:
 @pytest.mark.parametrize("weights", FORMATS)
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_size(processor: str, weights: str, tmp_path: Path) -> None:
-    """The code for 32 units without its constants is at most 4 KiB, and calls nothing but memcpy and memset."""
+    """The code for 32 units without its constants is at most 4 KiB, and calls only memcpy and memset."""
     command = compiler_for(processor)
     model = nn.Sequential(anygru.GRU(1, 32), nn.Linear(32, 1))
     exported = anygru.export_c(model, tmp_path / "net.h", weights=weights, check=False)
@@ -56,7 +56,7 @@ void step(net_state *state, const float *input, float *output) { net_step(state,
 
 
 def sections_of(file: Path) -> dict[str, int]:
-    """The bytes of each kind of section: those of .text, .text.startup and so on together."""
+    """The bytes of each kind of section; .text, .text.startup and so on are one kind."""
     listed = subprocess.run(["arm-none-eabi-size", "-A", str(file)], capture_output=True, text=True, check=True)
     sizes: dict[str, int] = {}
     for kind, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", listed.stdout, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Which models are read, and what is said of those that cannot be."""
+"""Models that are read, and the errors of other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutations that atheris chooses: it goes on with those that reach new lines of a reader.
+"""Mutations that atheris chooses: it keeps every mutation that reaches new lines of a reader.
 
     pip install atheris
     python packages/anygru/tests/checkpoints/covered_fuzzing.py FORMAT|all [-max_total_time=60] [OPTION_OF_LIBFUZZER ...]
@@ -23,7 +23,7 @@ FORMATS = sorted(SEEDS.keys() - {"native"})
 
 
 def instrument() -> None:
-    """Count the lines of the readers' functions; those of an editable install escape atheris's own hook of imports."""
+    """Count the lines of the readers' functions; atheris's own hook of imports misses an editable install."""
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and (each.__module__ or "").startswith(
             ("anygru.checkpoints", "anygru_mxnet.symbol")
@@ -32,7 +32,7 @@ def instrument() -> None:
 
 
 def main() -> None:
-    """Fuzz until a finding, or as long as libFuzzer's options say; never returns."""
+    """Fuzz until a finding, or for the time of libFuzzer's options; never returns."""
     format = sys.argv[1] if len(sys.argv) > 1 else ""
     if format == "all":
         sys.exit(max(subprocess.call([sys.executable, __file__, each, *sys.argv[2:]]) for each in FORMATS))

@@ -125,7 +125,7 @@ def _oneflow_out(folder: Path) -> list[bytes]:
 
 
 def _optimizer(folder: Path) -> list[bytes]:
-    """What `paddle.save` writes of Adam after a step, and the parameters that it belongs to in `_optimizer_model`."""
+    """The state of Adam after a step, as `paddle.save` writes it, and the parameters that it belongs to in `_optimizer_model`."""
     moments = {f"{name}_moment{which}_0": np.ones(shape, np.float32) for name, shape in _OPTIMIZED for which in (1, 2)}
     powers = {f"{name}_beta{n}_pow_acc_0": np.float32([b]) for name, _ in _OPTIMIZED for n, b in ((1, 0.9), (2, 0.999))}
     schedule = {"LR_Scheduler": {"last_epoch": 1, "last_lr": 0.01}}
@@ -228,7 +228,7 @@ def _pool() -> anygru.SessionPool:
 
 
 def _read_session(data: bytes) -> None:
-    """Open a session of bytes with a good checksum, which everybody can compute, and let it step."""
+    """Open a session of bytes with a good checksum, which anyone can compute, and let it step."""
     if len(data) >= HEADER.size:
         *head, _ = HEADER.unpack_from(data)
         body = data[HEADER.size :]
@@ -335,7 +335,7 @@ def attempt(format: str, folder: Path, data: bytes) -> str | None:
 
 
 def read(format: str, path: Path, data: bytes) -> None:
-    """Read bytes as a format, and what a user would look at in it."""
+    """Read bytes as a format, and every attribute that a user would read."""
     if format == "native":
         _call_kernels(data)
     elif format == "session":
@@ -430,7 +430,7 @@ class Fuzzer:
         return found
 
     def _try(self, batch: list[bytes]) -> list[str]:
-        """Read a batch in one process, and what is behind a crash or a hang in the next."""
+        """Read a batch in one process, and the files after a crash or a hang in the next."""
         found = []
         with tempfile.TemporaryDirectory() as place:
             start = 0
@@ -586,7 +586,7 @@ def _with_other_values(data: bytes, draw: random.Random) -> bytes | None:
             inner += inner[:1] * draw.choice((1, 100))
         else:
             value = draw.choice(_VALUES) if what == 2 else other[place]
-            inner[key] = json.loads(json.dumps(value))  # a copy: one that is changed later may not get into itself
+            inner[key] = json.loads(json.dumps(value))  # a copy: a later change may not put it into itself
     return json.dumps(root).encode()
 
 

@@ -171,7 +171,7 @@ def test_a_tensor_may_be_called_like_a_branch(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_work_per_name_does_not_grow(tmp_path: Path) -> None:
-    """Regular expressions are tried on the names that end like a GRU's alone, whatever is in the file besides."""
+    """Regular expressions are tried on the names that end like a GRU's only, for any other content of the file."""
     tried = 0
 
     def see(frame: object, event: str, argument: object) -> None:

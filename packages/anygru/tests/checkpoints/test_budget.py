@@ -454,7 +454,7 @@ def test_one_stored_tensor_by_many_names_is_read_once(tmp_path: Path) -> None:
 
 
 def looks_of(work: Callable[[], object]) -> int:
-    """How often a type is looked at; unlike seconds, always as often."""
+    """The number of looks at a type; unlike seconds, it does not vary."""
     count = 0
 
     def see(frame: object, event: str, argument: object) -> None:

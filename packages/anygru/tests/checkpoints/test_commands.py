@@ -69,7 +69,7 @@ def test_a_graph_does_no_harm(name: str, tmp_path: Path, commands: Commands) -> 
     ],
 )
 def test_each_harm_is_seen(work: str, complaint: str, tmp_path: Path, commands: Commands) -> None:
-    """`anygru run` stands for a command with that fault: it runs a script with the limits of the others."""
+    """`anygru run` represents a command with that fault: it runs a script with the limits of all commands."""
     (tmp_path / "x.py").write_text(f"import sys\nif True:\n    {work}")
     found = commands.complaints("run {file} {file} {out}.pt", tmp_path / "x.py")
     assert any(complaint in each for each in found), found

@@ -39,7 +39,7 @@ def one_bias(checkpoint: Checkpoint, name: str) -> np.ndarray:
 
 
 def every_pair(rows: Iterable[str], columns: Iterable[str], short: int) -> list[Any]:
-    """All pairs; one of `short` is no long test, so that each row and each column has some."""
+    """All pairs. A pair of `short` is not a long test, so that the short tests have each row and each column."""
     return [
         pytest.param(row, column, marks=[pytest.mark.long] * ((i + j) % short > 0))
         for i, row in enumerate(rows)

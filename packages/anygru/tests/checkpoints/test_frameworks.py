@@ -1,4 +1,4 @@
-"""The original frameworks and anygru compute the same with each other's files."""
+"""The original frameworks and anygru compute the same from shared files."""
 
 from __future__ import annotations
 

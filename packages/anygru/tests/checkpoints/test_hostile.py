@@ -529,7 +529,7 @@ def test_hostile_ndarray_file_is_refused(name: str, tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def soon() -> Iterator[None]:
-    """Some fifty times as long as it takes here; what is not refused at once takes minutes or all memory."""
+    """Some fifty times as long as it takes here; a file that is not refused at once takes minutes or all memory."""
     for name in NAMES:
         format_module(name)  # imports take longer than the refusal
     begin = time.process_time()
@@ -600,7 +600,7 @@ def small_file(format: str, folder: Path) -> Path:
 
 
 def outcome(path: Path, data: bytes) -> bool:
-    """Whether a damaged file loads (damage in numbers cannot be seen); anything but a CheckpointError fails the test."""
+    """Whether a damaged file loads (damage in numbers cannot be seen); any error except a CheckpointError fails the test."""
     path.write_bytes(data)
     target = path.parent if path.name == "pickled_data" else path
     try:

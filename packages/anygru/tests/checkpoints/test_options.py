@@ -31,7 +31,7 @@ MARKS = [
 
 
 def marked(path: Path, mark: dict[object, object]) -> Path:
-    """A GRU whose metadata tells such a formula."""
+    """A GRU with metadata of such a formula."""
     state = anygru.GRU(3, 4).state_dict()
     if path.suffix == ".pt":
         tree = OrderedDict(state)

@@ -110,7 +110,7 @@ DOORS: dict[str, Callable[[Path], Any]] = {
     "load_npz": load_into("load_npz"),
     "load_hdf5": load_into("load_hdf5"),
 }
-"""What reads a file that somebody else made."""
+"""The functions that read a file of unknown origin."""
 ERRORS = (AnygruError, MXNetError, Refused, KeyError, ValueError, TypeError, OSError)
 """Of what is damaged, does not fit the model, or is not there; the last four are the dialects' for a file that is whole."""
 WRITERS: dict[str, Callable[[Path], Any]] = {
@@ -122,7 +122,7 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
     "mx.nd.save": lambda path: dialect("mxnet", "nd.save")(path, importlib.import_module("anygru_mxnet").nd.ones(2)),
     "save_npz": lambda path: _saved_by_chainer(path),
 }
-"""What writes a file."""
+"""The functions that write a file."""
 
 
 def _saved_by_chainer(path: Path) -> None:

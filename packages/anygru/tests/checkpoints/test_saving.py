@@ -1,4 +1,4 @@
-"""What may be saved, under which names and where: all of it comes back, or it is refused before the file is touched."""
+"""Values, names and places of saved files: each is read back, or is refused before the file is touched."""
 
 from __future__ import annotations
 

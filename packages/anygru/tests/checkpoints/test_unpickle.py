@@ -1,4 +1,4 @@
-"""The restricted unpickler reads what Python and NumPy pickle, and the writer writes what they unpickle."""
+"""The restricted unpickler reads the pickles of Python and NumPy, and they read the writer's pickles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversion is verified by what the frameworks document and compute, never by the tables that converted it."""
+"""A conversion is verified by the frameworks' documentation and results, never by the tables that converted it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def program(tmp_path):
 @pytest.mark.long
 @needs_dialects("paddle")
 def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path):
-    """Rank 1 fails after both have shown what they see; rank 0 would wait for it for half an hour."""
+    """Rank 1 fails after both have printed their results; rank 0 would wait for it for half an hour."""
     script = program(
         """
         import importlib.util, json, os, sys
@@ -252,7 +252,7 @@ def test_a_program_that_connects_by_torch_restarts(how, standalone, again, progr
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="bounds the size of files")
 def test_an_error_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
-    """The launcher ended with a traceback of its own where a full disk took a part of the file."""
+    """The launcher ended with its own traceback where a full disk took a part of the file."""
     import resource
 
     from anygru.parallel import _worker

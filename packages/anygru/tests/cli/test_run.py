@@ -1,4 +1,4 @@
-"""`anygru run`: the command line itself. What scripts find inside is tested with the dialects' runner."""
+"""`anygru run`: the command line itself. The tests of the dialects' runner cover the scripts' environment."""
 
 import os
 import signal

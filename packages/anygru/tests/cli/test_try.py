@@ -1,4 +1,4 @@
-"""`anygru try`: the user's own model, as it is and changed, in processes of their own."""
+"""`anygru try`: the user's own model, unchanged and changed, in separate processes."""
 
 import json
 import re

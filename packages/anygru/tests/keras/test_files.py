@@ -1,4 +1,4 @@
-"""Weights of Keras's files: read as layers that compute what Keras computes, and written back into a copy of a file."""
+"""Weights of Keras's files: read as layers with Keras's results, and written back into a copy of a file."""
 
 import json
 import zipfile

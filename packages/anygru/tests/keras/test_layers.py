@@ -1,4 +1,4 @@
-"""keras.layers.GRU and GRUCell compute under `anygru.accelerate()` what Keras's own loop computes, gradients included."""
+"""keras.layers.GRU and GRUCell compute the results and gradients of Keras's own loop under `anygru.accelerate()`."""
 
 import itertools
 import subprocess

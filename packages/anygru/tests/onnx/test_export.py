@@ -259,7 +259,7 @@ FORMS = {
     "fixed, sequence_lens": ({}, False, True),
     "fixed, masks": ({"sequence_lens": False}, False, True),
 }
-"""What OpenVINO computes rightly. With sequence_lens and open sizes, 2026.4 does not."""
+"""The cases that OpenVINO computes correctly. With sequence_lens and open sizes, 2026.4 does not."""
 
 
 @pytest.mark.parametrize(("options", "is_open", "ragged"), mostly_long(FORMS.values()), ids=FORMS)

@@ -16,7 +16,7 @@ LENGTHS = [7, 2, 5, 3, 1, 4]
 
 
 def place() -> list[object]:
-    """What a process knows of the job, and that its collectives work."""
+    """The place of a process in the job, and its collectives."""
     world = parallel.start()
     total = torch.tensor([world.rank + 1.0])
     dist.all_reduce(total)
@@ -140,7 +140,7 @@ def unused_parameters() -> list[bool]:
 
 
 def other_model(kind: str) -> str:
-    """What rank 0 and rank 1 say to models that differ."""
+    """The errors of rank 0 and rank 1 for models that differ."""
     world = parallel.start()
     odd = world.rank == 1
     model = nn.Module()

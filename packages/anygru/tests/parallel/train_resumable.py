@@ -2,7 +2,7 @@
 
     train_resumable.py FOLDER [KILL_AT_STEP]
 
-It saves after every step and starts from what is saved. In the first attempt rank 1 is killed in the given step.
+It saves after every step and starts from the saved file. In the first attempt rank 1 is killed in the given step.
 """
 
 import json
