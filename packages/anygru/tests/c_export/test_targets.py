@@ -100,6 +100,30 @@ def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
     )
 
 
+class Strided(nn.Module):
+    """clang 14 joins the sums of such a convolution in a wrong order, if it may make vectors of plain statements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(1, 5, batch_first=True)
+        self.conv = nn.Conv2d(1, 4, (2, 1), stride=(1, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        frames = nn.functional.pad(self.gru(x)[0].unsqueeze(1), (0, 0, 1, 0))
+        return self.conv(frames).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.needs_torch(2, 6, because="graphs need it")
+def test_a_strided_convolution_in_a_page(tmp_path: Path) -> None:
+    tool("node", "nodejs")
+    try:
+        pages = export_wasm(Strided().eval(), tmp_path, example=torch.randn(1, 8, 1), time_axis=1)
+    except ToolMissingError as error:
+        pytest.skip(str(error))
+    assert pages.verdict is not None
+    assert pages.verdict.by == "node"
+
+
 REPORT = """<script>
 const wait = setInterval(() => {
   if (!document.body.dataset.done) return;
