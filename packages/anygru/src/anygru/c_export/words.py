@@ -38,8 +38,11 @@ HEAD = """\
 
    Include it in one file of your program. Compile with -O3 and for your CPU (-march=native, -mcpu=cortex-m7, -msimd128);
    with gcc not as -std=c99 but -std=gnu99, or with -ffp-contract=fast, so that it may fuse multiplications and additions. */
-#ifndef @@_H
-#define @@_H
+#ifndef @_HEADER
+#define @_HEADER
+#ifdef @@_INPUTS
+#error "two models in one program have names that differ only in case: export one of them with another name"
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
