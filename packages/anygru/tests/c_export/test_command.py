@@ -100,6 +100,21 @@ def test_other_dtypes_become_float32(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "not compared with the model" in out
 
 
+def test_without_a_compiler_the_status_is_a_failure_unless_no_check_is_given(
+    capsys: pytest.CaptureFixture[str], checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    status, out, error = export(capsys, checkpoint, "--out", tmp_path / "a.h")
+    assert status == 1
+    assert "NOT CHECKED: nothing was run" in out
+    assert "a.h was not compared with the model, because no C compiler was found" in error
+    assert (tmp_path / "a.h").exists()
+    status, out, error = export(capsys, checkpoint, "--out", tmp_path / "a.h", "--no-check")
+    assert (status, error) == (0, "")
+    assert "NOT CHECKED: nothing was run" in out
+
+
 def test_a_frozen_checkpoint_keeps_its_format(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     save_checkpoint(anygru.GRU(2, 3).freeze("bfloat16"), tmp_path / "frozen.safetensors")
     assert export(capsys, tmp_path / "frozen.safetensors", "--out", tmp_path / "a.h", "--no-check")[0] == 0

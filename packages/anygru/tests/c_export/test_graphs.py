@@ -309,7 +309,6 @@ def test_a_file_that_no_compiler_checked_comes_with_a_warning(tmp_path: Path, mo
     with pytest.warns(UserWarning, match="a.h was not compared with the model.*set the environment variable CC"):
         anygru.export_c(model, tmp_path / "a.h")
     anygru.export_c(model, tmp_path / "a.h", check=False)  # without a warning
-    anygru.export_c(model.gru, tmp_path / "a.h")
 
 
 def test_a_file_that_computes_other_numbers_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

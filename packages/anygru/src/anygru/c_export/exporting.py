@@ -24,6 +24,11 @@ from .operations import Operation, recurrences
 from .reading import is_chain, operations
 from .writing import write
 
+UNCHECKED = (
+    "was not compared with the model, because no C compiler was found: set the environment variable CC or install gcc or "
+    "clang, and export again"
+)
+
 
 class Exported(NamedTuple):
     """The result of `export_c`."""
@@ -48,7 +53,7 @@ class Exported(NamedTuple):
 def in_words(verdict: CheckResult | None) -> str:
     """How the file in C was compared with the model."""
     if verdict is None:
-        return "not compared with the model"
+        return "NOT CHECKED: nothing was run, and it was not compared with the model"
     by, difference, bound, steps = verdict
     return f"run by {by}: at most {difference:.2g} from the model over {steps} steps (bound {bound:.2g})"
 
@@ -79,7 +84,7 @@ def export_c(
             float32, and of a frozen layer its own. Other modules are float32.
         name: with which every name in the file begins; None: made from that of the file.
         check: whether to compile the file, run it, and compare it with the model's own forward; None: if a C compiler is found
-            (the environment variable CC, cc, gcc or clang). If none is found, a file of a graph comes with a UserWarning.
+            (the environment variable CC, cc, gcc or clang). If none is found, the file comes with a UserWarning.
         example: one sequence [T, I], [1, T, I] or [T, 1, I], as the model's forward takes it, for the comparison; None: 1000
             steps of normal numbers. For a graph: an input of a few steps with any axes, such as [B, C, T, F], which also
             gives the shape of a step; None: random numbers [B, T, I] or [T, B, I], as wide as the first layer's input.
@@ -94,7 +99,7 @@ def export_c(
         CheckError: the compiled file computes other numbers than the model; no file is written.
 
     Warns:
-        UserWarning: a file of a graph was not compared with its model, because no C compiler was found.
+        UserWarning: the file was not compared with its model, because no C compiler was found.
 
     Example:
         >>> model = torch.nn.Sequential(anygru.GRU(1, 16), torch.nn.Linear(16, 1))
@@ -104,10 +109,9 @@ def export_c(
     exported = source_of(model, name_from(path) if name is None else name, weights, check, example, time_axis)
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
-    if check is None and exported.verdict is None and not is_chain(model):
+    if check is None and exported.verdict is None:
         warnings.warn(
-            f"{path} was not compared with the model, because no C compiler was found: set the environment variable CC or "
-            f"install gcc or clang, and export again; check=False omits the comparison without this warning",
+            f"{path} {UNCHECKED}; check=False omits the comparison without this warning",
             stacklevel=2,
         )
     return exported._replace(path=path)

@@ -1,6 +1,7 @@
 """Write a GRU of a checkpoint as one file in C, which needs no Python and no library; and as a web page.
 
-The file is compiled, run and compared with the layer where a C compiler is found.
+The file is compiled, run and compared with the layer. Without a C compiler it is written and not checked, which is status 1
+unless --no-check asks for it.
 """
 
 import argparse
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action=argparse.BooleanOptionalAction,
-        help="compile the file, run it and compare it with the layer (default: if a C compiler is found)",
+        help="compile the file, run it and compare it with the layer (default: yes; without a C compiler the status is 1)",
     )
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument(
@@ -51,6 +52,8 @@ def main(args: argparse.Namespace) -> int:
     if args.out is None and args.wasm is None:
         raise UsageError("missing target: --out F.h, --wasm DIR, or both")
     from ..c_export import CheckError, export_c, export_wasm
+    from ..c_export.checking import find_compiler
+    from ..c_export.exporting import UNCHECKED
     from ..c_export.identifiers import check_name, name_from
     from ..c_export.wasm import find_tools
 
@@ -62,17 +65,21 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError(f"--out {args.out}: this is the checkpoint that is to be read")
     if args.wasm is not None:
         find_tools()  # before the other file is written
+    unchecked = args.check is None and find_compiler() is None
+    check = False if unchecked else args.check
     with given(args.source, sandbox=args.sandbox) as source:
         layer = _layer(source.checkpoint(args.source_format, args.bidirectional), args.gru)
         try:
             if args.out is not None:
-                exported = export_c(layer, args.out, weights=args.weights, name=named, check=args.check)
+                exported = export_c(layer, args.out, weights=args.weights, name=named, check=check)
                 _print(str(exported))
             if args.wasm is not None:
-                pages = export_wasm(layer, args.wasm, weights=args.weights, name=named, check=args.check)
+                pages = export_wasm(layer, args.wasm, weights=args.weights, name=named, check=check)
                 _print(str(pages))
         except CheckError as error:
             raise Failure(str(error)) from error
+    if unchecked:
+        raise Failure(f"{args.out} {UNCHECKED}, or accept it by --no-check")
     return 0
 
 
