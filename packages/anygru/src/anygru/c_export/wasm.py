@@ -126,7 +126,8 @@ def compile_wasm(source: Source, clang: str) -> bytes:
         (Path(folder) / "model.h").write_text(source.text)
         program, built, module = (Path(folder) / name for name in ("module.c", "module.o", "module.wasm"))
         program.write_text(_program(source))
-        options = ["--target=wasm32-wasi", *OPTIONS, "-isystem", HEADERS, "-fstack-usage"]
+        careful = ["-fno-unroll-loops"] * ("_convolution" in source.text)
+        options = ["--target=wasm32-wasi", *OPTIONS, *careful, "-isystem", HEADERS, "-fstack-usage"]
         _call([clang, *options, "-c", "-o", str(built), str(program)])
         frames = sum(int(line.split("\t")[1]) for line in built.with_suffix(".su").read_text().splitlines())
         # The stack is below the constants, so that a step which needs more than it has stops and does not write over them.
@@ -137,7 +138,8 @@ def compile_wasm(source: Source, clang: str) -> bytes:
 
 
 OPTIONS = ("-O3", "-msimd128", "-mbulk-memory", "-fno-slp-vectorize")
-"""The last one because clang 14 joins the numbers of strided convolutions in a wrong order; the arithmetic has vectors itself."""
+"""The last one because clang 14 joins some strided sums in a wrong order; the arithmetic has vectors itself. It does so in
+unrolled loops around convolutions as well, so files with convolutions keep their loops."""
 _STACK = 64 << 10
 """Bytes of the stack for functions of <math.h>, in addition to the model's functions."""
 
