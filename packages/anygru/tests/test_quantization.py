@@ -65,7 +65,7 @@ def test_int8_refuses_weights_that_are_not_finite(wrong: float) -> None:
 
 @pytest.mark.parametrize("name", ["int4", "", None, torch.int8])
 def test_other_formats_are_named_in_the_error(name: object) -> None:
-    with pytest.raises(ArgumentError, match="float32, bfloat16, int8"):
+    with pytest.raises(ArgumentError, match="float32, bfloat16, bfloat16_rows, int8"):
         quantize(torch.ones(3, 1), name)  # type: ignore[arg-type]
 
 
