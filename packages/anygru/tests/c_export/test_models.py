@@ -175,7 +175,7 @@ REFUSED = {
     "norm, int8": (anygru.GRU(3, 5, norm="layer"), "int8", "no layer norm"),
     "frozen otherwise": (anygru.GRU(3, 5).freeze("int8"), "bfloat16", "is frozen with 'int8'"),
     "rows of bfloat16": (anygru.GRU(3, 5), "bfloat16_rows", "C multiplies rows of float32 only"),
-    "format": (anygru.GRU(3, 5), "int4", "weights must be one of float32, bfloat16, int8"),
+    "format": (anygru.GRU(3, 5), "int4", "weights must be one of float32, bfloat16, bfloat16_rows, int8"),
     "own forward": (Own(3, 5), None, "Own has a `forward` of its own"),
     "hooks": (hooked(), None, "1: it has hooks"),
     "NaN": (with_nan(), None, "0.weight_hh_l0 must be finite"),
