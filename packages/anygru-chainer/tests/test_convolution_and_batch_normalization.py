@@ -112,7 +112,9 @@ def test_groups_of_channels_are_normalized():
     x = X.reshape(4, 3, -1)
     expected = (x - x.mean(2, keepdims=True)) / np.sqrt(x.var(2, keepdims=True) + 1e-5)
     np.testing.assert_allclose(normalize(X).array.reshape(4, 3, -1), expected, rtol=1e-4, atol=1e-5)
-    assert L.GroupNormalization(3)(np.ones((1, 3), np.float32)).array.tolist() == [[0, 0, 0]]
+    assert L.GroupNormalization(3)(np.array([[3, 0.1, 1000]], np.float32)).array.tolist() == [[0, 0, 0]]
+    pair = np.array([[[1000, 1000.01]]], np.float32)
+    assert np.ptp(abs(L.GroupNormalization(1)(pair).array)) < 1e-6  # the same distance from the mean
     with pytest.raises(ValueError, match="not divisible"):
         L.GroupNormalization(2)(X)
 

@@ -224,6 +224,7 @@ def test_instance_norm_leaves_its_running_statistics() -> None:
     trained, evaluated = layer(x), layer.eval()(x)
     np.testing.assert_allclose(trained.numpy(), [[[-1, 1], [-1, 1]]], atol=1e-4)
     assert evaluated.tolist() == trained.tolist()
+    assert nn.InstanceNorm1d(2)(flow.tensor([[[1000.1], [0.3]]])).tolist() == [[[0], [0]]]
     assert (layer.running_mean.tolist(), layer.running_var.tolist()) == ([0, 0], [1, 1])
 
 

@@ -494,3 +494,15 @@ def test_a_group_norm_keeps_its_parameters_and_trains_those_with_a_learning_rate
     assert without(paddle.rand([2, 3, 4])).shape == [2, 3, 4]
     attrs = paddle.ParamAttr(trainable=False), paddle.ParamAttr(learning_rate=0.0)
     assert [nn.GroupNorm(3, 3, weight_attr=a).weight.stop_gradient for a in attrs] == [False, True]  # recorded, 2.6.2
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.InstanceNorm1D(4), nn.GroupNorm(4, 4), nn.LayerNorm(1)], ids=["instance", "group", "layer"]
+)
+def test_a_normalization_of_one_element_is_exactly_its_bias(layer):
+    """Numbers of Paddle 2.6.2: zeros, and no gradient of the scale."""
+    x = paddle.to_tensor([[[3.1], [0.2], [1000.7], [-5.3]]], stop_gradient=False)
+    out = layer(x)
+    (out * paddle.to_tensor([[[1.0], [2.0], [3.0], [4.0]]])).sum().backward()
+    assert (abs(out).max().item(), abs(x.grad).max().item()) == (0, 0)
+    assert all(abs(p.grad).max().item() == 0 for name, p in layer.named_parameters() if "bias" not in name)

@@ -9,7 +9,7 @@ import torch
 from anygru.dialects.kit import cpp_numbers, schedules
 from anygru.dialects.kit.fans import fans
 from anygru.dialects.kit.graph import is_release, leave_graph
-from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
+from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (4, 2, 7), (6, 4, 3, 2)])
@@ -108,3 +108,17 @@ def test_a_view_leaves_its_graph_and_keeps_its_memory() -> None:
     leave_graph(view)
     view.fill_(7.0)
     assert y.tolist() == [2.0, 7.0, 7.0, 2.0]
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 1), (2, 4, 3)])
+def test_centred_rows_leave_a_normalization_its_digits(shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + 1000
+    x.requires_grad_()
+    wide = x.detach().double().requires_grad_()
+    mine = torch.instance_norm(centred(x, [2]), None, None, None, None, True, 0.1, 1e-5, False)
+    exact = torch.instance_norm(wide, None, None, None, None, True, 0.1, 1e-5, False)
+    torch.testing.assert_close(mine.double(), exact, rtol=1e-6, atol=1e-6)
+    slopes = torch.linspace(-1, 1, mine.numel()).reshape(shape)
+    mine.backward(slopes)
+    exact.backward(slopes.double())
+    torch.testing.assert_close(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-5)

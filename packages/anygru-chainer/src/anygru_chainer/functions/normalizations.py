@@ -4,6 +4,8 @@ from typing import Any
 
 import torch
 
+from anygru.extend import centred
+
 from .._torch_function import TorchFunction
 from ..backends._tensors import as_array
 from ..types import VariableLike
@@ -181,11 +183,8 @@ def _channels(node: Any, x: Type, gamma: Type, beta: Type) -> None:
 @function("GroupNormalization", _channels)
 def _group_normalization(x: Tensor, gamma: Tensor, beta: Tensor, groups: int, eps: float) -> Tensor:
     gamma, beta = gamma.to(x.dtype), beta.to(x.dtype)
-    if x.numel() == len(x) * groups:  # torch refuses the mean of one element
-        shape = (-1, *(1,) * (x.ndim - 2))
-        # Zero, but part of the graph.
-        return (x - x) * eps**-0.5 * gamma.reshape(shape) + beta.reshape(shape)
-    return torch.nn.functional.group_norm(x, groups, gamma, beta, eps)
+    rows = centred(x.reshape(len(x), groups, -1), [-1]).reshape(x.shape)
+    return torch.group_norm(rows, groups, gamma, beta, eps)  # in torch.nn.functional it refuses groups of one element
 
 
 def group_normalization(

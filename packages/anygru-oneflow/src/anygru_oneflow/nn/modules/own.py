@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from anygru.extend import centred
+
 from ...framework.generator import Generator
 from ...framework.indexing import quick_gelu
 from ...framework.tensor import Parameter, Tensor
@@ -128,7 +130,7 @@ def _instance_norm(layer: type[torch.nn.Module]) -> Any:
     def apply(self: Any, input: Tensor) -> Any:
         # torch.nn.functional.instance_norm refuses a single value a channel before it calls this.
         options = (None, None, True, 0.0, self.eps, torch.backends.cudnn.enabled)
-        return torch.instance_norm(input, self.weight, self.bias, *options)
+        return torch.instance_norm(centred(input, range(2, input.ndim)), self.weight, self.bias, *options)
 
     adopted._apply_instance_norm = apply
     return adopted

@@ -4,6 +4,8 @@ from typing import Any
 
 import torch
 
+from anygru.extend import centred
+
 from ...framework.dtype import single
 from ...tensor.operation import need_float, operation, plain
 from .window import CHANNELS_LAST, to_first, to_last
@@ -32,7 +34,7 @@ def layer_norm(
         )
     weight = None if weight is None else torch.reshape(weight, shape)
     bias = None if bias is None else torch.reshape(bias, shape)
-    return torch.layer_norm(x, shape, weight, bias, single(epsilon))
+    return torch.layer_norm(centred(x, range(-len(shape), 0)), shape, weight, bias, single(epsilon))
 
 
 def _together(weight: Maybe, bias: Maybe) -> tuple[Maybe, Maybe]:
@@ -106,8 +108,10 @@ def group_norm(
     """Normalization of the channels [N, C, ...] in `num_groups` groups."""
     need_float(x, "group_norm")
     last = data_format in CHANNELS_LAST
-    out = torch.group_norm(to_first(x, last), num_groups, weight, bias, single(epsilon))
-    return to_last(out, last)
+    inner = to_first(x, last)
+    groups = torch.reshape(inner, [len(x), num_groups, -1]) if inner.shape[1] % num_groups == 0 else inner
+    inner = torch.reshape(centred(groups, [-1]), inner.shape)
+    return to_last(torch.group_norm(inner, num_groups, weight, bias, single(epsilon)), last)
 
 
 @operation
@@ -127,6 +131,7 @@ def instance_norm(
     need_float(x, "instance_norm")
     # `data_format` is ignored in 2.6.2: axis 1 has the channels (recorded).
     weight, bias = _together(weight, bias)
+    x = centred(x, range(2, x.ndim))
     return torch.instance_norm(x, weight, bias, None, None, True, single(momentum), single(eps), False)
 
 
