@@ -471,3 +471,21 @@ def test_a_version_of_the_operators_is_obeyed_or_refused(version: int) -> None:
             anygru.onnx.export(Packed().eval(), packed, opset_version=version)
     else:
         anygru.onnx.export(Packed().eval(), packed, opset_version=version)
+
+
+@pytest.mark.needs_torch(2, 13, because="an older torch refuses such an LSTM, or keeps its axis open")
+def test_an_axis_that_torch_closes_is_refused(tmp_path: Path) -> None:
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gru, self.lstm = nn.GRU(4, 5), nn.LSTM(5, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.lstm(self.gru(x)[0])[0]
+
+    with pytest.raises(anygru.errors.ArgumentError, match="names 2 axes, and torch's export left 1 of them open"):
+        for name in "ab":  # torch keeps the axis open in the first export of a process
+            anygru.onnx.export(
+                Mixed().eval(), (torch.randn(7, 2, 4),), tmp_path / name, dynamic_shapes=({0: STEPS, 1: BATCH},)
+            )
+    assert not (tmp_path / "b").exists()

@@ -60,8 +60,8 @@ def export(
         torch.onnx.ONNXProgram: the exported program.
 
     Raises:
-        ArgumentError: no valid file has the `opset_version`; or ONNX's GRU cannot represent a layer: a callable activation,
-            a PackedSequence from outside, resets, decay, layer norm, zoneout.
+        ArgumentError: no valid file has the `opset_version`; torch has closed an axis of `dynamic_shapes`; or ONNX's GRU
+            cannot represent a layer: a callable activation, a PackedSequence from outside, resets, decay, layer norm, zoneout.
         BackendError: torch is older than 2.6; its exporter does not accept translations.
         CheckpointError: the path is a device or another thing that is not a regular file.
         ExtraMissingError: onnx or onnxscript is not installed.
@@ -97,6 +97,7 @@ def export(
     _fold(program)
     _name_nodes(program)
     _check_version(program, options["opset_version"])
+    _check_open_axes(program, dynamic_shapes)
     if path is not None:
         with replacing(path) as written:  # large weights are in a second file
             program.save(written)
@@ -301,6 +302,30 @@ def _check_version(program: torch.onnx.ONNXProgram, version: int) -> None:
             raise ArgumentError(
                 f"opset_version: no valid model with version {version} ({reason}); {way_out}"
             ) from error
+
+
+def _check_open_axes(program: torch.onnx.ONNXProgram, dynamic_shapes: Any) -> None:
+    """Refuse a program in which fewer axes of inputs are open than `dynamic_shapes` names.
+
+    torch 2.13 closes the time axis of an LSTM without an error in the second export of a process.
+    """
+    named = sum(isinstance(each, str) or hasattr(each, "__name__") for each in _leaves(dynamic_shapes))
+    open_axes = sum(not isinstance(size, int) for value in program.model.graph.inputs for size in value.shape or ())
+    if open_axes < named:
+        raise ArgumentError(
+            f"dynamic_shapes names {named} axes, and torch's export left {open_axes} of them open (its export of an LSTM "
+            "closes the time axis when it is not the first one of a process): export the model in a new process, or leave these axes out"
+        )
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The values in nested dicts, lists and tuples."""
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else None
+    if parts is None:
+        yield value
+    else:
+        for part in parts:
+            yield from _leaves(part)
 
 
 def _name_nodes(program: torch.onnx.ONNXProgram) -> None:
