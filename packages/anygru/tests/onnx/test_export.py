@@ -1,5 +1,6 @@
 """Exported models compute the layers' results in ONNX Runtime and in ONNX's own reference evaluator."""
 
+import contextlib
 import importlib.util
 import io
 import os
@@ -474,6 +475,7 @@ def test_a_version_of_the_operators_is_obeyed_or_refused(version: int) -> None:
 
 
 @pytest.mark.needs_torch(2, 13, because="an older torch refuses such an LSTM, or keeps its axis open")
+@pytest.mark.filterwarnings("ignore")  # torch's own, in its export of an LSTM
 def test_an_axis_that_torch_closes_is_refused(tmp_path: Path) -> None:
     class Mixed(nn.Module):
         def __init__(self) -> None:
@@ -483,9 +485,9 @@ def test_an_axis_that_torch_closes_is_refused(tmp_path: Path) -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.lstm(self.gru(x)[0])[0]
 
+    model, call, axes = Mixed().eval(), (torch.randn(7, 2, 4),), ({0: STEPS, 1: BATCH},)
+    with contextlib.suppress(anygru.errors.ArgumentError):  # torch keeps the axis open in the first export of a process
+        anygru.onnx.export(model, call, dynamic_shapes=axes)
     with pytest.raises(anygru.errors.ArgumentError, match="names 2 axes, and torch's export left 1 of them open"):
-        for name in "ab":  # torch keeps the axis open in the first export of a process
-            anygru.onnx.export(
-                Mixed().eval(), (torch.randn(7, 2, 4),), tmp_path / name, dynamic_shapes=({0: STEPS, 1: BATCH},)
-            )
-    assert not (tmp_path / "b").exists()
+        anygru.onnx.export(model, call, tmp_path / "mixed.onnx", dynamic_shapes=axes)
+    assert not (tmp_path / "mixed.onnx").exists()

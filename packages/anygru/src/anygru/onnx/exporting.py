@@ -314,7 +314,7 @@ def _check_open_axes(program: torch.onnx.ONNXProgram, dynamic_shapes: Any) -> No
     if open_axes < named:
         raise ArgumentError(
             f"dynamic_shapes names {named} axes, and torch's export left {open_axes} of them open (its export of an LSTM "
-            "closes the time axis when it is not the first one of a process): export the model in a new process, or leave these axes out"
+            "closes the time axis when it is not the first one of a process): export in a new process, or leave these axes out"
         )
 
 
