@@ -27,7 +27,7 @@ from . import (
     utils,
 )
 from .amp.autocast_mode import *
-from .autograd.autograd import set_grad_enabled
+from .autograd.autograd import inference_mode, set_grad_enabled
 from .framework import absent as _absent
 from .framework import places as _places
 from .framework import unittest as _unittest

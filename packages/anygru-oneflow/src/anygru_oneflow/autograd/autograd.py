@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import enable_grad as enable_grad
-from torch import inference_mode as inference_mode
 from torch import is_grad_enabled as is_grad_enabled
 from torch import no_grad as no_grad
 from torch.autograd import backward as backward
@@ -17,7 +16,7 @@ from ..framework.dressing import as_in_programs, dress
 from ..framework.tensor import Tensor
 from ..processes import global_tensor
 
-__all__ = ["Function", "grad", "set_grad_enabled"]
+__all__ = ["Function", "grad", "inference_mode", "set_grad_enabled"]
 
 
 class Function(torch.autograd.Function):
@@ -65,6 +64,13 @@ class set_grad_enabled(contextlib.ContextDecorator):
 
     def __exit__(self, *_error: Any) -> None:
         torch.set_grad_enabled(self._before.pop())
+
+
+class inference_mode(set_grad_enabled):
+    """Gradients off. Unlike torch's, it makes plain tensors, which a program may train with or change in place later."""
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
 
 
 def grad(

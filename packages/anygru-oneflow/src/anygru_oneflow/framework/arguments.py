@@ -2,8 +2,7 @@
 
 A row has the first argument names of OneFlow 0.9.0 (its `functional_api.yaml`), up to the last that differs, and the functions
 with these names. Positional arguments keep their places. Arguments behind a bar are keyword-only in torch, and may be
-positional in OneFlow. A star marks sizes, which
-may be one sequence or single numbers.
+positional in OneFlow. A star marks sizes, which may be one sequence or single numbers.
 """
 
 from collections.abc import Callable, Iterator

@@ -35,7 +35,7 @@ class dtype:
 
     @property
     def bytes(self) -> int:
-        """How many bytes a value takes."""
+        """The size of a value in bytes."""
         return self.torch.itemsize
 
     def __repr__(self) -> str:

@@ -31,11 +31,11 @@ def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
         transpose_b: bool = False,
         alpha: float = 1.0,
     ) -> Any:
+        mine, its = torch_dtype(input), torch_dtype(other)  # raises TypeError for other objects
         # For a vector OneFlow 0.9.0 ignores the transposition of the matrix and alpha (recorded).
         vectors = 1 in (input.dim(), other.dim())
         first = input.transpose(-2, -1) if transpose_a and not vectors else input
         second = other.transpose(-2, -1) if transpose_b and not vectors else other
-        mine, its = torch_dtype(first), torch_dtype(second)
         if mine is not its and not mine.is_floating_point:
             wide = torch.promote_types(mine, its)
             product = function(first.to(wide), second.to(wide)).to(mine)

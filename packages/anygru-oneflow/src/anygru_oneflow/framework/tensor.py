@@ -85,9 +85,11 @@ class Tensor(OverProcesses):
 
     # By `item`: torch's own methods warn for a number with gradients, such as a loss that a program prints.
     def __float__(self) -> float:
+        assert self.numel() == 1, f"float() takes a tensor of one element, got {tuple(self.shape)}"
         return float(self.item())
 
     def __int__(self) -> int:
+        assert self.numel() == 1, f"int() takes a tensor of one element, got {tuple(self.shape)}"
         return int(self.item())
 
     # Names of types and places
@@ -125,8 +127,8 @@ class Tensor(OverProcesses):
 
     to_numpy = numpy
 
-    # `array + tensor` and `numpy.exp(tensor)` give arrays.
-    __array_priority__ = -1
+    # `array + tensor`, `numpy.float32(2) * tensor` and `numpy.exp(tensor)` give arrays. NumPy's numbers have -1,000,000.
+    __array_priority__ = -2_000_000
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else array
@@ -184,7 +186,7 @@ class Tensor(OverProcesses):
         if step is not None and SPENT in step.metadata:
             raise released()
         if gradient is None and isinstance(self, DTensor) and self.dim() == 0:
-            # Torch would make it by a further dispatch.
+            # The gradient of a loss by itself is 1. Torch would make it by one more call of a global operator.
             gradient = global_tensor.gradient_of(self, self._local_tensor.new_ones(()))
         try:
             super().backward(gradient, retain_graph or create_graph, create_graph)

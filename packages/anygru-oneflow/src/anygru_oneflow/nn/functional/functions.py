@@ -36,6 +36,8 @@ def _reducing(function: Function) -> Function:
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
+        for name in keywords.keys() & {"input", "target"}:
+            torch_dtype(keywords[name])  # raises TypeError for other objects
         reduction = keywords.get("reduction", "mean")
         if reduction not in ("none", "mean", "sum", "batchmean"):
             raise RuntimeError(f"reduction must be none, sum or mean, got {reduction!r}")
@@ -96,7 +98,7 @@ def leaky_relu(input: Tensor, alpha: float, inplace: bool = False) -> Any:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Any:
-    """`x` between 0 and 6; 0.9.0 does not change the input for any `inplace` (recorded)."""
+    """`x` limited to the range from 0 to 6. As in 0.9.0 (recorded) the input never changes, even with `inplace`."""
     return _torch.relu6(input)
 
 
@@ -117,7 +119,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
 
     OneFlow 0.9.0 does not transpose a matrix if the input is a vector, and refuses a matrix that is not square (recorded).
     """
-    if input.dim() == 1 and weight.dim() == 2 and weight.shape[0] == weight.shape[1]:
+    if (
+        isinstance(input, torch.Tensor)
+        and input.dim() == 1
+        and weight.dim() == 2
+        and weight.shape[0] == weight.shape[1]
+    ):
         product = torch.matmul(input, weight)
         return product if bias is None else product + bias
     return _torch.linear(input, weight, bias)

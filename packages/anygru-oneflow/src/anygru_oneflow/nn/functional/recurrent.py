@@ -18,9 +18,21 @@ __all__ = [
 ]  # fmt: skip
 
 
+def layer_of(kind: str) -> Callable[..., Any]:
+    """All layers of torch's `kind`. A program may change the output in place (recorded in 0.9.0), so it is not the tensor that
+    torch keeps for the backward pass."""
+    compute = layer_of_torch(kind)
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        output, *states = compute(*arguments, **keywords)
+        return (output.clone() if output.requires_grad else output, *states)
+
+    return call
+
+
 def _layer(kind: str) -> Callable[..., Any]:
     """All layers of torch's `kind`; arguments that do not fit raise RuntimeError, as in OneFlow."""
-    inside = inside_torch(layer_of_torch(kind))
+    inside = inside_torch(layer_of(kind))
 
     def compute(*arguments: Any, **keywords: Any) -> Any:
         try:

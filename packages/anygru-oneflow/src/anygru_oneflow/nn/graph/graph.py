@@ -81,6 +81,8 @@ class Graph:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Module):
+            if "_blocks" not in vars(self):
+                raise AttributeError("Base class nn.Graph has not been initialized, call super().__init__() first")
             self._blocks[name] = value
         super().__setattr__(name, value)
 

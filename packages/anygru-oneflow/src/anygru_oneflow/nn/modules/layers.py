@@ -15,7 +15,8 @@ _AVERAGE_POOLING = _POOLING + ", ceil_mode={ceil_mode}"
 
 
 def _scale(layer: Any) -> str:
-    return f"size={layer.size}" if layer.scale_factor is None else f"scale_factor={layer.scale_factor}"
+    name = "size" if layer.scale_factor is None else "scale_factor"
+    return f"{name}={getattr(layer, name)}, mode={layer.mode}"
 
 
 # The options of `adopt`; a layer of names.txt without a file here has no options.
@@ -54,9 +55,9 @@ _ROWS: dict[str, dict[str, Any]] = {
     "SiLU": {"shown": "", "overwrites": False},
     "Softplus": {"shown": "beta={beta:g}, threshold={threshold:g}"},
     "Threshold": {"shown": ""},
-    "Upsample": {"shown": lambda layer: f"{_scale(layer)}, mode={layer.mode}"},
-    "UpsamplingBilinear2d": {"shown": "scale_factor={scale_factor}, mode={mode}"},
-    "UpsamplingNearest2d": {"shown": "scale_factor={scale_factor}, mode={mode}"},
+    "Upsample": {"shown": _scale},
+    "UpsamplingBilinear2d": {"shown": _scale},
+    "UpsamplingNearest2d": {"shown": _scale},
     "ZeroPad2d": {"shown": ""},
 }
 

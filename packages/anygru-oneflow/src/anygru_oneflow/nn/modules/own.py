@@ -222,7 +222,8 @@ class Linear(adopt(torch.nn.Linear)):  # type: ignore[misc]
     """As torch.nn.Linear, except for a vector and a square weight: see `oneflow.nn.functional.linear`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return super().forward(input) if input.dim() != 1 else F.linear(input, self.weight, self.bias)
+        vector = isinstance(input, torch.Tensor) and input.dim() == 1
+        return F.linear(input, self.weight, self.bias) if vector else super().forward(input)
 
 
 class _Shrink(Module):

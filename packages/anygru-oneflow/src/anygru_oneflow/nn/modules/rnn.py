@@ -11,20 +11,20 @@ from torch.distributed.tensor import DTensor
 
 from anygru import functional, layers
 from anygru.errors import ArgumentError, ArgumentTypeError
-from anygru.extend import layer_of_torch
 
 from ...framework.dressing import dress, inside_torch, torch_dtype
 from ...framework.dtype import plain, translated
 from ...framework.generator import drawn, is_drawn_here
 from ...framework.tensor import Tensor
 from ...processes import global_tensor
+from ..functional.recurrent import layer_of
 from ..utils.rnn import PackedSequence, repacked
 from .adopted import adopt
 from .module import Module
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
-_LAYERS = {kind: layer_of_torch(kind) for kind in ("lstm", "rnn_tanh", "rnn_relu")}
+_LAYERS = {kind: layer_of(kind) for kind in ("lstm", "rnn_tanh", "rnn_relu")}
 _KERNELS: dict[str, Callable[..., Any]] = {
     **{kind.upper(): layer for kind, layer in _LAYERS.items()},
     "LSTMCell": torch.lstm_cell, "tanh": torch.rnn_tanh_cell, "relu": torch.rnn_relu_cell,

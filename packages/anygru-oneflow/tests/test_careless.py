@@ -1,0 +1,85 @@
+"""Careless programs: results changed in place, NumPy among tensors, other objects in place of tensors (recorded in 0.9.0)."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anygru_oneflow as flow
+from anygru_oneflow import nn
+
+CHANGES = ["y[0] = 0.0", "y += 1", "y.mul_(2.0)", "y[-1].mul_(0.0)", "y.masked_fill_(y > 0, 0.0)", "h *= 2"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.RNN])
+def test_results_of_recurrent_layers_change_in_place(kind: Any, first: bool, both: bool) -> None:
+    """The gradient is the same as for the same change of a copy."""
+    layer, x = kind(3, 4, 2, batch_first=first, bidirectional=both), flow.randn(5, 5, 3)
+
+    def gradients(change: str, copied: bool) -> list[Any]:
+        y, h = layer(x)
+        h = h[0] if kind is nn.LSTM else h
+        names = {"y": y.clone() if copied else y, "h": h.clone() if copied else h}
+        exec(change, names)
+        layer.zero_grad(set_to_none=True)
+        (names["y"] ** 2).sum().backward() if "y" in change else (names["h"] ** 2).sum().backward()
+        return [weight.grad.numpy() for weight in layer.parameters()]
+
+    for change in CHANGES:
+        for mine, its in zip(gradients(change, False), gradients(change, True), strict=True):
+            np.testing.assert_allclose(mine, its, rtol=1e-5, atol=1e-6, err_msg=change)
+
+
+def test_results_of_inference_mode_are_plain_tensors() -> None:
+    with flow.inference_mode():
+        y = nn.Linear(3, 2)(flow.ones(2, 3))
+        with flow.inference_mode(False):
+            assert flow.is_grad_enabled()
+    weight = nn.Parameter(flow.ones(2))
+    (y * weight).sum().backward()
+    np.testing.assert_allclose(weight.grad.numpy(), y.numpy().sum(0), rtol=1e-6)
+    assert y.add_(1).requires_grad_().requires_grad
+    assert not flow.inference_mode()(flow.is_grad_enabled)()
+    assert flow.is_grad_enabled()
+
+
+@pytest.mark.parametrize("number", [np.float32(2.5), np.float64(1.5), np.int64(3), np.bool_(True)])
+def test_numbers_of_numpy_with_tensors_give_arrays(number: Any) -> None:
+    weight = flow.ones(3, requires_grad=True)
+    for result in (number + weight, number * weight, number / weight, number > weight, number == weight):
+        assert type(result) is np.ndarray
+    assert isinstance(weight * float(number), flow.Tensor)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, a: x @ a,
+        lambda x, a: flow.matmul(a, x),
+        lambda x, a: nn.Linear(3, 2)(a),
+        lambda x, a: nn.functional.mse_loss(a, x),
+        lambda x, a: nn.functional.l1_loss(x, a),
+    ],
+)
+def test_an_array_for_a_tensor_is_a_type_error_that_names_it(call: Any) -> None:
+    with pytest.raises(TypeError, match="ndarray"):
+        call(flow.ones(2, 3), np.ones((2, 3), dtype="float32"))
+
+
+def test_numbers_and_printed_forms() -> None:
+    for convert in (int, float):
+        with pytest.raises(AssertionError, match="one element"):
+            convert(flow.ones(2))
+    assert repr(nn.UpsamplingNearest2d(size=(3, 4))) == "UpsamplingNearest2d(size=(3, 4), mode=nearest)"
+    assert repr(nn.UpsamplingBilinear2d(scale_factor=2.5)) == "UpsamplingBilinear2d(scale_factor=2.5, mode=bilinear)"
+
+
+def test_a_graph_without_its_base_constructor_is_an_error() -> None:
+    class Forgotten(nn.Graph):
+        def __init__(self) -> None:
+            self.layer = nn.Linear(1, 1)
+
+    with pytest.raises(AttributeError, match=r"super\(\).__init__"):
+        Forgotten()
