@@ -101,7 +101,7 @@ def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
 
 
 class Strided(nn.Module):
-    """clang 14 joins the sums of such a convolution in a wrong order, if it may make vectors of plain statements."""
+    """clang 14 gives wrong numbers for such a convolution in WebAssembly, if it may make vectors of plain statements."""
 
     def __init__(self) -> None:
         super().__init__()
