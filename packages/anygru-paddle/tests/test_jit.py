@@ -326,3 +326,29 @@ def test_save_names_inputs_and_parameters(tmp_path):
     assert set(facts) == {each.name for each in layer.parameters()}
     loaded = paddle.jit.load(str(tmp_path / "net"))
     assert loaded._input_spec()[0].name == "inputs"
+
+
+class _PartlyUsed(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.unused, self.fc, self.trained = nn.Linear(2, 2), nn.Linear(3, 2), nn.Linear(2, 2)
+        self.register_buffer("idle", paddle.zeros([1]))
+        self.register_buffer("scale", paddle.ones([2]))
+
+    def forward(self, x):
+        y = self.fc(x) * self.scale
+        return self.trained(y) if self.training else y
+
+
+def test_a_loaded_layer_has_the_weights_that_its_programs_read(tmp_path):
+    """Paddle 2.6.2 (recorded) also drops the weights that only training reads; the .info file describes all weights."""
+    layer = _PartlyUsed()
+    layer.eval()
+    paddle.jit.save(layer, str(tmp_path / "net"), [InputSpec([None, 3])])
+    loaded, x = paddle.jit.load(str(tmp_path / "net")), paddle.ones([4, 3])
+    assert sorted(loaded.state_dict()) == ["buffer_0", *(f"param_{place}" for place in range(4))]
+    _same(loaded(x), layer(x))
+    layer.train()
+    loaded.train()
+    _same(loaded(x), layer(x))
+    assert len(paddle.load(str(tmp_path / "net.pdiparams.info"))) == 8

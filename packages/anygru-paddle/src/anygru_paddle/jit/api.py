@@ -6,6 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import compress
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
@@ -130,12 +131,12 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
     weights = _weights(layer) if isinstance(layer, Layer) else {}
     opened = [each.opened() if isinstance(each, _Seen) else each for each in specs]
     try:
-        programs = _programs(layer, list(weights.values()), opened)
+        programs, used = _programs(layer, weights, opened)
     except ValueError:  # a length that the pass fixes
         if opened == specs:
             raise
-        programs, opened = _programs(layer, list(weights.values()), specs), specs
-    translated_layer.write(path, programs, weights, opened)
+        (programs, used), opened = _programs(layer, weights, specs), specs
+    translated_layer.write(path, programs, used, opened)
     if isinstance(layer, Layer) and weights:
         names = {tensor.name: name for name, tensor in layer.state_dict().items()}
         facts = {
@@ -173,9 +174,12 @@ def _weights(layer: Layer) -> dict[str, Any]:
     return dict(sorted((each.name, each) for each in found.values()))
 
 
-def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[str, Any]:
-    """The programs of a layer in evaluation and in training; for training perhaps the reason why there is none."""
-    from .recording import record  # torch's exporter takes a second to import
+def _programs(layer: Any, weights: dict[str, Any], specs: list[InputSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The programs of a layer in evaluation and in training, and the weights that they take.
+
+    For training there may be the reason why there is no program.
+    """
+    from .recording import record, used  # torch's exporter takes a second to import
 
     examples = [_example(each) for each in specs]
     open_axes = [{axis for axis, length in enumerate(each.shape) if length < 0} for each in specs]
@@ -189,7 +193,8 @@ def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[st
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the layer gives its warnings when it is called
-                    programs[mode] = record(layer, layers, weights, examples, open_axes, mode == "train")
+                    tensors = list(weights.values())
+                    programs[mode] = record(layer, layers, tensors, examples, open_axes, mode == "train")
             except Exception as error:  # any error of a program's own code when tensors have no values
                 if mode == "eval":
                     raise _unrecorded(error) from error
@@ -197,7 +202,11 @@ def _programs(layer: Any, weights: list[Any], specs: list[InputSpec]) -> dict[st
     finally:
         for each, training in zip(layers, modes, strict=True):
             each.training = training
-    return programs
+    recorded = [used(each, len(weights)) for each in programs.values() if not isinstance(each, str)]
+    reads = [any(each) for each in zip(*recorded, strict=True)]
+    if not all(reads):  # Paddle 2.6.2's files have no weights that the program does not read (recorded)
+        return _programs(layer, dict(compress(weights.items(), reads)), specs)
+    return programs, weights
 
 
 def _keeps_evaluation(layer: Layer) -> bool:

@@ -142,6 +142,12 @@ def record(
     return _exported(graph, own, examples, open_axes)
 
 
+def used(program: torch.export.ExportedProgram, count: int) -> list[bool]:
+    """For each of the `count` weights whether the program reads it."""
+    nodes = {node.name: node for node in program.graph.nodes}
+    return [bool(nodes[name].users) for name in program.graph_signature.user_inputs[:count]]
+
+
 def _context(tensor: torch.Tensor, axes: set[int]) -> StatelessSymbolicContext:
     kinds = [DimDynamic.DYNAMIC if axis in axes else DimDynamic.STATIC for axis in range(tensor.dim())]
     return StatelessSymbolicContext(dynamic_sizes=kinds)
