@@ -76,6 +76,12 @@ def test_numbers_and_printed_forms() -> None:
     assert repr(nn.UpsamplingBilinear2d(scale_factor=2.5)) == "UpsamplingBilinear2d(scale_factor=2.5, mode=bilinear)"
 
 
+@pytest.mark.parametrize("make", [flow.linspace, flow.logspace])
+def test_a_negative_number_of_steps_is_an_error(make: Any) -> None:
+    with pytest.raises(RuntimeError, match="got -1"):
+        make(0, 1, -1)
+
+
 def test_a_graph_without_its_base_constructor_is_an_error() -> None:
     class Forgotten(nn.Graph):
         def __init__(self) -> None:
@@ -83,3 +89,29 @@ def test_a_graph_without_its_base_constructor_is_an_error() -> None:
 
     with pytest.raises(AttributeError, match=r"super\(\).__init__"):
         Forgotten()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_schedule_leaves_the_rate_of_a_group_that_was_added_after_it(wrapped: bool) -> None:
+    """As programs do that train more layers from some epoch; the rates are those of 0.9.0."""
+    optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], lr=1.0)
+    schedule = flow.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
+    if wrapped:
+        schedule = flow.optim.lr_scheduler.WarmupLR(flow.optim.lr_scheduler.StepLR(optimizer, 3, 0.1), 0.1, 2)
+    optimizer.add_param_group({"params": [nn.Parameter(flow.ones(1))], "lr": 0.7})
+    rates = []
+    for _ in range(4):
+        optimizer.step()
+        schedule.step()
+        rates.append([group["lr"] for group in optimizer.param_groups])
+    expected = [0.55, 1.0, 0.1, 0.1] if wrapped else [0.1, 0.01, 0.001, 0.0001]
+    np.testing.assert_allclose(rates, [[rate, 0.7] for rate in expected], rtol=1e-6)
+
+
+def test_a_plateau_leaves_the_rate_of_a_later_group() -> None:
+    optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], lr=1.0)
+    schedule = flow.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5)
+    optimizer.add_param_group({"params": [nn.Parameter(flow.ones(1))], "lr": 0.7})
+    for _ in range(2):
+        schedule.step(1.0)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.7]

@@ -111,6 +111,8 @@ def _arange(
 def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
     """Numbers at equal distances, which OneFlow 0.9.0 makes by `arange`: with whole numbers there may be more than `steps`."""
     start, end, steps = (value.item() if isinstance(value, torch.Tensor) else value for value in (start, end, steps))
+    if steps < 0:
+        raise RuntimeError(f"linspace: steps must be 0 or more, got {steps}")
     if start == end:
         # A step of 0, which `arange` refuses, is a special case in 0.9.0.
         return torch.full((steps,), float(start), dtype=torch.float32, **keywords)  # for any dtype (recorded)

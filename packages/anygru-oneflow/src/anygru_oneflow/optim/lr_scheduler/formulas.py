@@ -61,7 +61,8 @@ class LRScheduler:
 
     def update_lrs(self, lrs: Sequence[float]) -> None:
         self._last_lr = list(lrs)
-        for number, (group, lr) in enumerate(zip(self.optimizer.param_groups, lrs, strict=True)):
+        # A group that was added after the schedule keeps its rate, as in 0.9.0 (recorded).
+        for number, (group, lr) in enumerate(zip(self.optimizer.param_groups, lrs, strict=False)):
             group["lr"] = lr
             if self.verbose:
                 self.print_lr(number, lr)

@@ -89,7 +89,7 @@ class ReduceLROnPlateau:
         return sign * value > sign * limit
 
     def _reduce_lr(self) -> None:
-        for number, (group, least) in enumerate(zip(self.optimizer.param_groups, self.min_lrs, strict=True)):
+        for number, (group, least) in enumerate(zip(self.optimizer.param_groups, self.min_lrs, strict=False)):
             old, new = group["lr"], max(group["lr"] * self.factor, least)
             if old - new > self.eps:
                 group["lr"] = new
