@@ -1,4 +1,4 @@
-"""Careless programs: results changed in place, NumPy among tensors, other objects in place of tensors (recorded in 0.9.0)."""
+"""Careless programs: results changed in place, NumPy among tensors, arrays for tensors (recorded in 0.9.0)."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def test_a_graph_without_its_base_constructor_is_an_error() -> None:
 
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_schedule_leaves_the_rate_of_a_group_that_was_added_after_it(wrapped: bool) -> None:
-    """As programs do that train more layers from some epoch; the rates are those of 0.9.0."""
+    """Programs add a group to train more layers from some epoch on. 0.9.0 gives the same rates."""
     optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], lr=1.0)
     schedule = flow.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
     if wrapped:
