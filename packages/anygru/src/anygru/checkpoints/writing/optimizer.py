@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _MOMENTS = {"exp_avg": "_moment1_0", "exp_avg_sq": "_moment2_0"}
 _POWERS = ("_beta1_pow_acc_0", "_beta2_pow_acc_0")
 _BUFFERS = ("_mean", "_variance")
-_TENSORS = "generated_tensor_"
-"""Paddle's names of tensors other than parameters, such as registered buffers."""
+_TENSORS = ("generated_tensor_", "eager_tmp_")
+"""Paddle's names of tensors other than parameters, such as registered buffers: by `to_tensor`, and by any other operation."""
 
 
 def adam_state(
