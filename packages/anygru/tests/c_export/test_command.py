@@ -177,7 +177,7 @@ def test_a_path_in_a_checkpoint_cannot_leave_its_comment(tmp_path: Path) -> None
     model = nn.Sequential()
     model.add_module('x*/ #error "?\\\n', anygru.GRU(2, 3))
     exported = anygru.export_c(model, tmp_path / "a.h", check=False)
-    assert "#error" not in exported.source.text
+    assert '#error "?' not in exported.source.text  # the file has a line of its own for names that differ in case
     compiled(tmp_path, '#include "a.h"\nint main(void) { return 0; }\n', tool("gcc", "gcc"), "-std=c99", *WARNINGS)
 
 
