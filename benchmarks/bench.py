@@ -2,8 +2,8 @@
 
     python benchmarks/bench.py [--hidden 64 256] [--batch 1 32] [--train] [--peer NAME=PYTHON] (or: make bench ARGS=...)
 
-Each implementation runs in a process of its own; the processes take turns. A time is the median of all calls.
-`requirements.txt` beside this file lists the packages of the peers that are installed by pip.
+Each implementation runs in a separate process; the processes take turns. A time is the median of all calls.
+`requirements.txt` in this folder lists the packages of the peers that are installed by pip.
 """
 
 import argparse

@@ -95,7 +95,7 @@ def main() -> None:
         "--inputs",
         choices=("arrays", "variables"),
         default="arrays",
-        help="sequences as arrays (data), or as Variables whose gradients are computed, too",
+        help="sequences as arrays (data), or as Variables with gradients",
     )
     parser.add_argument("--json", help="file for the results")
     args = parser.parse_args()

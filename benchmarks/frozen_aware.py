@@ -1,4 +1,4 @@
-"""Measure the error that int8 weights add to a model trained for them, and to one that was not.
+"""Measure the error that int8 weights add to a model trained for them, and to a model trained without them.
 
     python benchmarks/frozen_aware.py [--hidden N] [--steps N] [--seeds N]
 

@@ -10,7 +10,7 @@
 Each variant runs in its own processes with one thread each. The variants take turns of `--steps` steps while the others sleep, so
 that other load of the machine affects all of them. The time is the CPU time of a process (`time.process_time`): it includes the
 process's share of the communication and excludes waiting. The bytes are all bytes sent over the loopback interface in a step, in
-a network namespace if the system allows it, and are printed beside the bytes of the parameters.
+a network namespace if the system allows it, and are printed with the bytes of the parameters.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     python benchmarks/half.py --out benchmarks/results/MACHINE [--peer NAME=PYTHON ...]
 
 The peers outside anygru's environment are jax, openvino (float32) and openvino_default.
-Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON beside them. OpenVINO also needs `onnx`.
+Writes `half_inference_THREADS.md` and `half_training_THREADS.md`, and all times as JSON. OpenVINO also needs `onnx`.
 Missing peers are omitted, and torch's float16 on CPUs without units for it, where a call would take seconds.
 Runs take turns; a ratio is a ratio of medians. The files are written after each cell.
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/libraries.py [LIBRARY ...] [--turns 5] [--threads 1] [--write]
 
-Each library trains a model of its own on synthetic data and predicts with it. The two variants take turns in one process, and
+Each library trains its own model on synthetic data and predicts with it. The two variants take turns in one process, and
 every turn starts from the same seed. Times are medians of processor time, which other processes hardly change. The difference is
 the greatest one between the two predictions, as a share of the greatest absolute prediction. `--write` stores
 `results/libraries.json` and renews the table in docs/libraries.md; `--table` only renews the table. `.ci/downstream` lists the

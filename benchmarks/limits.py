@@ -3,7 +3,7 @@
     python benchmarks/limits.py [FOLDER]
 
 Writes `limits.md` into FOLDER or `results`: the speed at which one thread repeatedly reads arrays of several sizes, and the
-time of single steps (plain calls and streams) beside the time to read their weights. Times are minima, which vary least on a
+time of single steps (plain calls and streams) with the time to read their weights. Times are minima, which vary least on a
 machine of changing speed.
 """
 

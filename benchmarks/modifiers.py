@@ -133,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--only", default="", help="variants whose name has this word")
+    parser.add_argument("--only", default="", help="variants with this word in the name")
     parser.add_argument("--reset", default="after,before")
     parser.add_argument("--json", help="write the figures there")
     args = parser.parse_args()

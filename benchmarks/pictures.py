@@ -1,4 +1,4 @@
-"""Draw the results of `run.py` in `results/` as an SVG file beside each JSON file: python benchmarks/pictures.py
+"""Draw the results of `run.py` in `results/` as an SVG file for each JSON file: python benchmarks/pictures.py
 
 A row is a cell of the grid. A dot is the time of a peer divided by anygru's, on a logarithmic axis. The pictures have no
 background and grey text, so they can be read on white and on black. The files are small and the same on every machine.

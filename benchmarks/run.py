@@ -3,7 +3,7 @@
     python benchmarks/run.py --threads 1 2 --peer paddle=PYTHON --peer mxnet=PYTHON --peer oneflow=PYTHON --peer chainer=PYTHON
 
 Each PYTHON is an interpreter with the framework. `--only N ...` measures the cells with these numbers of `--list` and keeps the
-results of the others.
+results of other cells.
 """
 
 from __future__ import annotations

@@ -116,9 +116,9 @@ async def client(port: int, rate: float, span: tuple[float, float], times: list[
 
 
 async def turn(port: int, clients: int, rate: float, seconds: float) -> list[float]:
-    """Seconds from a step to its answer, of all steps of so many clients."""
+    """Seconds from a step to its answer, of all steps of this number of clients."""
     times: list[float] = []
-    begin = time.monotonic() + clients / 200  # all clients have connected by then
+    begin = time.monotonic() + clients / 200  # then all clients are connected
     spans = [(begin + i / clients / rate, begin + seconds) for i in range(clients)]
     await asyncio.gather(*(client(port, rate, span, times) for span in spans))
     return times

@@ -2,7 +2,7 @@
 
     python benchmarks/sessions.py --threads 1
 
-There are 10,000 sessions of GRU(64, 128) and a Linear layer; each call steps 500 random ones. Each variant runs in its own
+There are 10,000 sessions of GRU(64, 128) and a Linear layer; each call steps 500 random sessions. Each variant runs in its own
 process. The processes take turns; times are medians. The last lines step a single session.
 """
 

@@ -1,4 +1,4 @@
-"""Compare two installations of anygru, or one with the GRU of its torch, on the same cells in processes that take turns.
+"""Compare two installations of anygru, or an installation with torch's GRU, on the same cells in processes that take turns.
 
     python benchmarks/versions.py BEFORE_PYTHON AFTER_PYTHON --most 1.10
     python benchmarks/versions.py PYTHON

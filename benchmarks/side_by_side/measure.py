@@ -15,7 +15,7 @@ TOLERANCE = 2e-4
 TOLERANCE_ROUNDED = 0.1
 """For implementations that round weights or inputs to 8 or 16 bits."""
 HALF_MODULES = ("bfloat16", "float16", "autocast", "autocast_float16")
-"""A module in half precision, and one in float32 under autocast (to bfloat16)."""
+"""A module in half precision, and a module in float32 under autocast (to bfloat16)."""
 OURS_ROUNDED = (*(f"anygru_{name}" for name in HALF_MODULES), "anygru_frozen_bfloat16", "anygru_int8")
 """anygru's module in half precision, under autocast, and frozen."""
 PEERS_ROUNDED = (*(f"torch_{name}" for name in HALF_MODULES), "torch_int8", "openvino_default")

@@ -44,7 +44,7 @@ class Row:
 
         Both are measured after the calls and with torch's product, so a call can take less.
         """
-        if "gflops" not in self.limits or self.cell.frozen in ROUNDED:  # the limits are those of float32
+        if "gflops" not in self.limits or self.cell.frozen in ROUNDED:  # the limits are for float32
             return None
         cell = self.cell
         flops, bytes = self.limits["gflops"] * 1e9, self.limits["gbytes"] * 1e9
