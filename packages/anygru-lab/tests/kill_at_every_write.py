@@ -1,4 +1,4 @@
-"""Kill a training with SIGKILL at one instant of its writing after another, resume it, and print what came of it.
+"""Kill a training with SIGKILL at one instant of its writing after another, resume it, and print the results.
 
     python kill_at_every_write.py FOLDER STRIDE ARGUMENT...
 
@@ -53,7 +53,7 @@ def kill_at(instant):
 
 
 class HalfWritten:
-    """A file whose fatal write leaves half of the data."""
+    """A file. Its fatal write leaves half of the data."""
 
     def __init__(self, file, here, die):
         self.file, self.here, self.die = file, here, die

@@ -217,6 +217,6 @@ def test_a_fifo_is_refused_at_once(tmp_path):
         corpus.load([str(tmp_path / "pipe")])
 
 
-def test_one_document_is_said_in_the_singular():
+def test_one_document_is_singular():
     found = corpus.Corpus((Document("a", b"x" * 30),), (Document("b", b"y" * 10),))
     assert found.describe() == "1 document of 30 to 30 bytes, 30 bytes in all; held out: 1 document, 10 bytes, 25.00%"

@@ -1,4 +1,4 @@
-"""Documents as ragged batches: every byte in its place, none computed twice, no padding."""
+"""Documents as ragged batches: each byte is computed once, in order, without padding."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""`anygru sample` and what it is made of."""
+"""`anygru sample` and its parts."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def model(seed=0, sharpness=8.0):
 
 
 def likeliest_by_torch(made, prompt, length):
-    """Greedy continuation that computes the whole text anew for every byte, with torch.nn.GRU."""
+    """Greedy continuation by torch.nn.GRU, which reads the whole text again for every byte."""
     peer = torch.nn.GRU(6, 12, 2)
     peer.load_state_dict(made.gru.state_dict())
     text = list(prompt)
@@ -116,7 +116,7 @@ def test_a_process_streams_bytes_and_prints_its_speed(finished):
     assert "bytes/s; seed 5" in error
 
 
-def test_without_bytes_the_text_is_utf_8_whatever_the_model_says(anygru, finished):
+def test_without_bytes_the_text_is_utf_8(anygru, finished):
     """At a temperature of 100 nearly every byte is as likely as any other."""
     result = anygru("sample", finished, "--length", 300, "--seed", 5, "--temperature", 100)
     assert "\N{REPLACEMENT CHARACTER}" in result.out

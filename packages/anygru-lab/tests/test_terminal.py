@@ -1,4 +1,4 @@
-"""What a terminal sees: narrow ones, hostile names, pipes in the place of files, and answers that do not wait for torch."""
+"""The output on a terminal: narrow terminals, hostile names, pipes instead of files, and answers before torch is imported."""
 
 import io
 import os

@@ -105,7 +105,7 @@ def test_torch_and_anygru_layers_train_alike(train, tmp_path, finished):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock on which each step takes 5 ms, however long it takes."""
+    """A clock on which each step takes 5 ms."""
     ticks = itertools.count()
     monkeypatch.setattr(session, "time", SimpleNamespace(perf_counter=lambda: next(ticks) * 0.005))
 
@@ -115,7 +115,7 @@ def test_seconds_become_steps(train, tmp_path, clock):
     assert result.status == 0
     index = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert index["steps"] == index["step"] == len(losses(tmp_path / "run")) - 1
-    # what is left after the steps that were timed and the validations to come
+    # the rest of the time after the timed steps and the validations
     assert index["steps"] == pytest.approx(0.5 / 0.005 - session.TIMED_STEPS - session.VALIDATIONS, abs=1)
     assert "timing a few steps" in result.error
 
@@ -306,7 +306,7 @@ def workers_of(process):
     """Process numbers of the workers, once there are two."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while process.poll() is None:
-        with contextlib.suppress(OSError):  # one that has ended between two reads
+        with contextlib.suppress(OSError):  # the process ended between two reads
             pids = [int(pid) for pid in children.read_text().split()]
             workers = [pid for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
             if len(workers) == 2:
@@ -437,7 +437,7 @@ def test_a_bad_option_is_named(train, tmp_path, arguments, words):
     assert set(tmp_path.rglob("*.safetensors")) == before
 
 
-def test_a_backend_that_cannot_do_it_says_why_before_anything_is_written(train, copy):
+def test_a_backend_refuses_before_a_file_is_written(train, copy):
     before = sorted(copy.iterdir())
     only_line(train("--backend", "cudnn", "--steps", 1, "--out", copy), "cudnn")
     assert sorted(copy.iterdir()) == before

@@ -80,7 +80,7 @@ def until_saved(folder, step):
             if RunFolder(folder).read().step >= step:
                 return
         time.sleep(0.05)
-    raise AssertionError("nothing was saved")
+    raise AssertionError("no checkpoint was saved")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`anygru train`: what is trained on, for how long, and what comes out beside the run."""
+"""`anygru train`: its texts, its length, and its other outputs."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def trainer(**changes):
 
 
 def test_accumulated_windows_make_one_gradient():
-    """The gradient of two windows is the mean of those of each."""
+    """The gradient of two windows is the mean of their gradients."""
     both, one = trainer(accumulate=2, clip=1e9), trainer(clip=1e9)
     both.step(0.0)
     sums = [torch.zeros_like(parameter) for parameter in one.parameters]
@@ -40,7 +40,7 @@ def test_accumulated_windows_make_one_gradient():
 
 
 def test_dropout_between_layers_is_drawn_for_all_lanes_alike():
-    """The gradient of two halves of the lanes, drawn with the same seed, is that of all lanes together."""
+    """Two halves of the lanes, with the same seed, have the gradient of all lanes together."""
     options = Options(hidden=6, embedding=6, layers=3, batch=4, bptt=7, dropout=0.3, layer_dropout=0.5, clip=1e9)
     whole = Trainer(options, CORPUS, Group())
     whole.step(0.0)
@@ -153,7 +153,7 @@ def test_text_from_standard_input(anygru, text, tmp_path, monkeypatch, finished)
     only_line(anygru("train", "-", *options, "--nproc", 2, "--fresh"), "standard input can be read by one process only")
 
 
-def test_a_folder_of_texts_goes_on_although_the_run_lies_in_it(anygru, tmp_path, text, monkeypatch):
+def test_a_folder_of_texts_may_contain_the_run(anygru, tmp_path, text, monkeypatch):
     from cli.command_line import TINY
 
     (tmp_path / "one.txt").write_bytes(text.read_bytes())
@@ -217,13 +217,13 @@ def test_tensorboard_files_hold_the_losses(train, tmp_path):
     assert found == pytest.approx([float(row[1]) for row in losses(tmp_path / "run")[1:]], rel=1e-6)
 
 
-def test_without_tensorboard_its_name_is_said(train, monkeypatch):
+def test_missing_tensorboard_is_named(train, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     only_line(train("--steps", 1, "--tensorboard"), f"needs the package tensorboard: {how_to_install('tensorboard')}")
 
 
 class FakeWandb:
-    """Stands for the package wandb: keeps what is sent."""
+    """A replacement for the package wandb that keeps each message."""
 
     def __init__(self):
         self.sent, self.options, self.ended = {}, {}, None

@@ -52,7 +52,7 @@ def test_the_state_is_carried_over_windows_and_starts_from_zero_with_each_docume
     mine = trainer(batch=2, bptt=5)
     stream = mine.stream.symbols.tolist()
     spans = dict(mine.lanes._spans)
-    walked = {lane: [] for lane in range(2)}  # what each lane has read, as (start, length so far) of its spans
+    walked = {lane: [] for lane in range(2)}  # the spans that each lane has read, as (start, length)
     bits = 0.0
     size = 0
     original = mine.lanes.next

@@ -3,7 +3,7 @@
     checkpoint.json                    the step, the options, and the names of the next two files
     state-00000400-<hash>.safetensors  weights, moments of the optimizer, lanes, random state, history
     model-00000300-<hash>.safetensors  the weights that were best on the held-out documents
-    checkpoint-00000300.json           with --keep 2 and more: the same for an older checkpoint, with files of its own
+    checkpoint-00000300.json           with --keep 2 and more: an older checkpoint, which names its two files
 
 The tensor files are named by a hash of their contents and written first. Renaming `checkpoint.json` makes the new set
 valid, and the files of the old set are removed afterwards. A kill at any other moment leaves the old set intact (and
@@ -75,7 +75,7 @@ class RunFolder:
         return self._read_index(self.path / INDEX)
 
     def read_or_fall_back(self) -> tuple[Progress | None, str | None]:
-        """Return the newest whole checkpoint, and the damage of a newer one, if there is one.
+        """Return the newest whole checkpoint, and the damage of a newer checkpoint if it has any.
 
         The older index takes the place of the damaged one.
 
@@ -104,7 +104,7 @@ class RunFolder:
         return sorted((path for path in self.path.glob(_OLDER) if path.stem[-8:].isdecimal()), reverse=True)
 
     def _check(self, progress: Progress) -> None:
-        """Raises CheckpointError unless every file of a checkpoint is as it was written."""
+        """Raises CheckpointError if a file of a checkpoint has changed since it was written."""
         for entry in progress.files():
             self.read_tensors(entry)
 
@@ -125,9 +125,9 @@ class RunFolder:
         path = self.path / entry.file
         data = read_regular(path)
         if len(data) != entry.bytes:
-            raise CheckpointError(f"{path} is damaged: it has {len(data)} bytes, {INDEX} says {entry.bytes}")
+            raise CheckpointError(f"{path} is damaged: it has {len(data)} bytes, and {entry.bytes} by {INDEX}")
         if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise CheckpointError(f"{path} is damaged: its digest is not the one in {INDEX}")
+            raise CheckpointError(f"{path} is damaged: its digest differs from the digest in {INDEX}")
         return _tensors(path, data)
 
     def save(
@@ -190,7 +190,7 @@ class RunFolder:
                     path.unlink(missing_ok=True)
 
     def set_aside(self) -> None:
-        """Move the run, if there is one, into the folder `previous`, which is emptied first."""
+        """Empty the folder `previous`, and move an existing run into it."""
         if not self.holds_a_run():
             return
         previous = self.path / PREVIOUS

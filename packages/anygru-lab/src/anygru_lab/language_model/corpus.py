@@ -34,7 +34,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Training and held-out documents, none of them empty."""
+    """Training and held-out documents. Each has at least one byte."""
 
     training: tuple[Document, ...]
     held_out: tuple[Document, ...]
@@ -193,7 +193,7 @@ def _pieces(documents: Sequence[Document]) -> list[Document]:
 
 
 def _grains(documents: Sequence[Document], budget: float) -> list[Document]:
-    """Cut documents into pieces, several of which fit into the budget of held-out text."""
+    """Cut documents into pieces so small that several fit into the budget of held-out text."""
     size = max(int(budget / HELD_OUT_PIECES), SMALLEST_GRAIN)
     return [grain for document in documents for grain in cut(document, size)]
 

@@ -70,7 +70,7 @@ def format_of(weights: Mapping[str, Tensor]) -> anygru.quantization.WeightFormat
 def generate(
     model: LanguageModel, prompt: bytes, length: int, temperature: float, seed: int, top_k: int = 0, top_p: float = 1.0
 ) -> Iterator[bytes]:
-    """Yield `length` bytes that continue the prompt, each as soon as it is drawn.
+    """Draw `length` bytes that continue the prompt, and yield each at once.
 
     At the end of a document an empty line is yielded in addition, and the next document begins.
 

@@ -65,7 +65,7 @@ def to_json(progress: Progress) -> dict[str, Any]:
 
 
 def from_json(stored: Any) -> Progress:
-    """Parse the output of `to_json`; raise ValueError, TypeError or KeyError for anything else."""
+    """Parse the output of `to_json`; raise ValueError, TypeError or KeyError for other values."""
     if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
         raise ValueError(f"it is not in the format {FORMAT!r}")
     if stored.pop("digest", None) != digest({"format": FORMAT, **stored}):
@@ -100,7 +100,7 @@ def _tensor_file(stored: Any) -> TensorFile:
         or not _is_a(size, int)
         or not isinstance(sha256, str)
     ):
-        raise ValueError(f"the file {shown(name)} is none of a run, or its size or digest are none")
+        raise ValueError(f"the file {shown(name)} does not belong to a run, or its size or digest is invalid")
     return TensorFile(name, size, sha256)
 
 

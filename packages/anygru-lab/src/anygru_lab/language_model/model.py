@@ -35,7 +35,7 @@ class Shape:
 
     @classmethod
     def from_json(cls, stored: Any) -> "Shape":
-        """Parse a dict of three positive sizes and an optional `tied`; raise ValueError for anything else."""
+        """Parse a dict of three positive sizes and an optional `tied`; raise ValueError for other values."""
         names = ("layers", "hidden", "embedding")
         if not isinstance(stored, Mapping) or set(stored) - {"tied"} != set(names):
             raise ValueError(f"the shape of the model must give {', '.join(names)}, got {stored!r}")

@@ -76,8 +76,8 @@ class Options:
     nproc: int = _option(1, int, "processes that share the lanes", least=1, most=4096)
 
 
-# A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, not what
-# is trained.
+# A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, and
+# not the model or its data.
 FREE_ON_RESUME = frozenset({"steps", "every", "keep", "threads", "nproc", "backend", "patience", "device"})
 # The other options define or train a model; --evaluate reads a trained one.
 USED_IN_EVALUATION = frozenset({"val_fraction", "layer", "backend", "device", "dtype", "threads"})
@@ -139,7 +139,7 @@ def check(options: Options) -> Options:
 def from_json(stored: Mapping[str, Any]) -> Options:
     """Parse the options of a checkpoint; ValueError if `to_json` does not write such."""
     known = {each.name: each.metadata["kind"] for each in fields(Options)}
-    if unknown := sorted(set(stored) - set(known)):  # those that are missing came with a later version: the defaults
+    if unknown := sorted(set(stored) - set(known)):  # a missing option is newer than the file and has its default
         raise ValueError(f"options {unknown} are unknown")
     for name, value in stored.items():
         if value is not None and not (type(value) is known[name] or (known[name] is float and type(value) is int)):

@@ -61,7 +61,7 @@ def _wait_for(workers: parallel.Workers, stop: StopRequest) -> None:
 
 
 def _outcome(outcomes: Sequence[Outcome]) -> int:
-    """Return the job's result, or raise its first error, not one that followed from it."""
+    """Return the job's result, or raise its first error; later errors may follow from the first."""
     errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     for error in sorted(errors, key=lambda error: isinstance(error, ConnectionLost)):
         raise error

@@ -39,7 +39,7 @@ class Job:
     texts: tuple[str, ...]
     folder: str
     resume: bool
-    bar: bool  # whether a progress bar is wanted
+    bar: bool  # show a progress bar
     val_texts: tuple[str, ...] = ()
     tensorboard: bool = False  # whether to write event files into the folder
     wandb: bool = False  # whether to send the losses to Weights & Biases
@@ -175,7 +175,7 @@ class Session:
         validation = time.perf_counter() - start
         self.trainer = trainer
         torch.set_rng_state(random)
-        a_step = statistics.quantiles(times[1:], n=4)[0]  # a quartile: slower steps may have waited for other programs
+        a_step = statistics.quantiles(times[1:], n=4)[0]  # the lower quartile: others may be delayed
         steps = (seconds - sum(times) - VALIDATIONS * validation) / a_step
         agreed = torch.tensor(max(steps, 1.0) if self.group.rank == 0 else 0.0)
         return int(self.group.add_up(agreed))
