@@ -14,6 +14,7 @@ from helpers import close
 from torch.nn.utils import prune
 
 import anygru
+from anygru.backends import cpu_calls
 from anygru.facts.quantization import DTYPES, dequantize, quantize
 
 FORMATS = list(DTYPES)
@@ -101,6 +102,14 @@ def rows(output: Any) -> list[torch.Tensor]:
     if isinstance(output, torch.nn.utils.rnn.PackedSequence):
         return [output.data]
     return [output.values() if output.is_nested else output]
+
+
+def test_rows_are_rounded_where_the_cpu_multiplies_bfloat16() -> None:
+    layer, cell = anygru.GRU(5, 9, 2), anygru.GRUCell(5, 9)
+    x = torch.randn(4, 3, 5)
+    for call in (lambda weights: layer.freeze(weights)(x)[0], lambda weights: cell.freeze(weights)(x[0])):
+        same = torch.equal(call("bfloat16_rows"), call("bfloat16"))
+        assert same == ("bfloat16" not in cpu_calls.precisions())
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])
@@ -327,9 +336,10 @@ def test_freeze_walks_a_model() -> None:
 
 @pytest.mark.compiles
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_a_frozen_layer_compiles() -> None:
+@pytest.mark.parametrize("weights", ["bfloat16_rows", "int8"])
+def test_a_frozen_layer_compiles(weights: str) -> None:
     torch._dynamo.reset()
-    layer, x = anygru.GRU(5, 9, 2).freeze("int8"), torch.randn(4, 3, 5)
+    layer, x = anygru.GRU(5, 9, 2).freeze(weights), torch.randn(4, 3, 5)
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(x)[0], layer(x)[0])
 
