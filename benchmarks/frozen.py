@@ -40,11 +40,12 @@ TARGETS = [
     Target("float32", cells("float32", *ONE), FLOAT_PEERS, 1.25),
     Target("float32", cells("float32", *MANY), FLOAT_PEERS, 1.1),
     Target("bfloat16", cells("bfloat16", *LARGE), FLOAT_PEERS, 1.7),
-    Target("bfloat16_rows", cells("bfloat16_rows", *MANY), ("openvino_default",), 1.1),
+    Target("bfloat16", cells("bfloat16", *MANY), ("openvino_default",), 1.1),
     Target("int8", cells("int8", *MIDDLE), FLOAT_PEERS, 3),
     Target("int8", cells("int8", *MIDDLE), ("torch_int8",), 1.5),
     Target("int8", cells("int8", *MANY), ("torch_int8",), 2),
     Target("int8", cells("int8", *STEPS, stream=True), ("onnxruntime",), 4),
+    Target("bfloat16_rows", cells("bfloat16_rows", *MANY), ("openvino_default",), 1.1),
 ]
 
 
