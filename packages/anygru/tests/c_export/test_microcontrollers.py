@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 from c_programs import random_model, tool
 from helpers import mostly_long
 from torch import nn
@@ -120,3 +121,111 @@ def test_numbers(processor: str, optimization: str, weights: str, tmp_path: Path
 def test_numbers_of_random_models(seed: int, tmp_path: Path) -> None:
     model, weights = random_model(seed)
     compare("cortex-m4", tmp_path, model, weights, "-O2")
+
+
+AVR = """
+#include <stdio.h>
+#include <avr/sleep.h>
+#include "net.h"
+static int put(char letter, FILE *file) {
+    (void)file;
+    while (!(UCSR0A & (1 << UDRE0))) {}
+    UDR0 = (uint8_t)letter;
+    return 0;
+}
+static net_state state;
+int main(void) {
+    static FILE out;
+    static const float input[] PROGMEM = {<input>};
+    size_t step, i;
+    fdev_setup_stream(&out, put, NULL, _FDEV_SETUP_WRITE);
+    UCSR0B = 1 << TXEN0;
+    net_reset(&state);
+    for (step = 0; step < <steps>; ++step) {
+        float x[NET_INPUTS], y[NET_OUTPUTS];
+        memcpy_P(x, input + step * NET_INPUTS, sizeof x);
+        net_step(&state, x, y);
+        for (i = 0; i < NET_OUTPUTS; ++i) {
+            uint32_t bits;
+            memcpy(&bits, y + i, sizeof bits);
+            fprintf(&out, "<%08lx>\\n", (unsigned long)bits);
+        }
+    }
+    fprintf(&out, "end\\n");
+    sleep_mode(); /* with interrupts off this ends the emulator */
+}
+"""
+
+
+class Own(nn.Module):
+    """A graph, with constants in expressions, a norm, a table and a convolution along time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.norm, self.scale = nn.Embedding(5, 3), nn.LayerNorm(3), nn.Parameter(torch.randn(3))
+        self.conv, self.gru = nn.Conv1d(3, 4, 2, groups=1), nn.GRU(4, 8, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(self.table(x[..., 0].long())) * self.scale
+        y = self.conv(nn.functional.pad(y.transpose(1, 2), (1, 0))).transpose(1, 2)
+        return self.gru(y)[0] + x.new_tensor([0.5]).expand(8)
+
+
+AVR_MODELS: dict[str, tuple[nn.Module, str | None]] = {
+    "float32": (nn.Sequential(anygru.GRU(2, 8), nn.Linear(8, 3)), None),
+    "float32 before": (Residual(anygru.GRU(2, 8, reset="before", norm="layer"), nn.Linear(8, 2)), None),
+    "int8": (nn.Sequential(anygru.GRU(1, 16), nn.Linear(16, 5), nn.Tanh()), "int8"),
+    "bfloat16": (anygru.GRU(3, 36), "bfloat16"),
+}
+
+
+def avr(folder: Path, *options: str, program: str) -> subprocess.CompletedProcess[str]:
+    compiler = tool("avr-gcc", "gcc-avr")
+    (folder / "net.c").write_text(program)
+    command = [compiler, "-std=gnu99", "-mmcu=atmega328p", "-Wall", "-Wextra", *options, "-o", "net", "net.c", "-lm"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("kind", mostly_long([*AVR_MODELS, "graph"]))
+def test_an_uno_keeps_the_constants_in_flash(kind: str, tmp_path: Path) -> None:
+    """An AVR reads its flash by instructions of its own: constants that are plain `const` take its 2 KiB of memory."""
+    emulator = tool("simavr", "simavr")
+    torch.manual_seed(0)
+    if kind == "graph":
+        model, weights, input = Own().eval(), None, torch.randint(0, 5, (1, 12, 1)).float()
+        anygru.export_c(model, tmp_path / "net.h", check=False, example=input, time_axis=1)
+        expected = model(input)[0].detach()
+    else:
+        model, weights = AVR_MODELS[kind]
+        source = anygru.export_c(model, tmp_path / "net.h", weights=weights, check=False).source
+        input = torch.randn(12, source.inputs)
+        expected = checking.outputs_of(checking.prepared(model, weights), input).detach()
+    numbers = ", ".join(f"{each:.9g}" for each in input.flatten().tolist())
+    done = avr(tmp_path, "-Os", "-Werror", program=AVR.replace("<input>", numbers).replace("<steps>", "12"))
+    assert done.returncode == 0, done.stderr[:2000]
+    sizes = subprocess.run(["avr-size", "-A", "net"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert sum(int(size) for size in re.findall(r"^\.(?:data|bss)\s+(\d+)", sizes, re.MULTILINE)) < 400
+    command = [emulator, "-m", "atmega328p", "-f", "16000000", "net"]
+    said = subprocess.run(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
+    ).stdout.decode()
+    words = re.findall("<([0-9a-f]{8})>", said)
+    assert "end" in said
+    found = torch.tensor([int(word, 16) - (int(word, 16) >> 31 << 32) for word in words], dtype=torch.int32)
+    torch.testing.assert_close(
+        found.view(torch.float32), expected.flatten(), rtol=0, atol=checking.BOUNDS[weights or "float32"]
+    )
+
+
+TOO_LARGE: dict[str, nn.Module] = {
+    "this AVR has less": nn.Sequential(anygru.GRU(1, 20), nn.Linear(20, 300), nn.Tanh()),
+    "64 KiB of flash": anygru.GRU(1, 96),
+}
+
+
+@pytest.mark.parametrize("words", TOO_LARGE)
+def test_a_model_that_an_avr_cannot_hold_is_an_error_of_the_compiler(words: str, tmp_path: Path) -> None:
+    anygru.export_c(TOO_LARGE[words], tmp_path / "net.h", check=False)
+    done = avr(tmp_path, "-Os", program=AVR.replace("<input>", "1.0").replace("<steps>", "1"))
+    assert done.returncode
+    assert words in done.stderr

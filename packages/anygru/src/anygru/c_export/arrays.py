@@ -43,7 +43,7 @@ class ConstantTable:
         kind = "float" if floats else "uint32_t"
         words = map(literal, flat.tolist()) if floats else (f"0x{word & 0xFFFFFFFF:08x}" for word in flat.tolist())
         self.bytes += 4 * flat.numel()
-        self.text.append(f"/* {comment} */\nstatic const @@_ALIGNED {kind} {name}[{flat.numel()}] = {{\n")
+        self.text.append(f"/* {comment} */\nstatic const @@_FLASH {kind} {name}[{flat.numel()}] = {{\n")
         self.text += [f"    {line}\n" for line in _wrapped(words)]
         self.text.append("};\n")
         return name

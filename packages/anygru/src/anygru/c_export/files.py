@@ -10,7 +10,7 @@ from .arrays import ConstantTable, literal
 from .functions import ALL_GATES, FUNCTIONS, GATES, with_needs
 from .identifiers import as_comment
 from .operations import Direction, Recurrence
-from .units import TURN, grouped, start, step_of_units, takes_turns
+from .units import TURN, arrays_of_step, grouped, start, step_of_units, takes_turns
 from .words import ABOUT, HEAD, RESET
 
 
@@ -29,6 +29,10 @@ class Source(NamedTuple):
     """Bytes of the numbers."""
     state: int
     """Bytes of a state."""
+
+
+CALLS = 128
+"""Bytes of the stack that the calls of a step take on an AVR, at least; with avr-gcc 5.4 and -Os they were 150 to 190."""
 
 
 class FileWriter:
@@ -56,7 +60,9 @@ class FileWriter:
         """Whether the calls themselves need <math.h>."""
         self.values = 0
         self.sizes: list[int] = []
-        """Features of each value that the scratch memory of a chunk keeps for all steps."""
+        """Numbers in each value of a step; of a chunk, the scratch memory keeps them for all steps."""
+        self.deepest = 0
+        """Numbers in the arrays of the step of one direction of a layer."""
 
     def _file(
         self, structure: Sequence[str], fields: Sequence[tuple[str, str, int, str]], outputs: int, body: str
@@ -93,6 +99,8 @@ class FileWriter:
         """The description of the model in the file; `state`: how many bytes it has, `math`: whether <math.h> is needed."""
         places = {
             "structure": "\n".join(f"     {line}" for line in structure),
+            "flash": f"{self.constants.bytes}u",
+            "memory": str(CALLS + state + 4 * (self.deepest + sum(self.sizes) * (not self.whole_chunks))),
             "bytes": f"{self.constants.bytes:,}".replace(",", " "),
             "state": str(state),
             "inputs": str(self.inputs),
@@ -122,6 +130,7 @@ class FileWriter:
         """Writes the step of one direction of one layer, and gives the name of its function."""
         hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
         gates = self._gates(gru)
+        self.deepest = max(self.deepest, arrays_of_step(gru))
         if grouped(gru):
             step = step_of_units(gru, own, name, gates, self.constants)
             self.own[name] = step.text

@@ -200,7 +200,7 @@ static @@_INLINE @_lanes @_elu(@_lanes x) {
     ),
     "gelu": _of_each("gelu", "x * 0.5f * (1.0f + erff(x * 0.707106781f))"),
     "silu": _of_lanes("silu", "return x * @_sigmoid(x);", "sigmoid"),
-    "products_float32": Function(_products("#define @_weight @_get\n", "", 1)),
+    "products_float32": Function(_products("#define @_weight @_get_constants\n", "", 1)),
     "products_bfloat16": Function(
         _products(
             "/* A bfloat16 is the upper half of a float; two columns share a number, the first in its lower half. */\n"
@@ -224,8 +224,8 @@ static @@_INLINE void @_add_dots(
     for (row = 0; row < rows; ++row, weights += columns) {
         float each[@@_LANES < 4 ? 4 : @@_LANES] = {0.0f};
         @_lanes part = @_all(0.0f);
-        for (i = 0; i < whole; i += @@_LANES) part += @_get(weights + i, @@_LANES) * @_get(x + i, @@_LANES);
-        if (whole < columns) part += @_get(weights + whole, columns - whole) * @_get(x + whole, columns - whole);
+        for (i = 0; i < whole; i += @@_LANES) part += @_get_constants(weights + i, @@_LANES) * @_get(x + i, @@_LANES);
+        if (whole < columns) part += @_get_constants(weights + whole, columns - whole) * @_get(x + whole, columns - whole);
         @_put(each, part, @@_LANES);
         for (i = 0; i < 8 && @@_LANES == 16; ++i) each[i] += each[i + 8 % @@_LANES];
         for (i = 0; i < 4 && @@_LANES >= 8; ++i) each[i] += each[i + 4 % @@_LANES];
@@ -245,7 +245,7 @@ static @@_INLINE void @_layer_norm(float *values, const float *gain, const float
     for (i = 0; i < count; ++i) variance += (values[i] - mean) * (values[i] - mean);
     factor = 1.0f / sqrtf(variance / (float)count + epsilon);
     for (i = 0; i < count; ++i)
-        values[i] = (values[i] - mean) * factor * (gain ? gain[i] : 1.0f) + (bias ? bias[i] : 0.0f);
+        values[i] = (values[i] - mean) * factor * (gain ? @_constant(gain + i) : 1.0f) + (bias ? @_constant(bias + i) : 0.0f);
 }
 """,
         math=True,
@@ -257,7 +257,7 @@ static @@_INLINE void @_layer_norm(float *values, const float *gain, const float
     "get_integers": Function(
         """
 #if @@_LANES == 1
-static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) { return count ? *from : 0u; }
+static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) { return count ? @_word(from) : 0u; }
 #else
 static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) {
     @_integers found = {0u};

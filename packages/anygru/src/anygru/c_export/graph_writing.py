@@ -51,6 +51,7 @@ class GraphWriter(Convolutions):
         outputs = output.view.numel()
         self.copy(output, "output", outputs)
         total = arrange(self.places)
+        self.sizes.append(total)
         declared = [f"@@_ALIGNED float memory[{total}];"] if self.places else []
         declared += [f"float *const {place.name} = memory + {place.at};" for place in self.places]
         turn = ["state->turn ^= 1u;"] * self.turns

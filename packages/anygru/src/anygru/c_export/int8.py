@@ -50,7 +50,7 @@ static @@_INLINE void @_block_int8(
         for (i = 0; i < rows / @@_LANES; ++i)
             @_put(sums + i * @@_LANES,
                   @_get(sums + i * @@_LANES, @@_LANES) +
-                      @_number_of((@_integers)part[i]) * (@_get(scales + i * @@_LANES, @@_LANES) * unit), @@_LANES);
+                      @_number_of((@_integers)part[i]) * (@_get_constants(scales + i * @@_LANES, @@_LANES) * unit), @@_LANES);
     }
 }
 
@@ -64,7 +64,7 @@ static @@_INLINE void @_rest_int8(
         @_signed_integers part = (@_signed_integers)@_bits_of(@_all(0.0f));
         for (word = first; word < end; ++word)
             part = @_add_four(part, @_get_integers(weights + word * stride, rows), x[2 * word], x[2 * word + 1]);
-        @_put(sums, @_get(sums, rows) + @_number_of((@_integers)part) * (@_get(scales, rows) * unit), rows);
+        @_put(sums, @_get(sums, rows) + @_number_of((@_integers)part) * (@_get_constants(scales, rows) * unit), rows);
     }
 }
 
@@ -100,8 +100,8 @@ static inline void @_add_unrounded(
     size_t row, column;
     for (row = 0; row < rows; ++row)
         for (column = 0; column < columns; ++column) {
-            const int32_t byte = (int32_t)((weights[column / 4 * rows + row] >> (8 * (column % 4))) & 0xFFu);
-            sums[row] += (float)(byte < 128 ? byte : byte - 256) * scales[row] * x[column];
+            const int32_t byte = (int32_t)((@_word(weights + column / 4 * rows + row) >> (8 * (column % 4))) & 0xFFu);
+            sums[row] += (float)(byte < 128 ? byte : byte - 256) * @_constant(scales + row) * x[column];
         }
 }
 

@@ -42,21 +42,23 @@ class Lines(FileWriter):
     def compute(self, out: Value, expression: str, *values: Value) -> Value:
         """A line that computes an expression for each number of `out`; the values are broadcast."""
         views = [value.view.expand(out.view.shape) for value in values]
-        operands = [(value.text, view.stride()) for value, view in zip((out, *values), (out.view, *views), strict=True)]
+        operands = [(value, view.stride()) for value, view in zip((out, *values), (out.view, *views), strict=True)]
         self.line(loops(out.shape, operands, expression), out, *values)
         return out
 
     def copy(self, value: Value, target: str, count: int) -> None:
         """Copies a value to an address."""
         out = Value(Place(target, count), dense(value.shape))
-        if value.view.is_contiguous():
+        if value.view.is_contiguous() and not value.place.constant:
             self.line(f"memcpy({target}, {value.text}, {count} * sizeof(float));", value)
         else:
             self.compute(out, "{0} = {1};", value)
 
     def contiguous(self, value: Value) -> Value:
-        """The value with its numbers one after another."""
-        return value if value.view.is_contiguous() else self.compute(self.new(value.shape), "{0} = {1};", value)
+        """The value with its numbers one after another, in memory."""
+        if value.view.is_contiguous() and not value.place.constant:
+            return value
+        return self.compute(self.new(value.shape), "{0} = {1};", value)
 
     def reshaped(self, value: Value, shape: list[int]) -> Value:
         """The value with other sizes."""
@@ -69,7 +71,7 @@ class Lines(FileWriter):
         if not bool(values.isfinite().all()):
             raise self.refusal(f"{name} must be finite, and one value is infinite or NaN")
         text = self.constants.add(f"@_{name}", values, str(list(values.shape)))
-        return Value(Place(text, values.numel()), dense(values.shape))
+        return Value(Place(text, values.numel(), constant=True), dense(values.shape))
 
     def numbers(self, value: object) -> Tensor:
         """The tensor of an argument that must be a constant."""

@@ -18,7 +18,7 @@ static @@_INLINE void @_embedding(
     size_t i;
     for (i = 0; i < count; ++i) {
         if (numbers[i] >= 0.0f && numbers[i] < (float)rows)
-            memcpy(y + i * size, table + (size_t)numbers[i] * size, size * sizeof *y);
+            @_copy(y + i * size, table + (size_t)numbers[i] * size, size * sizeof *y);
         else
             memset(y + i * size, 0, size * sizeof *y);
     }
@@ -40,7 +40,7 @@ static inline void @_<name>(
                 for (a = 0; a < rows; ++a)
                     for (b = 0; b < columns; ++b, ++weights)
                         for (i = 0; i < <lines>; ++i) {
-                            const float weight = *weights;
+                            const float weight = @_constant(weights);
                             const float *from = x + ((g * inputs + c) * x_rows + <x_row>) * x_columns<x_column>;
                             float *to = y + ((g * outputs + o) * y_rows + <y_row>) * y_columns<y_column>;
 <sums>

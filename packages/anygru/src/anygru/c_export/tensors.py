@@ -19,12 +19,14 @@ class Place:
         size: floats.
         lines: the numbers of the first and last lines that use it.
         at: its offset in the memory of a step; None: it is elsewhere.
+        constant: whether it is a constant of the file, which C reads by `@_constant`.
     """
 
     name: str
     size: int
     lines: list[int] = field(default_factory=list)
     at: int | None = None
+    constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,12 @@ def dense(shape: Sequence[int]) -> Tensor:
     return torch.empty(list(shape), device="meta")
 
 
-def loops(shape: Sequence[int], values: Sequence[tuple[str, Sequence[int]]], expression: str) -> str:
+def loops(shape: Sequence[int], values: Sequence[tuple[Value, Sequence[int]]], expression: str) -> str:
     """A line that computes an expression for every index.
 
     Args:
         shape: the sizes.
-        values: an address and strides for each place in the expression, `{0}` the first.
+        values: a value and strides for each place in the expression, `{0}` the first.
         expression: a statement, such as "{0} = {1} + {2};".
     """
     axes = _merged(shape, [strides for _, strides in values])
@@ -68,14 +70,16 @@ def loops(shape: Sequence[int], values: Sequence[tuple[str, Sequence[int]]], exp
         f"for (size_t {name} = 0; {name} < {size}; ++{name}) " for name, (size, _) in zip(names, axes, strict=True)
     )
     places = []
-    for number, (address, _) in enumerate(values):
+    for number, (value, _) in enumerate(values):
         terms = [
             name if strides[number] == 1 else f"{strides[number]} * {name}"
             for name, (_, strides) in zip(names, axes, strict=True)
             if strides[number]
         ]
-        base, _, offset = address.partition(" + ")
-        places.append(f"{base}[{' + '.join([*([offset] if offset else []), *terms]) or '0'}]")
+        offset = value.view.storage_offset()
+        index = " + ".join([*[str(offset)] * (offset > 0), *terms]) or "0"
+        name = value.place.name
+        places.append(f"@_constant({name} + {index})" if value.place.constant else f"{name}[{index}]")
     return heads + expression.format(*places)
 
 

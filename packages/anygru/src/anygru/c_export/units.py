@@ -73,6 +73,13 @@ def takes_turns(gru: Recurrence) -> bool:
     return grouped(gru) and gru.hidden > AT_ONCE
 
 
+def arrays_of_step(gru: Recurrence) -> int:
+    """Numbers in the arrays of the step of a layer, at least: without the rounded factors of int8."""
+    if takes_turns(gru):
+        return 6 * UNITS + gru.hidden
+    return (6 + (gru.reset == "before")) * gru.hidden
+
+
 def step_of_units(gru: Recurrence, own: Direction, name: str, gates: str, constants: ConstantTable) -> Step:
     """The step of one direction of one layer; its constants are added to the table."""
     hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
@@ -156,4 +163,4 @@ def start(target: str, bias: str | None, count: int | str) -> str:
     """The call that gives sums their first values."""
     if bias is None:
         return f"memset({target}, 0, {count} * sizeof(float));"
-    return f"memcpy({target}, {bias}, {count} * sizeof(float));"
+    return f"@_copy({target}, {bias}, {count} * sizeof(float));"

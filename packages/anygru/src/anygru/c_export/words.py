@@ -72,10 +72,30 @@ typedef struct {
 #define @@_RESTRICT restrict
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__AVR__)
 #define @@_ALIGNED __attribute__((aligned(64)))
 #else
 #define @@_ALIGNED
+#endif
+
+/* An AVR has its flash in another address space: these read and copy numbers of it. Elsewhere constants are memory. */
+#ifdef __AVR__
+#include <avr/io.h>
+#include <avr/pgmspace.h>
+#if <flash> > 0xFF00
+#error "the constants are more than the 64 KiB of flash that pointers of an AVR reach"
+#elif defined(RAMEND) && <memory> > RAMEND - RAMSTART + 1
+#error "a state and a step take <memory> bytes of memory or more, and this AVR has less"
+#endif
+#define @@_FLASH PROGMEM
+#define @_copy memcpy_P
+#define @_constant(place) pgm_read_float(place)
+#define @_word(place) pgm_read_dword(place)
+#else
+#define @@_FLASH @@_ALIGNED
+#define @_copy memcpy
+#define @_constant(place) (*(place))
+#define @_word(place) (*(place))
 #endif
 
 /* Floats that are computed at once. GNU's vectors are written as numbers are; other compilers get plain floats. */
@@ -100,6 +120,7 @@ typedef float @_lanes;
 typedef uint32_t @_integers;
 typedef int32_t @_signed_integers;
 static @@_INLINE @_lanes @_get(const float *from, size_t count) { return count ? *from : 0.0f; }
+static @@_INLINE @_lanes @_get_constants(const float *from, size_t count) { return count ? @_constant(from) : 0.0f; }
 static @@_INLINE void @_put(float *to, @_lanes x, size_t count) { if (count) *to = x; }
 static @@_INLINE @_integers @_bits_of(@_lanes x) { @_integers bits; memcpy(&bits, &x, sizeof bits); return bits; }
 static @@_INLINE @_lanes @_of_bits(@_integers bits) { @_lanes x; memcpy(&x, &bits, sizeof x); return x; }
@@ -116,6 +137,7 @@ static @@_INLINE @_lanes @_get(const float *from, size_t count) {
     memcpy(&x, from, count * sizeof *from);
     return x;
 }
+#define @_get_constants @_get
 static @@_INLINE void @_put(float *to, @_lanes x, size_t count) { memcpy(to, &x, count * sizeof *to); }
 static @@_INLINE @_integers @_bits_of(@_lanes x) { return (@_integers)x; }
 static @@_INLINE @_lanes @_of_bits(@_integers bits) { return (@_lanes)bits; }

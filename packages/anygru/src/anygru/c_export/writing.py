@@ -91,9 +91,9 @@ class _Writer(FileWriter):
         name = f"value{self.values}"
         if self.whole_chunks:
             lines.append(f"    float *const {name} = scratch + steps * {sum(self.sizes)};")
-            self.sizes.append(width)
         else:
             lines.append(f"float {name}[{width}];")
+        self.sizes.append(width)
         return name
 
     def _each(self, lines: list[str], calls: Sequence[str]) -> None:
