@@ -311,11 +311,33 @@ def test_a_file_that_no_compiler_checked_comes_with_a_warning(tmp_path: Path, mo
     anygru.export_c(model, tmp_path / "a.h", check=False)  # without a warning
 
 
-def test_a_file_that_computes_other_numbers_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Tokens(nn.Module):
+    """Indices [B, T, 1] give numbers; other last bits of an index are another row of the table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.gru = nn.Embedding(7, 5), nn.GRU(5, 6, batch_first=True)
+
+    def forward(self, input: Tensor) -> Tensor:
+        output = self.gru(self.table(input[..., 0]))[0]
+        return output * output
+
+
+OTHER: dict[str, tuple[nn.Module, Tensor | None]] = {
+    "numbers": (Around(lambda x: x * x), None),
+    "indices": (Tokens(), torch.randint(7, (1, 12, 1))),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_a_file_that_computes_other_numbers_is_not_written(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from anygru.c_export import expressions
 
     tool("gcc", "gcc")
+    model, example = OTHER[case]
     monkeypatch.setitem(expressions.EXPRESSIONS, "mul", "{1} * {2} * 1.001f")
     with pytest.raises(anygru.c_export.CheckError, match="computes other numbers than the model"):
-        anygru.export_c(Around(lambda x: x * x).eval(), tmp_path / "a.h")
+        anygru.export_c(model.eval(), tmp_path / "a.h", example=example)
     assert list(tmp_path.iterdir()) == []

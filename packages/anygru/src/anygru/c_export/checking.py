@@ -259,10 +259,14 @@ def _one_sequence(example: Tensor, source: Source) -> Tensor:
 
 
 def _moved(input: Tensor) -> Iterator[Tensor]:
-    """The input with its last bits changed, a few times in other ways."""
+    """The input with its last bits changed, a few times in other ways.
+
+    Whole numbers stay: they are exact, and an index with other last bits is another index.
+    """
     generator = torch.Generator().manual_seed(1)
     for _ in range(4):
-        yield input * (1 + _LAST_BITS * (torch.randint(0, 2, input.shape, generator=generator) * 2 - 1))
+        moved = input * (1 + _LAST_BITS * (torch.randint(0, 2, input.shape, generator=generator) * 2 - 1))
+        yield torch.where(input == input.round(), input, moved)
 
 
 def _so_far(source: Source, values: Tensor) -> Tensor:
