@@ -28,6 +28,15 @@ def test_hooks_see_oneflows_tensors() -> None:
     assert x.grad.tolist() == [6.0, -12.0]
 
 
+def test_grad_gives_what_hooks_leave() -> None:
+    x = flow.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    for tensor, factor in ((x, 100), (y, 10)):
+        tensor.register_hook(lambda gradient, factor=factor: gradient * factor)
+    found = flow.autograd.grad((y * y).sum(), [y, x])
+    assert [each.tolist() for each in found] == [[40.0, 80.0], [8000.0, 16000.0]]
+
+
 def test_functions_of_programs_see_oneflows_tensors() -> None:
     class Relu(flow.autograd.Function):
         @staticmethod

@@ -218,3 +218,53 @@ def test_a_gradient_does_not_pass_through_torch_s_checks(monkeypatch):
     (gx,) = paddle.grad([x.exp()], [x], create_graph=True)
     gx.backward()
     np.testing.assert_allclose(x.grad.numpy(), np.exp([0.5, 2]), rtol=1e-6)
+
+
+def test_grad_and_hooks():
+    """2.6.2 gives a leaf's gradient without the leaf's hooks, and that of a result behind the result's hooks."""
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    for tensor, factor in ((x, 100), (y, 10)):
+        tensor.register_hook(lambda gradient, factor=factor: gradient * factor)
+    loss = (y * y).sum()
+    assert values(paddle.grad(loss, [y, x])) == [[40.0, 80.0], [80.0, 160.0]]
+    loss.backward()
+    assert values([x.grad]) == [[8000.0, 16000.0]]
+
+
+class Doubling(PyLayer):
+    seen: list = []
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        Doubling.seen = [gradient.stop_gradient]
+        return gradient * 2
+
+
+def test_stop_gradient_of_gradients():
+    """As in 2.6.2 (recorded): False, except where a leaf's gradient is what a PyLayer computed."""
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    hooked = []
+    x.register_hook(lambda gradient: hooked.append(gradient.stop_gradient))
+    product = Doubling.apply(x) * Doubling.apply(y + 0)
+    product.register_hook(lambda gradient: hooked.append(gradient.stop_gradient))
+    product.sum().backward()
+    assert (Doubling.seen, hooked) == ([False], [False, True])
+    assert (x.grad.stop_gradient, y.grad.stop_gradient) == (True, False)
+    x.clear_gradient(set_to_zero=False)
+    (x * 3).sum().backward()
+    assert not x.grad.stop_gradient
+
+
+def test_grad_through_a_py_layer_stops_gradients():
+    class Same(Doubling):
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    x = leaf(1.0, 2.0)
+    assert paddle.grad(Same.apply(x).sum(), x)[0].stop_gradient

@@ -22,7 +22,7 @@ from .cli.spinning import bounded
 from .cli.terminal import STANDARD_INPUT, count
 from .dialects.kit import cpp_numbers, schedules
 from .dialects.kit.fans import fans
-from .dialects.kit.graph import is_release, leave_graph
+from .dialects.kit.graph import behind_hooks, is_release, leave_graph
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
@@ -52,6 +52,7 @@ __all__ = [
     "UsageError",
     "Weights",
     "Workers",
+    "behind_hooks",
     "centred",
     "chainer_files",
     "convert",

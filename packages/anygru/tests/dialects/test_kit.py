@@ -8,7 +8,7 @@ import torch
 
 from anygru.dialects.kit import cpp_numbers, schedules
 from anygru.dialects.kit.fans import fans
-from anygru.dialects.kit.graph import is_release, leave_graph
+from anygru.dialects.kit.graph import behind_hooks, is_release, leave_graph
 from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
 
 
@@ -108,6 +108,18 @@ def test_a_view_leaves_its_graph_and_keeps_its_memory() -> None:
     leave_graph(view)
     view.fill_(7.0)
     assert y.tolist() == [2.0, 7.0, 7.0, 2.0]
+
+
+def test_the_gradients_that_hooks_leave() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda gradient: gradient * 10)
+    with behind_hooks([y, x]) as found:
+        torch.autograd.grad((y * y).sum(), [y, x], retain_graph=True)
+    assert {place: gradient.tolist() for place, gradient in found.items()} == {0: [40.0, 40.0]}
+    found.clear()
+    torch.autograd.grad((y * y).sum(), [y, x])
+    assert found == {}
 
 
 @pytest.mark.parametrize("shape", [(2, 4, 1), (2, 4, 3)])

@@ -12,6 +12,8 @@ from torch import no_grad as no_grad
 from torch.autograd import backward as backward
 from torch.distributed.tensor import DTensor
 
+from anygru.extend import behind_hooks
+
 from ..framework.dressing import as_in_programs, dress
 from ..framework.tensor import Tensor
 from ..processes import global_tensor
@@ -83,14 +85,17 @@ def grad(
     """The derivatives of the outputs' sum by each input; None for an input that takes no part."""
     given = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
     pieces = [_piece(tensor) for tensor in given]
-    found = torch.autograd.grad(
-        outputs,
-        [tensor if piece is None else piece for tensor, piece in zip(given, pieces, strict=True)],
-        grad_outputs,
-        retain_graph=retain_graph or create_graph,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
+    asked = [tensor if piece is None else piece for tensor, piece in zip(given, pieces, strict=True)]
+    with behind_hooks(asked) as hooked:
+        first = torch.autograd.grad(
+            outputs,
+            asked,
+            grad_outputs,
+            retain_graph=retain_graph or create_graph,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    found = [hooked.get(place, each) for place, each in enumerate(first)]
     with torch._C.DisableTorchFunctionSubclass():
         whole = [
             global_tensor.gradient_of(tensor, part.as_subclass(torch.Tensor))

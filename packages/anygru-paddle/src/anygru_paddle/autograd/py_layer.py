@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ..framework.recording import refuse_own_gradients
+from ..tensor.differentiable import wrap_gradient
 from ..tensor.operation import wrap
 
 __all__ = ["PyLayer", "PyLayerContext"]
@@ -91,6 +92,7 @@ class _Bridge(torch.autograd.Function):
         ctx.others = [each for each in saved if not isinstance(each, torch.Tensor)]
         ctx.layer, ctx.context = call.layer, call.context
         ctx.inputs = [list(each.shape) for each in tensors]
+        ctx.attributes = [each.__dict__ for each in tensors]  # a tensor itself would keep the graph behind it alive
         ctx.set_materialize_grads(call.context._materialize)
         if call.context._not_differentiable:
             ctx.mark_non_differentiable(*(replaced.get(id(each), each) for each in call.context._not_differentiable))
@@ -102,10 +104,14 @@ class _Bridge(torch.autograd.Function):
         others, tensors = iter(ctx.others), iter(ctx.saved_tensors)
         ctx.context._saved = tuple(wrap(next(tensors)) if is_tensor else next(others) for is_tensor in ctx.plan)
         try:
-            found = ctx.layer.backward(ctx.context, *(None if grad is None else wrap(grad) for grad in grads))
+            found = ctx.layer.backward(ctx.context, *(None if grad is None else wrap_gradient(grad) for grad in grads))
         finally:
             ctx.context._saved = ()
-        return (None, *_gradients(ctx.layer.__name__, found, ctx.needs_input_grad[1:], ctx.inputs))
+        gradients = _gradients(ctx.layer.__name__, found, ctx.needs_input_grad[1:], ctx.inputs)
+        for attributes, gradient in zip(ctx.attributes, gradients, strict=True):
+            if gradient is not None:
+                attributes["_gradient_stops"] = wrap(gradient).stop_gradient
+        return (None, *gradients)
 
 
 def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[Any]:

@@ -1,8 +1,9 @@
 """The gradient of a tensor: `stop_gradient`, `grad`, `backward`, hooks."""
 
+import contextlib
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +25,32 @@ _torch_grad = torch.Tensor.grad.__get__  # type: ignore[union-attr]
 _set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 
 
+def wrap_gradient(grad: torch.Tensor, stops: bool = False) -> "Tensor":
+    """A gradient as a paddle Tensor with Paddle's `stop_gradient`.
+
+    That is False, except after operations such as pixel_unshuffle, and for a result of a PyLayer's `backward` (recorded, 2.6.2).
+    """
+    wrapped = wrap(grad)
+    wrapped.__dict__["_stop_gradient"] = stops
+    return wrapped
+
+
 def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
     """The gradient of a leaf, or the gradient that `retain_grads` kept."""
     return _torch_grad(tensor) if tensor.is_leaf else tensor.__dict__.get("_retained")
+
+
+@contextlib.contextmanager
+def no_leafs_hooks(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Within the block, the hooks of the leaves among `tensors` rest: for `paddle.grad`, 2.6.2 does not call them (recorded)."""
+    leaves = [tensor for tensor in tensors if tensor.is_leaf]
+    for leaf in leaves:
+        leaf.__dict__["_hooks_rest"] = True
+    try:
+        yield
+    finally:
+        for leaf in leaves:
+            leaf.__dict__.pop("_hooks_rest", None)
 
 
 class TensorHookRemoveHelper:
@@ -80,8 +104,7 @@ class Differentiable(torch.Tensor):
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
         grad = gradient_of(self)
         if type(grad) is torch.Tensor:
-            # Paddle's gradients have False, except after operations such as pixel_unshuffle (recorded, 2.6.2).
-            wrap(grad).__dict__["_stop_gradient"] = self.__dict__.get("_gradient_stops", False)
+            return wrap_gradient(grad, self.__dict__.get("_gradient_stops", False))
         return grad  # type: ignore[return-value]
 
     @grad.setter  # type: ignore[override]
@@ -107,6 +130,7 @@ class Differentiable(torch.Tensor):
         grad = gradient_of(self)
         if grad is None:
             return
+        self.__dict__.pop("_gradient_stops", None)
         if set_to_zero:
             with torch.no_grad():
                 torch.Tensor.zero_(grad)
@@ -145,11 +169,14 @@ class Differentiable(torch.Tensor):
         if not self.requires_grad:
             raise RuntimeError("Cannot register hook on a tensor that stop gradient.")
 
-        zeros = self._zeros()
+        zeros, kept = self._zeros(), self.__dict__
 
         def call(gradient: torch.Tensor | None) -> torch.Tensor | None:
+            if "_hooks_rest" in kept:
+                return None
             # A view: `wrap` changes the class of the object that it is given, and torch's engine still holds this one.
-            return hook(wrap(zeros() if gradient is None else gradient.view_as(gradient)))
+            seen = zeros() if gradient is None else gradient.view_as(gradient)
+            return hook(wrap_gradient(seen, kept.get("_gradient_stops", False)))
 
         return TensorHookRemoveHelper(super().register_hook(call), wrap(self))
 

@@ -12,6 +12,7 @@ from anygru import extend
 
 from ...framework.recording import refuse_own_gradients
 from ...tensor.creation import to_tensor
+from ...tensor.differentiable import no_leafs_hooks
 from ...tensor.gradients import is_reached, reached, run_engine
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
@@ -100,16 +101,14 @@ def grad(
     places = [place for place, x in enumerate(xs) if x.requires_grad]
     found: list[Any] = [None] * len(xs)
     if used and places:
-        with _without_gradient(walls):
+        asked = [xs[place] for place in places]
+        with _without_gradient(walls), no_leafs_hooks(asked), extend.behind_hooks(asked) as hooked:
             gradients = run_engine(
                 lambda: extend.gradients(
-                    [y for y, _ in used],
-                    [xs[place] for place in places],
-                    [weight for _, weight in used],
-                    True,
-                    create_graph,
+                    [y for y, _ in used], asked, [weight for _, weight in used], True, create_graph
                 )
             )
+        gradients = [hooked.get(place, each) for place, each in enumerate(gradients)]
         steps = reached([y for y, _ in used], walls) if walls or any(each is None for each in gradients) else None
         for place, gradient in zip(places, gradients, strict=True):
             found[place] = _result(xs[place], gradient, steps, create_graph)
@@ -168,7 +167,9 @@ def _result(x: torch.Tensor, gradient: torch.Tensor | None, steps: set[object] |
     if create_graph and not gradient.requires_grad:
         # 2.6.2 does so for every gradient that may have a graph (recorded).
         gradient = gradient.detach().requires_grad_()
-    return wrap(gradient)
+    result = wrap(gradient)
+    result.__dict__.pop("_stop_gradient", None)  # a PyLayer's `backward` may have handed on what the engine gave it
+    return result
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
-"""Recognize the error of a released autograd graph, and detach tensors from a graph."""
+"""Recognize the error of a released autograd graph, detach tensors from a graph, and see gradients behind hooks."""
 
-from functools import cache
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 
 import torch
 
@@ -26,6 +28,26 @@ def leave_graph(tensor: torch.Tensor) -> None:
     detached.__class__ = type(tensor)
     detached.__dict__.update(tensor.__dict__)
     torch.utils.swap_tensors(tensor, detached)
+
+
+@contextlib.contextmanager
+def behind_hooks(tensors: Sequence[torch.Tensor]) -> Iterator[dict[int, torch.Tensor]]:
+    """Collect the gradients that hooks leave of the `tensors` that are not leaves, by their positions.
+
+    `torch.autograd.grad` calls the hooks of such a tensor, but gives the gradient before them if it goes on to a tensor
+    behind it (torch 2.13).
+    """
+    found: dict[int, torch.Tensor] = {}
+    handles = [
+        torch.Tensor.register_hook(tensor, partial(found.__setitem__, place))
+        for place, tensor in enumerate(tensors)
+        if tensor._backward_hooks and not tensor.is_leaf
+    ]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @cache
