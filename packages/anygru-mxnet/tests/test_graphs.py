@@ -248,3 +248,19 @@ def test_the_cost_of_a_graph_bounds_its_products_and_its_results(tmp_path):
     numbers, products = 2 * 5 + 5 * 7 + 2 * 7, 2 * 3 * 5 + 2 * 5 * 7
     assert 4 * numbers <= memory <= 8 * numbers + 3 * 600
     assert products <= work <= 2 * products
+
+
+def test_the_cost_of_a_window_has_each_of_its_numbers():
+    data, options = mx.sym.var("data"), {"kernel": (40, 40), "name": "a"}
+    convolved = mx.sym.Convolution(data, mx.sym.ones((3, 2, 40, 40)), num_filter=3, no_bias=True, **options)
+    spread = mx.sym.Deconvolution(data, mx.sym.ones((2, 3, 40, 40)), num_filter=3, **options)
+    pooled = [mx.sym.Pooling(data, pool_type=kind, **options) for kind in ("max", "avg", "sum")]
+    outputs = 41 * 41 * 1600
+    for graph, products in (
+        (convolved, 3 * 2 * outputs),
+        (spread, 80 * 80 * 2 * 3 * 1600),
+        *((each, 2 * outputs) for each in pooled),
+        (mx.sym.LRN(data, nsize=101), 2 * 80 * 80 * 101),
+    ):
+        _, work = graphs.GraphModule(graph, {}).cost({"data": (1, 2, 80, 80)})
+        assert products <= work <= 1.1 * products

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from ..base import MXNetError
+from ..operators.registry import truth
 from .infer import Shape, known, shapes
 from .node import Entry, Node, topological
 
@@ -12,8 +13,6 @@ _BYTES = 8
 _PER_OBJECT = 512
 """The bytes of the objects around a result."""
 _PRODUCTS = (
-    "Convolution",
-    "Deconvolution",
     "FullyConnected",
     "batch_dot",
     "dot",
@@ -21,6 +20,8 @@ _PRODUCTS = (
     "_contrib_interleaved_matmul_",
 )
 """Prefixes of the names of operators that multiply, factorize or invert matrices."""
+_WINDOWS = ("Convolution", "Deconvolution", "LRN", "Pooling")
+"""Operators that read a window around each number; windows overlap."""
 
 
 def of_graph(heads: list[Entry], given: Mapping[str, Shape]) -> tuple[int, int]:
@@ -72,6 +73,9 @@ def _work(node: Node, inputs: list[Shape], results: list[Shape]) -> int:
     sizes = [math.prod(shape) for shape in (*inputs, *results)]
     if node.operator.name == "RNN" and len(inputs) > 1:
         return math.prod(inputs[0][:2]) * math.prod(inputs[1]) + sum(sizes)
+    if node.operator.name in _WINDOWS:
+        moved = inputs[0] if node.operator.name == "Deconvolution" else results[0]
+        return math.prod(moved) * _window(node, inputs) + sum(sizes)
     if node.operator.name.startswith(_PRODUCTS) and inputs:
         # The product of the sizes of [m, k], [k, n] and [m, n] is the square of mkn.
         factors = sizes[: min(len(inputs), 2)]
@@ -79,3 +83,18 @@ def _work(node: Node, inputs: list[Shape], results: list[Shape]) -> int:
             return math.isqrt(factors[0]) ** 3
         return math.isqrt(math.prod(factors) * max(sizes[len(inputs) :]))
     return sum(sizes) * (len(inputs) + 1)
+
+
+def _window(node: Node, inputs: list[Shape]) -> int:
+    """The numbers in a window."""
+    assert node.operator is not None
+    if node.operator.name.endswith("onvolution"):
+        return math.prod(inputs[1][1:])
+    attributes = node.operator.parse(node.attrs)
+    if truth(attributes.get("global_pool", False)):
+        return 1
+    if node.operator.name == "LRN":
+        return int(attributes["nsize"])
+    kernel = attributes.get("kernel") or 1
+    sides = kernel if isinstance(kernel, tuple | list) else (kernel,)
+    return math.prod(map(int, sides)) ** (len(inputs[0]) - 2 if len(sides) == 1 else 1)
