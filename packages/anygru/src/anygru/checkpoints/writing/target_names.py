@@ -15,16 +15,17 @@ class TargetNames:
 
     def __init__(self, mapping: Mapping[str, str]):
         self._mapping = mapping
+        self._lengths = sorted(set(map(len, mapping)), reverse=True)  # few, so that many entries cost no more time
         self._used: set[str] = set()
 
     def rename(self, name: object) -> Any:
         """Give the new name: by the longest entry that is the name or a prefix of it."""
         if not isinstance(name, str):
             return name
-        fitting = [old for old in self._mapping if old == name or _is_prefix(old, name)]
-        if not fitting:
+        beginnings = (name[:length] for length in self._lengths if length <= len(name))
+        old = next((old for old in beginnings if old in self._mapping and (old == name or _is_prefix(old, name))), None)
+        if old is None:
             return name
-        old = max(fitting, key=len)
         self._used.add(old)
         rest = name[len(old) :]
         new = self._mapping[old]
@@ -38,4 +39,4 @@ class TargetNames:
 
 
 def _is_prefix(prefix: str, name: str) -> bool:
-    return name.startswith(prefix) and (prefix[-1:] in tuple("./:_") or name[len(prefix)] in "./:")
+    return prefix[-1:] in tuple("./:_") or name[len(prefix)] in "./:"
