@@ -78,6 +78,14 @@ def test_draws_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert not (tmp_path / "weights.xyz").exists()
 
 
+def test_numbers_without_a_histogram_are_drawn_in_one_bin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    values = {"same": [3e38] * 9, "far": [-3e38, 3e38], "tiny": [1e-45, 3e-45] * 9, "none": [float("nan")] * 2}
+    save_checkpoint({name: torch.tensor(value) for name, value in values.items()}, tmp_path / "x.safetensors")
+    status, _, error = inspect(capsys, tmp_path / "x.safetensors", "--plot", tmp_path / "x.png")
+    assert (status, error) == (0, "")
+
+
 def test_without_matplotlib_the_command_that_installs_it_is_said(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

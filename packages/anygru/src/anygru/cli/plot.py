@@ -1,5 +1,6 @@
 """A picture of the distribution of each weight in a checkpoint."""
 
+import contextlib
 import math
 import os
 
@@ -45,9 +46,7 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
     figure.suptitle(printable(title), y=1 - 0.15 / height, verticalalignment="top", parse_math=False)
     for panel, name in zip(figure.subplots(rows, _COLUMNS, squeeze=False).flat, shown, strict=False):
         values = _finite_sample(checkpoint.stored[name])
-        panel.hist(
-            values, bins=min(60, 5 + int(values.size**0.5)), color=_GRU_COLOR if name in in_gru_layers else _OTHER_COLOR
-        )
+        panel.stairs(*_histogram(values), fill=True, color=_GRU_COLOR if name in in_gru_layers else _OTHER_COLOR)
         spread = f"mean {values.mean():.3g}, sd {values.std():.3g}" if values.size else "no finite number"
         panel.set_title(f"{printable(name)[-40:]}\n{spread}", fontsize=8, parse_math=False)
         panel.tick_params(labelsize=7)
@@ -67,3 +66,10 @@ def _finite_sample(stored: StoredTensor) -> np.ndarray:
     values = StoredTensor(flat, stored.dtype).widened()
     real = np.abs(values) if values.dtype.kind == "c" else values.astype(np.float64)
     return real[np.isfinite(real)]
+
+
+def _histogram(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count values in bins; in one where their range is too short or too long for NumPy's arithmetic."""
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError):
+        return np.histogram(values, min(60, 5 + int(values.size**0.5)))
+    return np.array([values.size]), np.array([values.min(), values.max()])
