@@ -79,11 +79,14 @@ def test_folders_notebooks_and_files_that_are_none(anygru, tmp_path):
         "import torch\nprint 'Python 2'\n" + "a." * 500_000 + "\nGRU",
         "import torch\nprint 'Python 2'\n" + "\n" * 500_000 + "GRU",
         "import torch\nGRU\n" + ("f()" + ".a" * 900 + "\n") * 200,
+        "import GRU" + ".a" * 500_000 + "\n",
+        "import GRU." + "a" * 500_000 + " as x\n" + "x\n" * 200_000,
+        "from GRU" + "a" * 500_000 + " import x\n" + "x\n" * 200_000,
     ],
-    ids=["dots", "lines", "chains"],
+    ids=["dots", "lines", "chains", "parts", "names", "members"],
 )
 def test_a_hostile_source_takes_time_in_proportion_to_its_size(text, tmp_path):
-    """Time in proportion to the square of the size would be more than an hour for the first two."""
+    """Time in proportion to the square of the size would be minutes to hours for most of them."""
     (tmp_path / "a.py").write_text(text)
     begin = time.process_time()
     grus(tmp_path / "a.py")

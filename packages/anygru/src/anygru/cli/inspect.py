@@ -6,7 +6,6 @@ Nothing in the file is run.
 import argparse
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from ..checkpoints import NAMES, Checkpoint
 from ..checkpoints.writing import provenance
 from ..errors import printable
 from . import UsageError
-from .terminal import console, count, given
+from .terminal import console, count, folded, given
 
 BIDIRECTIONAL = (
     "a GRU of Chainer to read as one layer in two directions instead of two layers, which look the same in its files "
@@ -126,14 +125,7 @@ def _print_tree(checkpoint: Checkpoint, colored: bool, width: int) -> None:
     marks = ("├── ", "└── ", "│   ") if fancy else ("+-- ", "`-- ", "|   ")
     for name, entry in tree.items():
         lines = [entry] if isinstance(entry, str) else [_shown(name), *_lines(entry, "", marks)]
-        sys.stdout.writelines(f"{_folded(line, width)}\n" for line in lines)
-
-
-def _folded(line: str, width: int) -> str:
-    """A line that is wider than the terminal, broken; colors have no width."""
-    if len(line) <= width or len(re.sub(r"\x1b\[\d+m", "", line)) <= width:
-        return line
-    return textwrap.fill(line, width, subsequent_indent="    ", break_on_hyphens=False)
+        sys.stdout.writelines(f"{folded(line, width)}\n" for line in lines)
 
 
 def _place(tree: Tree, name: str, text: str, style: str) -> None:

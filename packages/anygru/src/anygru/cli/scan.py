@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..checkpoints.reading.source import read_regular
 from ..errors import AnygruError, printable
 from . import existing
-from .terminal import console, count
+from .terminal import console, count, folded
 
 ACCELERATE = "anygru.accelerate(model)"
 KERAS = "anygru.accelerate(), with Keras on torch"
@@ -66,8 +66,15 @@ _SAME = {
 _MOST_PARTS = max(name.count(".") for name in (*GRUS, *_SAME)) + 1
 """Of a GRU's name after the first one."""
 
+_LONGEST_NAME = sum(max(map(len, names)) for names in (GRUS, _SAME))
+
 _WORDS = re.compile("|".join(sorted({name.rpartition(".")[2] for name in GRUS})))
 """A file without any of them is not parsed."""
+
+_BETWEEN = r"(?:[^\S\n]|\\\n)*"
+_DOTTED = re.compile(rf"\w+(?:{_BETWEEN}\.{_BETWEEN}\w+)*")
+_MOST_DOTS = 1000
+"""In a name. Python's parser copies the name of an import once for each of its parts."""
 
 _LARGEST = 4 << 20
 """Files of more bytes are passed over: they are data."""
@@ -118,7 +125,7 @@ def main(args: argparse.Namespace) -> int:
         return 0
     out = console()
     for line in [f"{each.file}:{each.line}  {each.name}  {each.way}" for each in found] + notes:
-        out.print(printable(line), markup=False)
+        print(folded(printable(line), out.width))
     out.print(f"{count(len(found), 'GRU')} in {count(files, 'file')}")
     return 0
 
@@ -154,13 +161,14 @@ def grus(path: Path) -> tuple[list[Found], str]:
         raise ValueError(f"more than {_LARGEST >> 20} MB")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     cells = _cells(text) if path.suffix == ".ipynb" else {"": text}
-    # One text, since a cell uses the imports of earlier cells.
-    places = [(f"{path}{cell}", line) for cell, code in cells.items() for line in range(1, code.count("\n") + 2)]
-    text = "\n".join(cells.values())
+    text = "\n".join(cells.values())  # one text, since a cell uses the imports of earlier cells
     why = ""
     if not _WORDS.search(text):
         return [], why
+    places = [(f"{path}{cell}", line) for cell, code in cells.items() for line in range(1, code.count("\n") + 2)]
     try:
+        if any(match[0].count(".") > _MOST_DOTS for match in _DOTTED.finditer(text)):
+            raise ValueError(f"a name with more than {_MOST_DOTS} dots")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the source's own escapes and comparisons
             named = _names_by_syntax(ast.parse(text))
@@ -211,11 +219,11 @@ def _imported(tree: ast.AST) -> dict[str, str]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.partition(".")[0]
-                known[alias.asname or first] = alias.name if alias.asname else first
+                known[alias.asname or first] = _short(alias.name) if alias.asname else first
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 if alias.name != "*":
-                    known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    known[alias.asname or alias.name] = _short(f"{node.module}.{alias.name}")
                     continue
                 start = f"{_SAME.get(node.module, node.module)}."
                 names = {name.removeprefix(start).partition(".")[0] for name in GRUS if name.startswith(start)}
@@ -223,6 +231,11 @@ def _imported(tree: ast.AST) -> dict[str, str]:
         elif isinstance(node, ast.ClassDef | ast.FunctionDef):
             known.setdefault(node.name, node.name)  # the file's own name, which hides a name of a star import
     return by_star | known
+
+
+def _short(name: str) -> str:
+    """The name of an import; a longer one than any GRU's would be copied at each of its uses."""
+    return name if len(name) <= _LONGEST_NAME else ""
 
 
 def _uses(node: ast.AST) -> list[ast.AST]:

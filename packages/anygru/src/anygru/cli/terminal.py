@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -29,6 +31,13 @@ def console() -> "Console":
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _ENDLESS
     return console
+
+
+def folded(line: str, width: int) -> str:
+    """Break a line that is wider than the terminal; colors have no width. Rich takes a millisecond for each line."""
+    if len(line) <= width or len(re.sub(r"\x1b\[\d+m", "", line)) <= width:
+        return line
+    return textwrap.fill(line, width, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def count(number: int, noun: str) -> str:
