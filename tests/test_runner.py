@@ -240,6 +240,8 @@ def test_a_name_that_is_not_listed_is_not_there(small_dialect):
     assert caught.value.name == "Frobnicate"
     with pytest.raises(AttributeError, match=r"paddle\.nn\.Knwon is not covered .*; did you mean paddle\.nn\.Known\?$"):
         _ = small_dialect.Knwon
+    with pytest.raises(AttributeError, match=r"; did you mean paddle\.nn\.Known\?$"):
+        _ = small_dialect.KNOWN
     with pytest.raises(AttributeError, match=r"; use torch\.nn\.Conv2d$"):
         _ = small_dialect.Conv2D
     with pytest.raises(ImportError, match="paddle.nn.Frobnicate is not covered"):

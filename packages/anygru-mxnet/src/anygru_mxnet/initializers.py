@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from anygru.extend import near
+
 from .ndarray.ndarray import NDArray
 
 _registry: dict[str, type["Initializer"]] = {}
@@ -170,7 +172,7 @@ def create(init: Any, /, *args: Any, **kwargs: Any) -> Initializer:
         name, kwargs = json.loads(init)
         return create(name, **kwargs)
     assert init.lower() in _registry, (
-        f"{init.lower()} is not registered. Please register with initializer.register first"
+        f"{init.lower()} is not registered. Please register with initializer.register first{near(init, _registry)}"
     )
     return _registry[init.lower()](*args, **kwargs)
 

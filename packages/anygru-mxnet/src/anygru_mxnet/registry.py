@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from anygru.extend import near
+
 _classes: dict[type, dict[str, type]] = {}
 
 
@@ -68,7 +70,9 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             )
             content = json.loads(name)
             return create(**content) if isinstance(content, dict) else create(content[0], **content[1])
-        assert name.lower() in known, f"{name} is not registered. Please register with {nickname}.register first"
+        assert name.lower() in known, (
+            f"{name} is not registered. Please register with {nickname}.register first{near(name, known)}"
+        )
         return known[name.lower()](*others, **kwargs)
 
     create.__doc__ = f"Create a {nickname} instance from config."

@@ -67,7 +67,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _MODULES:
         return importlib.import_module(f".{_MODULES[name]}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    near = importlib.import_module(".errors", __name__).near
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near(name, __dir__())}", name=name)
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
@@ -56,6 +57,22 @@ def how_to_install(extra: str) -> str:
     # Without --editable pip would replace a link to the clone by a copy.
     option = "--editable " if origin.get("dir_info", {}).get("editable") else ""
     return f"pip install {option}'{os.path.relpath(folder, here) if folder.is_relative_to(here) else folder}/{name}'"
+
+
+def near(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """The end of a message about a misspelt word, such as "; did you mean paddle.nn.GRU?"; "" if no known word is near.
+
+    Args:
+        word: what was written.
+        known: the words that would be right.
+        prefix: printed before the known word, such as "paddle.nn.".
+    """
+    from difflib import get_close_matches
+
+    plain = {each.lower(): each for each in known}
+    # One wrong letter of three or four is a typing error as well.
+    found = get_close_matches(word.lower(), plain, 1, 0.65 if len(word) < 5 else 0.8)
+    return f"; did you mean {prefix}{plain[found[0]]}?" if found else ""
 
 
 def printable(text: str) -> str:

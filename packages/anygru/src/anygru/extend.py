@@ -12,6 +12,7 @@ _HOME = {
     # names of the original: covered, refused, or elsewhere
     "cover": "dialects.stand_ins:cover",
     "names": "dialects.names:names",
+    "near": "errors:near",
     "not_covered": "dialects.stand_ins:not_covered",
     "refuser": "dialects.stand_ins:refuser",
     # weights and gates

@@ -26,6 +26,7 @@ from .dialects.kit.graph import behind_hooks, is_release, leave_graph
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
+from .errors import near
 from .facts import gates, torch_private
 from .facts.torch_private import backward, gradients
 from .facts.weights import Weights
@@ -70,6 +71,7 @@ __all__ = [
     "leave_graph",
     "mxnet_files",
     "names",
+    "near",
     "layer_of_torch",
     "native",
     "needed",

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import anygru.cli
+from anygru import save_checkpoint
 from anygru.cli import COMMANDS, MODULES, Failure, UsageError, commands, main
 from anygru.errors import how_to_install
 
@@ -65,6 +66,27 @@ def test_a_wrong_call_gets_one_line_and_status_2(anygru, arguments, line):
     assert result.status == 2
     assert result.error.startswith(line)
     assert result.error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (["convrt", "model.params"], "; did you mean convert?"),
+        (["inspect", "model.params", "--plt"], "; did you mean --plot?"),
+        (["convert", "model.params", "x", "--to=panddle"], "; did you mean paddle?"),
+        (["inspect", "model.parms"], "there is no file 'model.parms'; did you mean model.params?"),
+        (["inspect", "../FOLDER/model.parms"], "; did you mean ../FOLDER/model.params?"),
+        (["try", "script.py:biuld"], "script.py has no function 'biuld'; did you mean build?"),
+    ],
+)
+def test_a_misspelt_word_gets_the_near_one(anygru, tmp_path, monkeypatch, arguments, end):
+    """Commands, options, choices, files and functions."""
+    save_checkpoint(torch.nn.ModuleDict({"gru": torch.nn.GRU(2, 3)}), tmp_path / "model.params")
+    (tmp_path / "script.py").write_text("def build(): pass\n")
+    monkeypatch.chdir(tmp_path)
+    result = anygru(*(each.replace("FOLDER", tmp_path.name) for each in arguments))
+    assert result.status == 2
+    assert result.error.endswith(end.replace("FOLDER", tmp_path.name) + "\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 from torch import Tensor
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, UsageError, open_bytes, open_for_replace, parse_json, read_regular
+from anygru.extend import Budget, UsageError, existing, open_bytes, open_for_replace, parse_json, read_regular
 
 from .index import Best, Progress, TensorFile, from_json, to_json
 from .model import Shape
@@ -223,9 +223,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Shape, dict[str, Tensor]]:
             raise UsageError(f"the run in {str(folder.path)!r} has no model yet")
         folder.read_tensors(progress.best.file)  # compares the digest
         given = folder.path / progress.best.file.file
-    elif not given.exists():
-        raise UsageError(f"there is no file {str(given)!r}")
-    data = read_regular(given)
+    data = read_regular(existing(str(given)))
     tensors = _tensors(given, data)
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from anygru.extend import near
+
 from .base import REGISTRY, Arrays, EvalMetric, GlobalMetric, Labels, alias, check_label_shapes, pairs, register
 
 __all__ = ["CompositeEvalMetric", "CustomMetric", "create", "np"]
@@ -30,7 +32,9 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> "EvalMetric":
         if isinstance(described, dict):
             return _from_config(described)
         metric, kwargs = described
-    assert metric.lower() in REGISTRY, f"{metric} is not registered. Please register with metric.register first"
+    assert metric.lower() in REGISTRY, (
+        f"{metric} is not registered. Please register with metric.register first{near(metric, REGISTRY)}"
+    )
     return REGISTRY[metric.lower()](*args, **kwargs)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from anygru.extend import near
+
 from ..ndarray.ndarray import NDArray
 
 __all__ = ["Optimizer", "create", "register"]
@@ -100,7 +102,7 @@ class Optimizer:
             ValueError: for an unknown name.
         """
         if name.lower() not in Optimizer.opt_registry:
-            raise ValueError(f"Cannot find optimizer {name}")
+            raise ValueError(f"Cannot find optimizer {name}{near(name, Optimizer.opt_registry)}")
         return Optimizer.opt_registry[name.lower()](**kwargs)
 
     def create_state(self, index: Any, weight: NDArray) -> Any:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from ..errors import AnygruError, how_to_install, printable
+from ..errors import AnygruError, how_to_install, near, printable
 
 GROUP = "anygru.commands"
 """The entry points of other packages' commands: name -> module."""
@@ -80,6 +80,13 @@ class Parser(argparse.ArgumentParser):
     """An argument parser with errors of one line, without the usage text, and with help for narrow terminals."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise the error of argparse with the option or choice that is spelled most like the unknown one."""
+        option = re.match(r"unrecognized arguments: (-[^\s=]+)", message)
+        choice = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
+        if option is not None:
+            message += near(option[1], self._option_string_actions)
+        if choice is not None:
+            message += near(choice[1], re.split(r"[', ]+", choice[2]))
         raise UsageError(message)
 
     def format_help(self) -> str:
@@ -133,7 +140,9 @@ def existing(path: str) -> str:
         UsageError: it does not exist.
     """
     if not os.path.exists(path):
-        raise UsageError(f"there is no file {path!r}")
+        folder, name = os.path.split(path)
+        others = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        raise UsageError(f"there is no file {path!r}{near(name, others, os.path.join(folder, ''))}")
     return path
 
 
@@ -176,8 +185,8 @@ def _without_command(arguments: list[str]) -> int:
         return main([*arguments[1:], "--help"])
     if not arguments[0].startswith("-"):
         raise UsageError(
-            f"unknown command {arguments[0]!r}; the installed commands are {', '.join(found)}; "
-            f"commands to train and sample language models: {how_to_install('lab')}"
+            f"unknown command {arguments[0]!r}; the installed commands are {', '.join(found)}"
+            f"{near(arguments[0], found) or '; commands to train and sample language models: ' + how_to_install('lab')}"
         )
     parser.parse_args(arguments)
     raise UsageError("a command is needed, for example `anygru train`")

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ..errors import near
 from . import Failure, UsageError
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ def function_of(place: str, name: str) -> Callable[[], Any]:
     """
     is_file = os.path.exists(place)
     sys.path.insert(0, os.path.dirname(os.path.abspath(place)) if is_file else os.getcwd())
-    function = getattr(_module_of_file(place) if is_file else importlib.import_module(place), name, None)
+    module = _module_of_file(place) if is_file else importlib.import_module(place)
+    function = getattr(module, name, None)
     if not callable(function):
-        raise UsageError(f"{place} has no function {name!r}")
+        functions = (each for each, value in vars(module).items() if callable(value))
+        raise UsageError(f"{place} has no function {name!r}{near(name, functions)}")
     found: Callable[[], Any] = function
     return found
 

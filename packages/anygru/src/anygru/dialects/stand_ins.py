@@ -5,7 +5,6 @@ using them. It becomes a stand-in: a class (or a module) of that name which rais
 to a name that is not listed raises an AttributeError, so that `hasattr` is right.
 """
 
-import difflib
 import dis
 import importlib
 import sys
@@ -14,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NoReturn
 
-from ..errors import AnygruError
+from ..errors import AnygruError, near
 from . import forks
 from .finder import actual_name, original_name, roots
 from .names import names
@@ -60,24 +59,30 @@ def not_covered(name: str, instead: str | None = None) -> NotCoveredError:
             framework's name, such as "mxnet.gluon.Trainer(compression_params=...)".
         instead: the replacement; None to take it from `names.txt`, or from PyTorch's name of the same spelling.
     """
-    why, dialect = "", dialect_of(name)
-    if instead is None:
-        refusal = names(dialect).refusal(name) if dialect in roots() else None
-        why, instead = (refusal.why, refusal.instead) if refusal is not None else ("", _namesake(name))
+    why, hint, dialect = "", "", dialect_of(name)
+    refusal = names(dialect).refusal(name) if instead is None and dialect in roots() else None
+    if refusal is not None:
+        why, instead = refusal.why, refusal.instead
+    elif instead is None:
+        hint, instead = _near_name(name), _namesake(name)
     title = (names(dialect).title if dialect in roots() else "") or dialect
     message = f"{name} is not covered by anygru's {title} dialect"
-    near = _near_name(name, dialect) if not instead else ""
-    hint = f"; use {instead}" if instead else f"; did you mean {near}?" if near else ""
+    if instead and not hint.lower().endswith(f" {name.lower()}?"):
+        hint = f"; use {instead}"
     error = NotCoveredError(message + (f" ({why})" if why else "") + hint)
     error.name = name.rpartition(".")[2]
     return error
 
 
-def _near_name(name: str, dialect: str) -> str:
-    """The covered name of the same module that is spelled most like this one; "" if no name is near."""
+def _near_name(name: str) -> str:
+    """The end of a message with the listed name of the same module or class that is spelled most like this one."""
     module, _, last = name.rpartition(".")
-    covered = names(dialect).covered.get(module, ()) if dialect in roots() else ()
-    return next((f"{module}.{each}" for each in difflib.get_close_matches(last, covered, 1, 0.8)), "")
+    dialect = dialect_of(name)
+    if dialect not in roots() or not last.isidentifier():
+        return ""
+    listed = names(dialect)
+    others = {*listed.covered.get(module, ()), *listed.refused.get(module, ())} - {last}
+    return near(last, sorted(others), f"{module}.")
 
 
 def dialect_of(name: str) -> str:
@@ -107,7 +112,7 @@ def refuser(module: str) -> Callable[[str], Any]:
         if package is not None and package != module and hasattr(_module(package), name):
             return getattr(_module(package), name)
         if module in listed.complete:  # a typo; in `from ... import` Python raises `cannot import name`
-            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}{_near_name(full)}", name=name)
         error = not_covered(full)
         if actual_name(full) not in sys.modules and _is_from_import(sys._getframe(1)):
             raise NotCoveredImportError(str(error), name=full)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
-from ...errors import ArgumentTypeError, CheckpointError
+from ...errors import ArgumentTypeError, CheckpointError, near
 from ..layout import CheckpointLayout
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress
@@ -137,6 +137,7 @@ def format_for(path: str | os.PathLike[str]) -> str:
     known = sorted(ending for name in NAMES for ending in format_module(name).SUFFIXES if ending)
     raise CheckpointError(
         f"{os.fspath(path)}: no format has the ending {suffix!r} ({', '.join(known)}): name a format (format=..., --to)"
+        f"{near(suffix, known)}"
     )
 
 
