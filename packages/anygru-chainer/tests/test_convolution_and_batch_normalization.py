@@ -127,3 +127,17 @@ def test_the_gradient_of_an_empty_batch_is_an_error():
     assert y.shape == (0, 4)
     with pytest.raises(ZeroDivisionError, match="at least one element"):
         F.sum(y).backward()
+
+
+def test_rows_far_from_zero_keep_the_digits_of_their_gradients():
+    """The formula in float64; of rows that are not centred, torch's kernel has an error of 3e-3."""
+    random = np.random.RandomState(0)
+    x, slopes = (random.randn(24, 16) * 0.01 + 1000).astype("f"), random.randn(24, 16).astype("f")
+    given = chainer.Variable(x)
+    y = chainer.functions.layer_normalization(given, np.ones(16, "f"), np.zeros(16, "f"))
+    y.grad = slopes
+    y.backward()
+    exact = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    variance, mean = torch.var_mean(exact, 1, correction=0, keepdim=True)
+    ((exact - mean) / (variance + 1e-5).sqrt() * torch.tensor(slopes)).sum().backward()
+    assert np.abs(given.grad - exact.grad.numpy()).max() < 2e-4 * exact.grad.abs().max().item()

@@ -82,14 +82,14 @@ def fast_gelu(x: Tensor) -> Any:
 
 def layer_norm(x: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
     """The tensor with the mean 0 and the variance 1 over its last dimensions, from an axis on."""
-    return _torch.layer_norm(x, x.shape[begin_norm_axis:], None, None, epsilon)
+    return F.layer_norm(x, x.shape[begin_norm_axis:], None, None, epsilon)
 
 
 def layer_norm_affine(
     x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float
 ) -> Any:
     """The same times `gamma` plus `beta`."""
-    return _torch.layer_norm(x, x.shape[begin_norm_axis:], gamma, beta, epsilon)
+    return F.layer_norm(x, x.shape[begin_norm_axis:], gamma, beta, epsilon)
 
 
 def rms_norm(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Any:

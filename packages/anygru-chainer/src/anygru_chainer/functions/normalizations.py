@@ -163,7 +163,7 @@ def layer_normalization(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-
     """`gamma * (x - mean) / sqrt(var + eps) + beta` for each row of x [B, N] (Ba et al., 2016); gamma, beta [N]."""
     if gamma.shape != x.shape[1:]:
         raise ValueError(f"gamma must have the shape {tuple(x.shape[1:])} of a row of x, got {tuple(gamma.shape)}")
-    return torch.nn.functional.layer_norm(x, x.shape[1:], gamma, beta, eps)
+    return torch.nn.functional.layer_norm(centred(x, [1]), x.shape[1:], gamma, beta, eps)
 
 
 @function("NormalizeL2", real, prepare=lambda eps, axis: (eps, (axis,) if isinstance(axis, int) else axis))

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anygru.extend import centred
+
 from ..base import MXNetError, Sizes
 from ..state import state
 from .arithmetic import same_dtype
@@ -114,7 +116,7 @@ def _layer_norm(
 ) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     if axis == data.dim() - 1 and not truth(output_mean_var):
-        return functional.layer_norm(data, (data.shape[-1],), gamma, beta, eps)
+        return functional.layer_norm(centred(data, [-1]), (data.shape[-1],), gamma, beta, eps)
     variance, mean = torch.var_mean(data, axis, correction=0, keepdim=True)
     deviation = torch.sqrt(variance + eps)
     scaled = (data - mean) / deviation
@@ -218,8 +220,7 @@ def _batch_norm(
 
 @operator("InstanceNorm", inputs=3, infer=_per_channel(1, 2))
 def _instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-3) -> Tensor:
-    variance, mean = torch.var_mean(data, tuple(range(2, data.dim())), correction=0, keepdim=True)
-    scaled = (data - mean) / torch.sqrt(variance + eps)
+    scaled = torch.instance_norm(centred(data, range(2, data.dim())), None, None, None, None, True, 0.0, eps, False)
     return scaled * _along(gamma, 1, data.dim()) + _along(beta, 1, data.dim())
 
 

@@ -1,6 +1,6 @@
 """`oneflow.nn.functional`: torch's functions, with OneFlow's arguments where torch has others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch.distributed.tensor import DTensor
 from torch.nn import functional as _torch
+
+from anygru.extend import centred
 
 from ...framework.arithmetic import relu
 from ...framework.dressing import dress, torch_dtype
@@ -23,7 +25,7 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "cross_entropy",
     "ctc_greedy_decoder", "dropout", "elu", "embedding", "fold", "grid_sample", "gumbel_softmax", "hardsigmoid", "hardtanh",
-    "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
+    "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
     "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "normalize", "one_hot", "relu", "relu6", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
@@ -69,6 +71,17 @@ grid_sample = with_defaults(_torch.grid_sample, align_corners=False)
 
 
 # In 0.9.0 these functions have no defaults for their margins, slopes and limits (recorded); the layers have.
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Any:
+    """The tensor with the mean 0 and the variance 1 over its last dimensions, times a weight, plus a bias."""
+    return _torch.layer_norm(centred(input, range(-len(normalized_shape), 0)), normalized_shape, weight, bias, eps)
 
 
 def triplet_margin_loss(

@@ -19,8 +19,9 @@ from .module import Module
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
     "ConvTranspose3d", "CosineSimilarity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "FusedBatchNorm1d",
-    "FusedBatchNorm2d", "FusedBatchNorm3d", "Hardshrink", "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d",
-    "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU", "RMSLayerNorm", "Softshrink", "Softsign", "SyncBatchNorm",
+    "FusedBatchNorm2d", "FusedBatchNorm3d", "GroupNorm", "Hardshrink", "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "Linear", "PixelShuffle", "QuickGELU", "RMSLayerNorm", "Softshrink", "Softsign",
+    "SyncBatchNorm",
 ]  # fmt: skip
 
 # The arguments that a normalization prints.
@@ -118,6 +119,21 @@ Embedding = adopt(
 Embedding.forward = _embedded
 Hardsigmoid = adopt(torch.nn.Hardsigmoid)
 Hardsigmoid.forward = lambda self, input: F.hardsigmoid(input, self.inplace)
+
+
+LayerNorm = adopt(torch.nn.LayerNorm, shown="{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}")
+LayerNorm.forward = lambda self, input: F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+def _in_groups(self: Any, input: Tensor) -> Any:
+    rows: Any = input
+    if input.shape[1:2] == (self.num_channels,):
+        rows = centred(input.reshape(len(input), self.num_groups, -1), [-1]).reshape(input.shape)
+    return torch.group_norm(rows, self.num_groups, self.weight, self.bias, self.eps)
+
+
+GroupNorm = adopt(torch.nn.GroupNorm, shown="{num_groups}, {num_channels}, eps={eps}, affine={affine}")
+GroupNorm.forward = _in_groups
 
 
 def _instance_norm(layer: type[torch.nn.Module]) -> Any:
