@@ -114,3 +114,18 @@ def test_what_is_too_small_for_a_window_is_nothing() -> None:
     assert np.array_equal(x.grad.numpy(), np.zeros((2, 4, 1)))
     assert F.unfold(flow.ones(1, 1, 1, 2), kernel_size=2).shape == flow.Size([1, 4, 0])
     assert repr(nn.MaxPool1d(2)) == "MaxPool1d(kernel_size=(2,), stride=(2,), padding=(0,))"
+
+
+@pytest.mark.parametrize(
+    ("equation", "expected"),
+    [
+        ("ij,kj->ik", [[11, 11], [11, 11]]),
+        ("ij, kj", [[11, 11], [11, 11]]),
+        ("ij,ij->ij", [[0.5, 3.0, 7.5], [0.5, 3.0, 7.5]]),
+    ],
+)
+def test_einsum_of_whole_numbers_and_others(equation: str, expected: Any) -> None:
+    """As 0.9.0 (recorded): sums of products keep the first operand's type, products alone do not."""
+    whole, other = flow.tensor([[1, 2, 3]] * 2), flow.tensor([[0.5, 1.5, 2.5]] * 2)
+    result = flow.einsum(equation, whole, other)
+    assert (result.tolist(), result.dtype) == (expected, flow.int64 if expected[0][0] == 11 else flow.float32)

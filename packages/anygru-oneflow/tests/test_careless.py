@@ -74,6 +74,9 @@ def test_numbers_and_printed_forms() -> None:
             convert(flow.ones(2))
     assert repr(nn.UpsamplingNearest2d(size=(3, 4))) == "UpsamplingNearest2d(size=(3, 4), mode=nearest)"
     assert repr(nn.UpsamplingBilinear2d(scale_factor=2.5)) == "UpsamplingBilinear2d(scale_factor=2.5, mode=bilinear)"
+    whole = nn.Upsample(scale_factor=(2, 3))
+    assert repr(whole) == "Upsample(scale_factor=(2, 3), mode=nearest)"
+    assert whole(flow.ones(1, 1, 2, 2)).shape == (1, 1, 4, 6)
 
 
 @pytest.mark.parametrize("make", [flow.linspace, flow.logspace])

@@ -47,9 +47,24 @@ def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
 
 
 def einsum(equation: str, *operands: Any) -> Any:
-    """A sum of products; of an operand without elements it is zeros, which have no gradient (recorded in 0.9.0)."""
-    result = torch.einsum(equation, *operands)
+    """A sum of products; of an operand without elements it is zeros, which have no gradient (recorded in 0.9.0).
+
+    Two operands of different types with whole numbers in the first are multiplied as matrices (recorded): see `_product`.
+    """
     tensors = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    types = [torch_dtype(tensor) for tensor in tensors]
+    inputs, _, output = equation.partition("->")
+    left, _, right = inputs.replace(" ", "").partition(",")
+    if (
+        len(types) == 2
+        and types[0] is not types[1]
+        and not types[0].is_floating_point
+        and {*left} & {*right} - {*output}
+    ):
+        wide = torch.promote_types(*types)
+        result = torch.einsum(equation, *(tensor.to(wide) for tensor in tensors)).to(types[0])
+    else:
+        result = torch.einsum(equation, *tensors)
     return result.detach() if any(tensor.numel() == 0 for tensor in tensors) else result
 
 

@@ -73,15 +73,9 @@ grid_sample = with_defaults(_torch.grid_sample, align_corners=False)
 # In 0.9.0 these functions have no defaults for their margins, slopes and limits (recorded); the layers have.
 
 
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Any:
-    """The tensor with the mean 0 and the variance 1 over its last dimensions, times a weight, plus a bias."""
-    return _torch.layer_norm(centred(input, range(-len(normalized_shape), 0)), normalized_shape, weight, bias, eps)
+@wraps(_torch.layer_norm)
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], *others: Any, **named: Any) -> Any:
+    return _torch.layer_norm(centred(input, range(-len(normalized_shape), 0)), normalized_shape, *others, **named)
 
 
 def triplet_margin_loss(

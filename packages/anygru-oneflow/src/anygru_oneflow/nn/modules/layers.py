@@ -1,5 +1,7 @@
 """Layers in which OneFlow differs from torch only in arguments and printed form: one row of a table for each."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
@@ -17,6 +19,17 @@ _AVERAGE_POOLING = _POOLING + ", ceil_mode={ceil_mode}"
 def _scale(layer: Any) -> str:
     name = "size" if layer.scale_factor is None else "scale_factor"
     return f"{name}={getattr(layer, name)}, mode={layer.mode}"
+
+
+def _with_scale_as_given(make: Callable[..., None]) -> Callable[..., None]:
+    """A constructor after which `scale_factor` is the argument, whose whole numbers torch makes floating-point numbers."""
+
+    @wraps(make)
+    def call(self: torch.nn.Module, size: Any = None, scale_factor: Any = None, *others: Any, **named: Any) -> None:
+        make(self, size, scale_factor, *others, **named)
+        self.scale_factor = scale_factor
+
+    return call
 
 
 # The options of `adopt`; a layer of names.txt without a file here has no options.
@@ -65,4 +78,7 @@ __all__ = [
     if isinstance(getattr(torch.nn, name, None), type)
     and not any(hasattr(file, name) for file in (container, loss, module, own, rnn))
 ]
-globals().update({name: adopt(getattr(torch.nn, name), **_ROWS.get(name, {})) for name in __all__})
+_LAYERS: dict[str, Any] = {name: adopt(getattr(torch.nn, name), **_ROWS.get(name, {})) for name in __all__}
+for _name in ("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"):
+    _LAYERS[_name].__init__ = _with_scale_as_given(_LAYERS[_name].__init__)
+globals().update(_LAYERS)
