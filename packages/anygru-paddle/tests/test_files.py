@@ -96,3 +96,19 @@ def test_binary_format_in_memory_and_for_other_objects(tmp_path: Path) -> None:
         paddle.save({"a": paddle.ones([1])}, str(tmp_path / "t"), use_binary_format=True)
     with pytest.raises(TypeError, match="should be bool"):
         paddle.save(paddle.ones([1]), str(tmp_path / "t"), use_binary_format=1)
+
+
+@pytest.mark.parametrize("stored", [np.array(["x"]), np.array([b"x"]), np.ones(2, np.uint64)])
+def test_an_array_that_is_no_tensor_is_refused(stored: np.ndarray, tmp_path: Path) -> None:
+    """Anybody can write such a file; Paddle writes none."""
+    for value in ({"StructuredToParameterName@@": {}, "a": stored}, [("a", stored)]):
+        path = _written(tmp_path / "x.pdparams", value)
+        with pytest.raises(CheckpointError, match="x.pdparams: an array of .* return_numpy=True"):
+            paddle.load(path)
+        paddle.load(path, return_numpy=True)
+
+
+@pytest.mark.parametrize("name", [np.ones(2), [[]], 7])
+def test_a_name_that_is_no_text_is_ignored(name: object, tmp_path: Path) -> None:
+    value = {"StructuredToParameterName@@": {"a": name}, "a": np.ones(2)}
+    assert isinstance(paddle.load(_written(tmp_path / "x.pdparams", value))["a"].name, str)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from anygru.errors import CheckpointError
 from anygru.extend import PER_OBJECT, Budget, read_regular
 from anygru.extend import paddle_binary_files as binary_files
 from anygru.extend import paddle_files as files
@@ -144,29 +145,37 @@ def _is_tensor(value: Any) -> bool:
     )
 
 
+_DTYPES = [np.dtype(name) for name in ("?", "u1", "u2", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "c8", "c16")]
+
+
 class _Unpacking:
     """Tensors from the values of a file. Several references to one array, list or tuple stay references to one object.
 
     Args:
+        where: the file, for errors.
         budget: counts each array that is copied.
     """
 
-    def __init__(self, budget: Budget, return_numpy: bool) -> None:
-        self._budget, self._return_numpy = budget, return_numpy
+    def __init__(self, where: str, budget: Budget, return_numpy: bool) -> None:
+        self._where, self._budget, self._return_numpy = where, budget, return_numpy
         # By id, the value (which must stay alive, or its id could be used again) and its result.
         self._made: dict[int, tuple[Any, Any]] = {}
 
-    def tensor(self, array: np.ndarray, name: str | None) -> Any:
-        """The tensor of an array; tensors of one array share its memory."""
+    def tensor(self, array: np.ndarray, name: object) -> Any:
+        """The tensor of an array; tensors of one array share its memory. A `name` that is not a text is ignored."""
         if self._return_numpy:
             return array
+        if array.dtype not in _DTYPES:
+            raise CheckpointError(
+                f"{self._where}: an array of {array.dtype}, of which Paddle has no tensors; return_numpy=True keeps arrays"
+            )
         if id(array) not in self._made:
             self._budget.take(array.nbytes)
             value = torch.from_numpy(np.array(array, copy=True))
             value = value.view(torch.bfloat16) if array.dtype == np.uint16 else value  # NumPy has no bfloat16
             self._made[id(array)] = array, value.to(expected_place().device)
         tensor = wrap(self._made[id(array)][1].detach())
-        if name:
+        if isinstance(name, str) and name:
             tensor.name = name
         return tensor
 
@@ -223,9 +232,10 @@ def load(path: Any, **configs: Any) -> Any:
         budget = Budget(name)
         value = _read(name, budget)
     else:
-        budget = Budget("paddle.load")
+        name = "paddle.load"
+        budget = Budget(name)
         value = _load_from(path, budget)
-    unpacking = _Unpacking(budget, return_numpy)
+    unpacking = _Unpacking(name, budget, return_numpy)
     table = value.get(files.NAME_TABLE) if isinstance(value, dict) else None
     if isinstance(table, dict):
         if not configs.get("keep_name_table", False):
