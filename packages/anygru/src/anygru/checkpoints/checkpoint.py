@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentTypeError, CheckpointError
 from .finding import FoundGRU, find_gru_layers
-from .formats import NAMES, checked_path, format_module, recognise
+from .formats import NAMES, format_module
+from .gate import Gate
 from .layout import CheckpointLayout
 from .reading.budget import Budget
 from .reading.content import Content, flatten
 from .reading.source import naming
-from .sandbox import can_contain, read_contained
 from .stored import StoredTensor
 
 if TYPE_CHECKING:
@@ -43,6 +43,22 @@ class Checkpoint:
         self.content = content
         self._bidirectional = bidirectional
         self._budget = budget
+
+    @classmethod
+    def behind(cls, gate: Gate, format: str | None = None, bidirectional: Collection[str] = ()) -> "Checkpoint":
+        """Read the file behind a gate; arguments and errors are those of `load_checkpoint`."""
+        is_collection = isinstance(bidirectional, Collection) and not isinstance(bidirectional, str)
+        if not is_collection or not all(isinstance(name, str) for name in bidirectional):
+            raise ArgumentTypeError(f"bidirectional must be a collection of names, got {bidirectional!r:.60}")
+        budget = gate.budget()
+        checkpoint = cls(gate.path, *gate.content(format, budget), bidirectional, budget)
+        for wanted in bidirectional:
+            if not checkpoint.find(wanted).bidirectional:
+                raise CheckpointError(
+                    f"{gate.path}: bidirectional: the GRU {wanted!r} has one direction: "
+                    f"{checkpoint.find(wanted).describe()}"
+                )
+        return checkpoint
 
     @cached_property
     def stored(self) -> dict[str, StoredTensor]:
@@ -135,24 +151,7 @@ def load_checkpoint(
         checkpoint = anygru.load_checkpoint("model.params")
         layer = checkpoint.gru("encoder")
     """
-    path = checked_path(path)
-    is_collection = isinstance(bidirectional, Collection) and not isinstance(bidirectional, str)
-    if not is_collection or not all(isinstance(name, str) for name in bidirectional):
-        raise ArgumentTypeError(f"bidirectional must be a collection of names, got {bidirectional!r:.60}")
-    budget = Budget(path, limit)
-    name = format or recognise(path)
-    with naming(path):
-        if sandbox and can_contain(name):
-            content = read_contained(path, name, limit, budget)
-        else:
-            content = format_module(name).read(path, budget)
-    checkpoint = Checkpoint(path, name, content, bidirectional, budget)
-    for wanted in bidirectional:
-        if not checkpoint.find(wanted).bidirectional:
-            raise CheckpointError(
-                f"{path}: bidirectional: the GRU {wanted!r} has one direction: {checkpoint.find(wanted).describe()}"
-            )
-    return checkpoint
+    return Checkpoint.behind(Gate(path, limit, sandbox), format, bidirectional)
 
 
 def _all_layouts(first: str) -> Iterator[CheckpointLayout]:

@@ -121,6 +121,13 @@ def run_contained(
         return answer, open_bytes(f"/dev/fd/{shared.fileno()}", budget)
 
 
+def function_of_job(job: str) -> Callable[[dict[str, Any]], Work]:
+    """Return the function with the name MODULE:FUNCTION."""
+    module, _, name = job.partition(":")
+    found: Callable[[dict[str, Any]], Work] = getattr(importlib.import_module(module), name)
+    return found
+
+
 def _shared_memory() -> IO[bytes]:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("anygru", os.MFD_CLOEXEC), "w+b", buffering=0)
@@ -246,8 +253,7 @@ def serve() -> None:
     confinement.end_with_parent()
     order = json.loads(sys.stdin.buffer.read().decode("utf-8", "surrogateescape"))
     try:
-        module, _, name = order["job"].partition(":")
-        work: Work = getattr(importlib.import_module(module), name)(order)
+        work = function_of_job(order["job"])(order)
         try:
             confinement.confine(order["places"], order["memory"], order["seconds"], (1, order["memory_file"]))
         except OSError as error:

@@ -8,7 +8,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from ..checkpoints import NAMES
+from ..checkpoints import NAMES, Checkpoint
 from ..errors import printable
 from . import Failure, UsageError
 from .inspect import BIDIRECTIONAL, NO_SANDBOX
@@ -16,8 +16,6 @@ from .terminal import STANDARD_INPUT, count, given
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from ..checkpoints import Checkpoint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
     unchecked = args.check is None and find_compiler() is None
     check = False if unchecked else args.check
     with given(args.source, sandbox=args.sandbox) as source:
-        layer = _layer(source.checkpoint(args.source_format, args.bidirectional), args.gru)
+        layer = _layer(Checkpoint.behind(source, args.source_format, args.bidirectional), args.gru)
         try:
             if args.out is not None:
                 exported = export_c(layer, args.out, weights=args.weights, name=named, check=check)
@@ -88,7 +86,7 @@ def _print(text: str) -> None:
         print(printable(line))
 
 
-def _layer(checkpoint: "Checkpoint", path: str | None) -> "nn.Module":
+def _layer(checkpoint: Checkpoint, path: str | None) -> "nn.Module":
     """The GRU in float32; prints a note on the change of dtype and on omitted tensors."""
     found = checkpoint.find(path)
     layer = checkpoint.gru(path)

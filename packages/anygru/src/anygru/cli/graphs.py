@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from .. import dialects
 from ..checkpoints.gate import Gate
 from ..checkpoints.output.atomic import open_for_replace
-from ..checkpoints.reading.budget import FREE, RATIO, Budget
-from ..checkpoints.sandbox import Work, run_contained
+from ..checkpoints.sandbox import Work
 from ..errors import AnygruError, how_to_install, printable
 from . import Failure, UsageError, existing, removing_temporary_files, verified
 from .running import Run, as_tuple, first_line, in_onnx_runtime
@@ -54,15 +53,15 @@ def convert_graph(args: argparse.Namespace) -> int:
     if "mxnet" not in dialects.roots():
         raise UsageError(f"{args.source!r} is MXNet's; to read it: {how_to_install('mxnet')}")
     sizes = dict(_sizes(text) for text in args.inputs)
-    read = Gate(args.source).size + Gate(params).size
     given = sum(
         4 * math.prod(_SIZE_OF_NAMES + 9 if isinstance(part, str) else part for part in each) for each in sizes.values()
     )
-    limit = FREE + RATIO * (read + given) if args.limit is None else args.limit
-    order = {"path": args.source, "params": params, "sizes": sizes, "limit": limit, "work": args.seconds * _PER_SECOND}
+    gate = Gate(args.source, args.limit, args.sandbox)
+    limit = gate.most(gate.size + Gate(params).size + given)
+    order = {"params": params, "sizes": sizes, "limit": limit, "work": args.seconds * _PER_SECOND}
     order["ending"] = os.path.splitext(args.target)[1]
     with removing_temporary_files():
-        answer, data = _answer(order, args.sandbox)
+        answer, data = _answer(gate, order)
         with open_for_replace(args.target) as file:
             file.write(data)
     for line in (f"{args.source} with {params} -> {args.target}", *answer["lines"], f"wrote {args.target}"):
@@ -70,30 +69,24 @@ def convert_graph(args: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(order: dict[str, Any], sandbox: bool) -> tuple[dict[str, Any], memoryview]:
-    """Compute in a separate process with limits, or in this one."""
-    if sandbox and os.name == "posix":
-        here = os.path.realpath(os.curdir)  # `python -m anygru` puts it first, with files that are no modules
-        modules = [each for each in sys.path if os.path.isdir(each) and os.path.realpath(each) != here]
-        places = (order["path"], order["params"], *modules)
-        memory, seconds = _MEMORY + _COPIES * order["limit"], _SECONDS + _RUNS * order["work"] // _PER_SECOND
-        budget = Budget(order["path"], memory)
-        answer, data = run_contained(_COMPUTING, order, places, memory, seconds, budget)
-    else:
-        memory_file = io.BytesIO()
-        answer, data = computing(order, sandbox=False)(memory_file), memory_file.getbuffer()
+def _answer(gate: Gate, order: dict[str, Any]) -> tuple[dict[str, Any], memoryview]:
+    """The lines of the report, and the bytes of the file."""
+    here = os.path.realpath(os.curdir)  # `python -m anygru` puts it first, with files that are no modules
+    modules = [each for each in sys.path if os.path.isdir(each) and os.path.realpath(each) != here]
+    memory, seconds = _MEMORY + _COPIES * order["limit"], _SECONDS + _RUNS * order["work"] // _PER_SECOND
+    answer, data = gate.work(_COMPUTING, order, (order["params"], *modules), memory, seconds)
     if "failure" in answer:
         raise (UsageError if answer.get("usage") else Failure)(str(answer["failure"]))
     if not isinstance(answer.get("lines"), list):
-        raise Failure(f"{order['path']}: the process that computes it gave no answer")
+        raise Failure(f"{gate.path}: the process that computes it gave no answer")
     return {"lines": list(map(str, answer["lines"]))}, data
 
 
-def computing(order: dict[str, Any], sandbox: bool = True) -> Work:
+def computing(order: dict[str, Any]) -> Work:
     """Import and use the modules that export a graph: under the limits, no library can be opened."""
     import torch
 
-    if sandbox:
+    if order["contained"]:
         torch.backends.mkldnn.enabled = False  # type: ignore[assignment]  # it compiles code, which the limits refuse
     dialect = importlib.import_module(f"{dialects.roots()['mxnet']}.graphs")
     make = _onnx if order["ending"] == ".onnx" else _exported

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Print the tree, and draw the picture if `--plot` asks for it."""
     with given(args.file, args.limit, args.sandbox) as file:
-        checkpoint = file.checkpoint(args.format, args.bidirectional)
+        checkpoint = Checkpoint.behind(file, args.format, args.bidirectional)
         print_checkpoint(checkpoint)
         if args.plot:
             from .plot import draw

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..checkpoints.reading.source import read_regular
+from ..checkpoints.gate import Gate
 from ..errors import AnygruError, printable
 from . import existing
 from .terminal import console, count, folded
@@ -156,7 +156,7 @@ def grus(path: Path) -> tuple[list[Found], str]:
     Raises:
         ValueError: the file is too large, or not a text or notebook.
     """
-    data = read_regular(path, _LARGEST + 1)
+    data = Gate(path).start(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise ValueError(f"more than {_LARGEST >> 20} MB")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from .. import dialects
+from ..checkpoints import Checkpoint
 from ..checkpoints.gate import Gate
 from ..checkpoints.output.atomic import replacing
 from ..onnx.exporting import as_module, export
@@ -82,7 +83,7 @@ def _example(text: str) -> Any:
 def _load(model: Any, source: str, sandbox: bool) -> None:
     try:
         if isinstance(model, nn.Module):
-            model.load_state_dict(Gate(existing(source), sandbox=sandbox).checkpoint().tensors)
+            model.load_state_dict(Checkpoint.behind(Gate(existing(source), sandbox=sandbox)).tensors)
             return
         if hasattr(model, "__load_checkpoint__"):
             model.__load_checkpoint__(source, sandbox)

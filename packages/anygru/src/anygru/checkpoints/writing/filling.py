@@ -8,13 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...errors import CheckpointError
-from ..checkpoint import Checkpoint, load_checkpoint
+from ..checkpoint import Checkpoint
 from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import hdf5, keras
+from ..gate import Gate
 from ..reading.archive import Archive
-from ..reading.budget import Budget
-from ..reading.source import open_bytes
 from ..translation import core_weights, framework_tensors
 
 
@@ -36,7 +35,8 @@ def fill(
     Raises:
         CheckpointError: `like` is no such file, a GRU has no partner, or a partner has another size or formula.
     """
-    pattern = load_checkpoint(like, sandbox=choices.sandbox)
+    gate = Gate(like, sandbox=choices.sandbox)
+    pattern = Checkpoint.behind(gate)
     if pattern.format not in ("keras", "hdf5"):
         raise CheckpointError(
             f"{os.fspath(like)}: --like takes a .keras, .weights.h5 or .h5 file of Keras, got {pattern.format}"
@@ -62,7 +62,7 @@ def fill(
             report.kept.append(name)
         elif name not in taken:
             report.left_out[name] = "the file has no tensor of this name, shape and dtype"
-    _write(pattern, os.fspath(target), arrays)
+    _write(pattern, gate, os.fspath(target), arrays)
     return report
 
 
@@ -97,15 +97,15 @@ def _unlike_formula(gru: FoundGRU, place: FoundGRU) -> str:
     return gru.problem or place.problem
 
 
-def _write(pattern: Checkpoint, target: str, arrays: Mapping[str, np.ndarray]) -> None:
+def _write(pattern: Checkpoint, gate: Gate, target: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Write a copy of the file with other values; no library parses it here."""
     places = pattern.content.places
     if pattern.format == "hdf5":
         with open(target, "w+b") as new:
-            new.write(open_bytes(pattern.path, Budget(pattern.path)))
+            new.write(gate.bytes())
             hdf5.replace_values(new, arrays, places, new.tell())
         return
-    with Archive(pattern.path, Budget(pattern.path)) as old_archive, zipfile.ZipFile(target, "w") as written:
+    with Archive(gate.path, gate.budget()) as old_archive, zipfile.ZipFile(target, "w") as written:
         for name in old_archive.names:
             data = old_archive.read(name)
             if name == keras.WEIGHTS:

@@ -16,8 +16,8 @@ from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
 from ..conversion import Choices
 from ..formats import FORMATS_WITH_METADATA
-from ..reading.budget import Budget
-from ..reading.source import named_file, open_bytes
+from ..gate import Gate
+from ..reading.source import named_file
 from ..stored import StoredTensor
 
 KEY = "anygru.provenance"
@@ -104,7 +104,7 @@ def file_digest(path: str) -> str:
     """
     if os.path.isdir(path):
         return _listed((name, file_digest(os.path.join(path, name))) for name in sorted(_names_below(path)))
-    return hashlib.sha256(open_bytes(path, Budget(path))).hexdigest()
+    return Gate(path).digest()
 
 
 def _names_below(folder: str) -> Iterator[str]:
