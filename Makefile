@@ -1,9 +1,7 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
-# make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package, without the long ones
-#              (LONG=yes: with them)
+# make test    set up .venv and run the tests that are not slow; PACKAGE=anygru-mxnet: those of one package
 # make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
-#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others; LONG=yes: the long tests, too); the report is left in
-#                     build/versions
+#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others); the report is left in build/versions
 # make test-wheel    the core's tests on a wheel of it in a fresh environment (PYTHON=python3.12)
 # make test-gpu    the tests of the backends, and those of the dialects that need a GPU, on a machine with one
 # make lint    ruff (lint and format) and mypy
@@ -26,7 +24,6 @@ READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 ARGS ?=
 PACKAGE ?=
-LONG ?=
 MINUTES ?= 10
 CALLS ?= 20000
 SECONDS ?= 60
@@ -38,9 +35,7 @@ FILES := hdf5,keras,onnx
 # The first with dependency groups.
 NEW_PIP := pip>=25.1
 TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
-# While one package is worked on, what takes long is left out; the run of all packages has everything.
-SHORT = not slow and not gpu$(if $(LONG),, and not long)
-MARKS = $(if $(PACKAGE),$(SHORT),not slow and not gpu)
+MARKS := not slow and not gpu
 
 # Without a GPU torch's build for CPUs will do, which is far smaller: a local version such as 2.13.0+cpu. (macOS has no other.)
 # It comes from where pip is configured to look, indexes or a folder of wheels; where they have none, torch comes as they have it.
@@ -79,7 +74,7 @@ test-oldest:
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet "$(NEW_PIP)"
 	.venv-oldest/bin/python -m pip install $(if $(TORCH_VERSION),$(CHOSEN)) --editable "packages/anygru[$(FILES)]" --group test
-	.venv-oldest/bin/python -m pytest -n 2 -m "$(SHORT)" --ignore-glob="*triton*" packages/anygru/tests \
+	.venv-oldest/bin/python -m pytest -n 2 -m "$(MARKS)" --ignore-glob="*triton*" packages/anygru/tests \
 	--junitxml=build/versions/$(or $(TORCH_VERSION),as-it-is).xml \
 	-o junit_suite_name="$$(.venv-oldest/bin/python docs/versions.py --here)" $(ARGS)
 

@@ -187,7 +187,6 @@ def test_started(page: Path, tmp_path: Path, forked: Run) -> None:
                 assert matches(item.output, output), f"{item.line} printed\n{output}"
 
 
-@pytest.mark.long
 def test_the_service_of_the_page(tmp_path: Path, forked: Run) -> None:
     """Its client's steps are counted in its metrics."""
     pytest.importorskip("uvicorn")

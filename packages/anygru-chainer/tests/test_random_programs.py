@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import random_programs
+from helpers import mostly_slow
 
 import anygru_chainer as chainer
 
@@ -50,7 +51,7 @@ def differences(ours, real):
             yield from (f"{stage}: {text}" for pair in pairs if (text := difference(*pair, LOOSE[stage])))
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", mostly_slow(range(10), 4))
 def test_they_are_what_chainer_gave(recorded, part):
     wrong = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -174,16 +174,16 @@ def inner(steps):
 @pytest.mark.parametrize("target", mostly_slow(["x.pt2", "x.onnx"]))
 @pytest.mark.parametrize(
     ("nodes", "option"),
-    [
+    mostly_slow([
         ([ones("(40000, 40000)")], "--limit"),
+        ([ones("(1000, 1000)"), *({"op": "dot", "name": f"d{i}", "attrs": {}, "inputs": [[2 + i, 0, 0], [2 + i, 0, 0]]}
+           for i in range(7))], "--seconds"),
         ([{"op": "tile", "name": "z", "attrs": {"reps": "(40000, 40000)"}, "inputs": [[0, 0, 0]]}], "--limit"),
         ([{"op": "_sample_unique_zipfian", "name": "z", "attrs": {"range_max": "9", "shape": "(9, 999999999)"},
            "inputs": []}], "--limit"),
         (inner(100_000), "--limit"),
-        ([ones("(1000, 1000)"), *({"op": "dot", "name": f"d{i}", "attrs": {}, "inputs": [[2 + i, 0, 0], [2 + i, 0, 0]]}
-           for i in range(7))], "--seconds"),
         ([ones("(2000, 2000)"), {"op": "_linalg_inverse", "name": "i", "attrs": {}, "inputs": [[2, 0, 0]]}], "--seconds"),
-    ],
+    ], 2),
 )  # fmt: skip
 def test_a_graph_that_needs_too_much_memory_is_refused_first(nodes, option, target, tmp_path, capsys):
     path = hostile(nodes, tmp_path)

@@ -92,7 +92,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("case", mostly_slow(LAYERS, 5))
+@pytest.mark.parametrize("case", mostly_slow(LAYERS, 3))
 def test_a_loaded_layer_computes_what_the_layer_did(case, tmp_path):
     make, shape, dtype = LAYERS[case]
     layer = make()

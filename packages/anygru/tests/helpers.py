@@ -27,17 +27,14 @@ def needs_dialects(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason="needs " + ", ".join(f"anygru-{name}" for name in missing))
 
 
-def mostly_long(cases: Iterable[Any], short: int = 1, mark: pytest.MarkDecorator = pytest.mark.long) -> list[Any]:
-    """The cases of a test. All except the first are marked as long, and `make test PACKAGE=...` omits them."""
+def mostly_slow(cases: Iterable[Any], short: int = 1) -> list[Any]:
+    """The cases of a test. `make test` runs the first ones; the rest are slow, and `make test-all` runs them."""
     return [
-        case if number < short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
+        case
+        if number < short
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
         for number, case in enumerate(cases)
     ]
-
-
-def mostly_slow(cases: Iterable[Any], short: int = 1) -> list[Any]:
-    """The same, marked as slow: `make test-all` runs them."""
-    return mostly_long(cases, short, pytest.mark.slow)
 
 
 def with_kernels(names: Iterable[str]) -> Any:

@@ -480,7 +480,6 @@ def test_copies_compute_through_anygru_and_are_restored_alone(calls: list[str]) 
 
 
 @pytest.mark.usefixtures("warm_python")
-@pytest.mark.long
 def test_whole_module_loads_in_a_fresh_process(tmp_path) -> None:
     gru, path = nn.GRU(3, 4), tmp_path / "gru.pt"
     input = torch.randn(5, 2, 3)

@@ -72,7 +72,6 @@ def test_frozen_layers_and_copies() -> None:
         close(frozen.stream(2).run(x), plain(x)[0])
 
 
-@pytest.mark.long
 @pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.compiles
 def test_compiled() -> None:

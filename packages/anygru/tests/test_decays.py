@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, mostly_long, numpy_gru
+from helpers import Case, close, detached, mostly_slow, numpy_gru
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 import anygru
@@ -79,7 +79,7 @@ def test_gradients_are_those_of_the_reference(name: str, dtype: torch.dtype) -> 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("reset", mostly_long(["before", "after"]))
+@pytest.mark.parametrize("reset", mostly_slow(["before", "after"]))
 def test_finite_differences(reset: str, backend: str) -> None:
     case = Case(T=3, B=2, I=2, H=3, reset=reset)
     tensors = [case.input(), case.h_0(), torch.rand(3, 2, 3, dtype=torch.float64).requires_grad_(), *case.weights()]
@@ -191,7 +191,6 @@ def test_long_sequences_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
             close(one, other)
 
 
-@pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.skipif(not torch_private.compiles_named_tuples, reason="this torch breaks the graph at the options")
 def test_compiled_and_exported() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
 
@@ -91,7 +91,7 @@ def program_of(name: str, strict: bool = False) -> tuple[nn.Module, tuple[Tensor
     return model, given, export(model, given, dynamic_shapes=dynamic, strict=strict)
 
 
-@pytest.mark.parametrize("name", mostly_long(CASES, 2))
+@pytest.mark.parametrize("name", mostly_slow(CASES, 5))
 def test_a_node_is_taken_apart(name: str) -> None:
     model, given, program = program_of(name)
     assert "anygru" in operators(program)

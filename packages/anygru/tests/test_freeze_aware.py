@@ -96,7 +96,6 @@ def test_streams_copies_and_the_end_of_it() -> None:
     assert "layer norm" in report.unchanged["1"]
 
 
-@pytest.mark.long
 @pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.compiles
 def test_compiled() -> None:

@@ -137,7 +137,6 @@ def test_second_derivatives_are_refused(backend: str) -> None:
     layer.zero_grad()
 
 
-@pytest.mark.long
 @pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.compiles
 def test_compiled() -> None:

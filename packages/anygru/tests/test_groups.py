@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import close, numpy_sequence
+from helpers import close, mostly_slow, numpy_sequence
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -115,12 +115,7 @@ def test_many_units_and_rows_on_several_threads(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
-    ("lengths", "fast"),
-    [
-        ([2, 3], True),
-        pytest.param(None, True, marks=pytest.mark.long),
-        *(pytest.param(lengths, False, marks=pytest.mark.slow) for lengths in ([2, 3], None)),
-    ],
+    ("lengths", "fast"), mostly_slow([([2, 3], True), (None, True), ([2, 3], False), (None, False)])
 )
 def test_gradients_by_finite_differences(name: str, lengths: list[int] | None, fast: bool) -> None:
     layer = make(name)
@@ -334,7 +329,6 @@ def test_streams_and_chunks_are_the_whole_sequence(weights: str | None, reset: s
         close(alone[t], expected[t, 0])
 
 
-@pytest.mark.long
 @pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.compiles
 def test_compiled_and_exported() -> None:

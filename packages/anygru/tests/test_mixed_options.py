@@ -167,7 +167,7 @@ WAYS: dict[Callable[[Program, int], None], tuple[str, ...]] = {
 SEEDS = [range(start, start + 5) for start in range(0, 80, 5)]
 
 
-@pytest.mark.parametrize("seeds", mostly_slow(SEEDS, 2), ids=str)
+@pytest.mark.parametrize("seeds", mostly_slow(SEEDS), ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_against_steps_in_float64(way: Callable[[Program, int], None], seeds: range) -> None:
     for seed in seeds:

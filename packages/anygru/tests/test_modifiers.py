@@ -344,7 +344,6 @@ def test_states_in_every_form_of_batch() -> None:
     assert torch.equal(turned, states.transpose(1, 2))
 
 
-@pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.skipif(not torch_private.compiles_named_tuples, reason="this torch breaks the graph at the options")
 def test_compiled_and_exported() -> None:

@@ -88,7 +88,6 @@ def test_copies_compute_the_same(name: str) -> None:
         assert torch.equal(output_of(twin), expected)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("method", ["spawn", *(["forkserver"] if sys.platform == "linux" else [])])
 def test_a_started_process_computes_the_same(method: str) -> None:
     context = torch.multiprocessing.get_context(method)
@@ -104,7 +103,6 @@ def test_a_started_process_computes_the_same(method: str) -> None:
     assert process.exitcode == 0
 
 
-@pytest.mark.long
 def test_a_spawned_worker_of_a_data_loader_has_a_frozen_layer() -> None:
     layer = anygru.GRU(3, 4).freeze("int8")
     for found in torch.utils.data.DataLoader(Computed(layer), num_workers=1, multiprocessing_context="spawn"):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, mostly_long, numpy_sequence
+from helpers import Case, close, detached, mostly_slow, numpy_sequence
 from test_decays import BACKENDS, CASES
 from torch import Tensor
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
@@ -66,7 +66,7 @@ def test_against_numpy_and_gradients(name: str, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("reset", mostly_long(["before", "after"]))
+@pytest.mark.parametrize("reset", mostly_slow(["before", "after"]))
 @pytest.mark.parametrize("fast", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_finite_differences(fast: bool, reset: str, backend: str) -> None:
     case = Case(T=3, B=2, I=2, H=3, reset=reset)
@@ -168,7 +168,7 @@ def test_streams_and_frozen_layers(frozen: str | None) -> None:
 
 @pytest.mark.compiles
 @pytest.mark.skipif(not torch_private.compiles_named_tuples, reason="this torch breaks the graph at the options")
-@pytest.mark.parametrize("lengths", mostly_long([torch.tensor([3, 5, 0, 2]), None]))
+@pytest.mark.parametrize("lengths", mostly_slow([torch.tensor([3, 5, 0, 2]), None]))
 def test_compiled_is_one_node(lengths: Tensor | None) -> None:
     layer = anygru.GRU(3, 4, 2)
     x, resets = torch.randn(5, 4, 3), torch.rand(5, 4) < 0.4

@@ -160,7 +160,6 @@ def test_clients_get_the_model_alone_and_go_on_after_a_restart(folder, start):
     asyncio.run(go_on(3))
 
 
-@pytest.mark.long
 def test_after_a_kill_the_counter_tells_what_was_lost(folder, start):
     x = torch.randn(9, WIDTH)
     service = start("--save-every", "0.2")
@@ -189,7 +188,6 @@ def test_after_a_kill_the_counter_tells_what_was_lost(folder, start):
     asyncio.run(after(token))
 
 
-@pytest.mark.long
 def test_rubbish_closes_one_connection_and_the_service_goes_on(start):
     service = start("--sessions", "2", "--idle", "2")
 
@@ -238,7 +236,6 @@ def test_a_full_service_keeps_the_states_of_those_it_refuses(start):
     assert asyncio.run(work()) == 3
 
 
-@pytest.mark.long
 def test_an_old_connection_begins_again_where_it_was(folder, start):
     service = start("--max-age", "1")
 
@@ -275,7 +272,6 @@ def test_an_old_connection_begins_again_where_it_was(folder, start):
         asyncio.run(client.answers("ws://127.0.0.1:1/session", [], patience=0.0))
 
 
-@pytest.mark.long
 def test_an_idle_connection_is_closed_and_goes_on_later(folder, start):
     x = torch.randn(4, WIDTH)
     service = start("--idle", "0.5")
@@ -298,7 +294,6 @@ def test_an_idle_connection_is_closed_and_goes_on_later(folder, start):
     assert 'anygru_refused_total{code="4000"} 1.0' in service.get("metrics")
 
 
-@pytest.mark.long
 def test_a_wide_step_is_not_too_long(tmp_path, start):
     anygru.save_checkpoint(anygru.GRU(64, 9), tmp_path / "model.safetensors")
     service = start()

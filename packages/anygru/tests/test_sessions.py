@@ -12,7 +12,7 @@ import zlib
 import pytest
 import torch
 from dual_path import Frames
-from helpers import mostly_long
+from helpers import mostly_slow
 
 import anygru
 from anygru.errors import ArgumentError, ArgumentTypeError
@@ -168,7 +168,7 @@ def bits(found, expected):
     assert torch.equal(found, expected)
 
 
-@pytest.mark.parametrize("bare", mostly_long([True, False]))
+@pytest.mark.parametrize("bare", mostly_slow([True, False]))
 def test_any_company_changes_nothing(model, bare):
     """Sessions join, leave and step together at random; a GRU gives the bits that it gives alone."""
     draw = random.Random(3)

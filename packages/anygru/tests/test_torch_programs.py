@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from helpers import close, mostly_long
+from helpers import close, mostly_slow
 from torch import nn
 from torch_programs import Program
 
@@ -19,7 +19,7 @@ def plain(layer: nn.Module) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch, about operations of the programs
-@pytest.mark.parametrize("first", mostly_long(range(0, 8 * COUNT, COUNT)))
+@pytest.mark.parametrize("first", mostly_slow(range(0, 8 * COUNT, COUNT)))
 def test_an_accelerated_layer_is_torchs(first: int) -> None:
     for seed in range(first, first + COUNT):
         program = Program(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from helpers import close, mostly_long
+from helpers import close, mostly_slow
 
 import anygru
 from anygru.facts.formula import Formula
@@ -39,7 +39,7 @@ def test_compiled_with_or_without_breaks_of_the_graph() -> None:
 @in_one_graph
 @pytest.mark.parametrize(
     "arguments",
-    mostly_long(
+    mostly_slow(
         [{"num_layers": 2, "bidirectional": True}, {"reset": "before", "bias": False}, {}, {"activation": "relu"}]
     ),
     ids=str,
@@ -74,7 +74,7 @@ def test_one_node_for_any_length() -> None:
 
 
 @in_one_graph
-@pytest.mark.parametrize("batch_first", mostly_long([True, False]))
+@pytest.mark.parametrize("batch_first", mostly_slow([True, False]))
 def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
     torch._dynamo.reset()
     layer = anygru.GRU(3, 4, 2, bidirectional=True, reset="before", batch_first=batch_first, dtype=torch.float64)
@@ -166,7 +166,6 @@ def test_a_stream_is_not_exported() -> None:
 
 
 @in_one_graph
-@pytest.mark.long
 def test_inductor() -> None:
     torch._dynamo.reset()
     layer = torch.nn.ModuleList([anygru.GRU(3, 4, batch_first=True), torch.nn.Linear(4, 2)])
@@ -214,7 +213,7 @@ def test_operator_passes_torchs_own_checks() -> None:
         torch.library.opcheck(torch.ops.anygru.gru.default, arguments)
 
 
-@pytest.mark.parametrize("backend", mostly_long(["aot_eager", "inductor"]))
+@pytest.mark.parametrize("backend", mostly_slow(["aot_eager", "inductor"]))
 def test_a_compiled_output_may_be_changed_out_of_sight_of_autograd(backend: str) -> None:
     layer, x = anygru.GRU(3, 4), torch.randn(5, 2, 3)
     found = []
@@ -237,7 +236,7 @@ CALLS_WITH_STATES = {
 }
 
 
-@pytest.mark.parametrize("name", mostly_long(CALLS_WITH_STATES))
+@pytest.mark.parametrize("name", mostly_slow(CALLS_WITH_STATES))
 def test_a_state_may_come_after_a_call_without_one(name: str) -> None:
     """The batch of one input is a symbol; the batch of the other is a number or another symbol."""
     torch._dynamo.reset()

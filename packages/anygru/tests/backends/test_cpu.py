@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, mostly_long, with_kernels
+from helpers import Case, close, with_kernels
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.facts import torch_private
@@ -249,7 +249,7 @@ sys.exit("the child hangs")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.parametrize("how", mostly_long(["free", "limited"], 0))
+@pytest.mark.parametrize("how", ["free", "limited"])
 def test_a_child_computes_whose_parent_used_torchs_threads_and_not_ours(how: str) -> None:
     """Also where the system starts no thread for it."""
     # The matrix product of torch 2.4.1 itself also waits there; in torch 2.13 it ends the child.

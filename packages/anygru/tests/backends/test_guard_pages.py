@@ -11,7 +11,7 @@ from anygru.backends.cpu_calls import native
 
 FOR_TESTS = ("tiles", "wide")  # sets that no CPU chooses by itself, compiled for size
 VARIANTS = [
-    pytest.param(name, marks=pytest.mark.slow if name in FOR_TESTS else pytest.mark.long)
+    pytest.param(name, marks=[pytest.mark.slow] * (name in FOR_TESTS))
     for name in ([] if native is None else native.frozen_variants())
 ]
 PROGRAM = Path(__file__).with_name("guard_pages.py")

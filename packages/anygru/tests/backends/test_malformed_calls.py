@@ -37,7 +37,6 @@ def run_python(*arguments: str, **environment: str) -> str:
     return found.stdout
 
 
-@pytest.mark.long
 def test_calls_with_wrong_arguments_are_refused() -> None:
     words = run(2000).split()
     assert words[:2] == ["2000", "calls:"]

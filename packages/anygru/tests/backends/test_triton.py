@@ -50,7 +50,6 @@ def interpret(*options: str) -> None:
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-@pytest.mark.long
 def test_kernels_under_the_interpreter() -> None:
     interpret("-m", "not slow")
 

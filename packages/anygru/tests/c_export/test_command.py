@@ -64,7 +64,6 @@ def test_any_checkpoint(source: str, options: list[str], capsys: pytest.CaptureF
     assert "from the model over" in out
 
 
-@pytest.mark.long
 @pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 def test_an_onnx_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     tool("gcc", "gcc")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import WARNINGS, compiled, floats, random_model, tool
-from helpers import mostly_long
+from helpers import mostly_slow
 from torch import nn
 
 import anygru
@@ -27,7 +27,7 @@ LANGUAGES = {
 }
 
 
-@pytest.mark.parametrize("language", mostly_long(LANGUAGES, 2))
+@pytest.mark.parametrize("language", mostly_slow(LANGUAGES, 2))
 def test_compiles_without_warnings(language: str, tmp_path: Path) -> None:
     name, options = LANGUAGES[language]
     compiler = tool(name, name.replace("clang++", "clang"))
@@ -57,7 +57,6 @@ def test_a_program_that_runs_a_model_compiles_without_warnings(level: str, tmp_p
     compiled(tmp_path, program, tool("gcc", "gcc"), "-Wall", "-Wextra", "-Werror", level)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("weights", "vectors"),
     [

@@ -11,7 +11,7 @@ import pytest
 import torch
 from c_programs import WARNINGS, compiled, tool
 from dual_path import denoiser
-from helpers import mostly_long
+from helpers import mostly_slow
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -202,7 +202,7 @@ BLOCKS: dict[str, tuple[Callable[..., Tensor], list[nn.Module]]] = {
 }
 
 
-@pytest.mark.parametrize("name", mostly_long(list(BLOCKS)))
+@pytest.mark.parametrize("name", list(BLOCKS))
 def test_operators_are_the_models_own(name: str) -> None:
     function, parts = BLOCKS[name]
     torch.manual_seed(1)
@@ -215,7 +215,7 @@ def test_operators_are_the_models_own(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("gru", "weights"),
-    mostly_long(
+    mostly_slow(
         [
             (lambda: anygru.GRU(5, 6, reset="before", batch_first=True), None),
             (lambda: anygru.GRU(5, 6, 2, norm="layer", batch_first=True), None),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import WARNINGS, compiled, tool
-from helpers import mostly_long, mostly_slow
+from helpers import mostly_slow
 from torch import nn
 
 import anygru
@@ -171,7 +171,7 @@ def safetensors(tensors: dict[str, tuple[str, list[int], bytes]]) -> bytes:
 VALUES = [0.0, -0.0, 1e-45, -1e-40, 1e30, 3.4e38, -3.4e38, float("nan"), float("inf"), 0.5]
 
 
-@pytest.mark.parametrize("seed", mostly_long(range(3)))
+@pytest.mark.parametrize("seed", mostly_slow(range(3)))
 def test_a_checkpoint_with_unusual_values_shapes_and_names(
     seed: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

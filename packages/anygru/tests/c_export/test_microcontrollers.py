@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import random_model, tool
-from helpers import mostly_long
+from helpers import mostly_slow
 from torch import nn
 
 import anygru
@@ -108,9 +108,9 @@ def compare(processor: str, folder: Path, model: nn.Module, weights: str | None,
     assert verdict.difference <= verdict.bound
 
 
-@pytest.mark.parametrize("weights", mostly_long(FORMATS))
-@pytest.mark.parametrize("processor", mostly_long(PROCESSORS))
-@pytest.mark.parametrize("optimization", mostly_long(["-Os", "-O3"]))
+@pytest.mark.parametrize("weights", mostly_slow(FORMATS))
+@pytest.mark.parametrize("processor", mostly_slow(PROCESSORS))
+@pytest.mark.parametrize("optimization", mostly_slow(["-Os", "-O3"]))
 def test_numbers(processor: str, optimization: str, weights: str, tmp_path: Path) -> None:
     model = Residual(anygru.GRU(2, 21, 2), nn.Linear(21, 2))
     compare(processor, tmp_path, model, weights, optimization)
@@ -186,7 +186,7 @@ def avr(folder: Path, *options: str, program: str) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("kind", mostly_long([*AVR_MODELS, "graph"]))
+@pytest.mark.parametrize("kind", mostly_slow([*AVR_MODELS, "graph"]))
 def test_an_uno_keeps_the_constants_in_flash(kind: str, tmp_path: Path) -> None:
     """An AVR reads its flash by instructions of its own: constants that are plain `const` take its 2 KiB of memory."""
     emulator = tool("simavr", "simavr")

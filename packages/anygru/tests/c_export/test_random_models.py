@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from c_programs import random_model, tool
-from helpers import mostly_long
+from helpers import mostly_slow
 
 from anygru.c_export.checking import BOUNDS, check, prepared, run
 from anygru.c_export.operations import recurrences
@@ -13,7 +13,7 @@ from anygru.c_export.reading import operations
 from anygru.c_export.writing import write
 
 
-@pytest.mark.parametrize("seed", mostly_long(range(12), 4))
+@pytest.mark.parametrize("seed", mostly_slow(range(12), 4))
 def test_a_random_model_gives_the_numbers_of_the_layer(seed: int) -> None:
     compare(seed, 200)
 
@@ -34,9 +34,9 @@ def compare(seed: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", mostly_long([["-O3", "-march=native"], ["-O0"], ["-Os"], ["-O2", "-ffast-math"]]), ids=" ".join
+    "options", mostly_slow([["-O3", "-march=native"], ["-O0"], ["-Os"], ["-O2", "-ffast-math"]]), ids=" ".join
 )
-@pytest.mark.parametrize("name", mostly_long(["gcc", "clang"]))
+@pytest.mark.parametrize("name", mostly_slow(["gcc", "clang"]))
 def test_every_optimization_gives_the_same_numbers(name: str, options: list[str]) -> None:
     compiler = tool(name, name)
     for weights in ("float32", "bfloat16", "int8"):

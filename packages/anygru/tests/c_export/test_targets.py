@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from c_programs import compiled, tool
-from helpers import mostly_long
+from helpers import mostly_slow
 from torch import nn
 
 import anygru
@@ -25,7 +25,7 @@ from anygru.c_export.exporting import source_of
 FORMATS = ["float32", "bfloat16", "int8"]
 
 
-@pytest.mark.parametrize("weights", mostly_long(FORMATS))
+@pytest.mark.parametrize("weights", mostly_slow(FORMATS))
 def test_64_bit_arm(weights: str) -> None:
     compiler = tool("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
     emulator = tool("qemu-aarch64", "qemu-user")
@@ -75,7 +75,7 @@ console.log(JSON.stringify({ outputs: outputs.map((each) => Array.from(each)).fl
 """
 
 
-@pytest.mark.parametrize(("weights", "both"), mostly_long([("int8", False), (None, False), (None, True)]))
+@pytest.mark.parametrize(("weights", "both"), mostly_slow([("int8", False), (None, False), (None, True)]))
 def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
     node = tool("node", "nodejs")
     layer = anygru.GRU(2, 9, 2, bidirectional=both)

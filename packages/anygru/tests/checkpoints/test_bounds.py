@@ -265,7 +265,6 @@ def test_a_zero_byte_in_the_name_of_external_data(tmp_path: Path) -> None:
 # -- HDF5 -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_a_description_that_is_too_long_is_read_in_a_process_only(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w", libver="earliest") as file:
         file["a"] = np.arange(3.0)

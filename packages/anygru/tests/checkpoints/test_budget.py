@@ -359,7 +359,7 @@ SECONDS = ("a_million_empty_lists", "arrays_that_were_never_filled", "a_memo_of_
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in SECONDS)) for name in REFUSED])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SECONDS)) for name in REFUSED])
 def test_hostile_file_is_refused_in_little_memory_and_time(
     name: str, tmp_path: Path, loader: subprocess.Popen[str]
 ) -> None:
@@ -426,7 +426,6 @@ def test_a_limit_of_the_callers_own(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "x.npz", limit=-1)
 
 
-@pytest.mark.long
 def test_usual_values_fit_into_the_default(tmp_path: Path) -> None:
     """A vocabulary, the values with the least bytes a value that checkpoints really have, and tied weights."""
     words = {f"word{number}": number for number in range(400_000)}

@@ -41,9 +41,9 @@ def one_bias(checkpoint: Checkpoint, name: str) -> np.ndarray:
 
 
 def every_pair(rows: Iterable[str], columns: Iterable[str], short: int) -> list[Any]:
-    """All pairs. A pair of `short` is not a long test, so that the short tests have each row and each column."""
+    """All pairs. One pair of `short` is not slow; each row and each column has such a pair."""
     return [
-        pytest.param(row, column, marks=[pytest.mark.long] * ((i + j) % short > 0))
+        pytest.param(row, column, marks=[pytest.mark.slow] * ((i + j) % short > 0))
         for i, row in enumerate(rows)
         for j, column in enumerate(columns)
     ]

@@ -571,7 +571,6 @@ for path in sys.stdin.read().splitlines():
 """
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
 def test_hostile_files_take_less_than_200_megabytes(tmp_path: Path) -> None:
     paths = []

@@ -250,7 +250,6 @@ def aliases(folder: Path) -> Path:
     return folder / "a.pdparams"
 
 
-@pytest.mark.long
 def test_p5_memory_is_bounded(tmp_path: Path) -> None:
     file = aliases(tmp_path)
     assert limited(file, 2 * ((64 << 20) + 32 * file.stat().st_size) + (256 << 20)) == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import mostly_long, mostly_slow, needs_dialects
+from helpers import mostly_slow, needs_dialects
 
 WARM = pytest.mark.usefixtures("warm_python")  # not where a signal or the whole of a launcher's life is the subject
 RESUMABLE = Path(__file__).parent.parent / "parallel" / "train_resumable.py"
@@ -44,7 +44,6 @@ def program(tmp_path):
 
 
 @WARM
-@pytest.mark.long
 @needs_dialects("paddle")
 def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path):
     """Rank 1 fails after both have printed their results; rank 0 would wait for it for half an hour."""
@@ -208,7 +207,6 @@ dist.destroy_process_group()
 
 
 @WARM
-@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system which process is stopped")
 @pytest.mark.parametrize("restarts", ["0", pytest.param("1", marks=pytest.mark.slow)])
 def test_a_stopped_worker_is_named_and_ended(restarts, program, tmp_path):
@@ -336,7 +334,7 @@ def listening():
 
 @WARM
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads the sockets in /proc")
-@pytest.mark.parametrize("way", mostly_long(["launch", "restartable", "spawn"], 0))
+@pytest.mark.parametrize("way", mostly_slow(["launch", "restartable", "spawn"]))
 def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
     if way == "spawn":
         script = program(
@@ -354,7 +352,7 @@ def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
 
 
 @WARM
-@pytest.mark.parametrize("status", mostly_long([0, 3], 0))
+@pytest.mark.parametrize("status", mostly_slow([0, 3]))
 def test_nothing_is_left_in_the_temporary_folder(status, tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "program.py").write_text(f"import sys\nsys.exit({status})\n")

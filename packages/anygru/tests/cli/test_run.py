@@ -116,7 +116,6 @@ def test_a_missing_script_ends_as_under_python(tmp_path):
     assert "can't open file" in done.stderr
 
 
-@pytest.mark.long
 @needs_dialects("paddle")
 def test_a_file_called_anygru_beside_the_script_is_not_taken_for_the_package(program, tmp_path):
     program("raise SystemExit('the file beside the script')", "anygru.py")

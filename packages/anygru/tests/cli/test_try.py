@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 
 import anygru as package
 from anygru.cli import trial, variants, watching
@@ -57,7 +57,7 @@ def rows(out):
     return {name: tuple(map(float, rest)) for name, *rest in re.findall(pattern, out, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("build", mostly_long(["build", "by_name"], 0))
+@pytest.mark.parametrize("build", mostly_slow(["build", "by_name"]))
 def test_every_variant_is_measured_and_compared(anygru, model, build):
     result = anygru("try", f"{model}:{build}", *QUICK)
     assert result.status == 0, result.error
@@ -69,12 +69,10 @@ def test_every_variant_is_measured_and_compared(anygru, model, build):
     assert "import anygru" in result.out or "Keep the model as it is" in result.out
 
 
-@pytest.mark.long
 def test_training_has_no_frozen_variants(anygru, model):
     assert list(rows(anygru("try", f"{model}:build", "--train", *QUICK).out)) == ["as it is", "accelerated"]
 
 
-@pytest.mark.long
 def test_a_model_without_grus_stays_as_it_is(anygru, model):
     result = anygru("try", f"{model}:without", *QUICK)
     assert result.status == 0
@@ -86,16 +84,11 @@ def test_a_model_without_grus_stays_as_it_is(anygru, model):
     ("target", "status", "words"),
     [
         ("my_model.py:nothing", 2, "my_model.py has no function 'nothing'"),
-        pytest.param(
-            "my_model.py:wrong",
-            2,
-            "my_model.py:wrong must return (module, example inputs), got Model",
-            marks=pytest.mark.long,
-        ),
+        ("my_model.py:wrong", 2, "my_model.py:wrong must return (module, example inputs), got Model"),
         ("my_model.py:failing", 2, f"my_model.py:{FAILING}: RuntimeError: no data here"),
         ("damaged.py:build", 2, "damaged.py:2: SyntaxError: "),
         ("no_file.py:build", 2, "there is no file 'no_file.py'"),
-        pytest.param("no_module:build", 2, "No module named 'no_module'", marks=pytest.mark.long),
+        ("no_module:build", 2, "No module named 'no_module'"),
     ],
 )
 def test_a_wrong_target_is_one_line(anygru, model, monkeypatch, target, status, words):
@@ -137,7 +130,6 @@ def test_one_target_is_needed(anygru, model):
     assert "--rounds must be at least 1, got 0" in anygru("try", f"{model}:build", "--rounds", 0).error
 
 
-@pytest.mark.long
 def test_the_picture_is_drawn(anygru, model, tmp_path):
     pytest.importorskip("matplotlib")
     anygru("try", f"{model}:build", "--train", *QUICK, "--plot", tmp_path / "times.png")
@@ -157,7 +149,6 @@ def test_no_library_parses_an_onnx_model_in_the_process_that_measures(tmp_path, 
     assert trial.load_onnx(str(tmp_path / "m.onnx"))[0].sizes == [3]
 
 
-@pytest.mark.long
 @pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 def test_the_grus_of_an_onnx_model(anygru, tmp_path):
     pytest.importorskip("onnxruntime")
@@ -284,7 +275,6 @@ def test_a_script_that_trains_is_watched_in_training_and_its_values_are_the_last
     assert not torch.equal(torch.load(model["state"], weights_only=True)["1.weight_hh_l0"], first["1.weight_hh_l0"])
 
 
-@pytest.mark.long
 @pytest.mark.compiles
 def test_a_compiled_model_is_watched_and_its_tracing_is_no_training(watched):
     (model,) = watched("compiled")
@@ -308,7 +298,7 @@ def test_a_slice_is_kept_without_the_tensor_that_it_belongs_to():
     assert copy.untyped_storage().nbytes() == 8
 
 
-@pytest.mark.parametrize("name", mostly_long(["failing", "wrong status"], 0))
+@pytest.mark.parametrize("name", ["failing", "wrong status"])
 def test_a_script_that_fails_is_one_line(anygru, tmp_path, name):
     (tmp_path / "script.py").write_text(SCRIPTS[name])
     result = anygru("try", tmp_path / "script.py", *QUICK)
@@ -318,7 +308,7 @@ def test_a_script_that_fails_is_one_line(anygru, tmp_path, name):
     assert result.error.count("\n") == 1
 
 
-@pytest.mark.parametrize("root", mostly_long(["mxnet", "paddle"]))
+@pytest.mark.parametrize("root", mostly_slow(["mxnet", "paddle"]))
 def test_a_script_of_another_framework_is_told_how_it_runs(anygru, tmp_path, root):
     (tmp_path / "script.py").write_text(f"import {root}.nn")
     error = anygru("try", tmp_path / "script.py", *QUICK).error
@@ -327,15 +317,13 @@ def test_a_script_of_another_framework_is_told_how_it_runs(anygru, tmp_path, roo
     )
 
 
-@pytest.mark.long
 def test_a_script_without_grus_stays_as_it_is(anygru, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPTS["nothing"])
     out = anygru("try", tmp_path / "script.py", *QUICK).out
     assert out == "Keep the script as it is: script.py calls no module with a torch.nn.GRU or GRUCell.\n"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["layer", "class"])
+@pytest.mark.parametrize("name", mostly_slow(["layer", "class"]))
 def test_the_model_of_a_script_is_measured_in_every_variant(anygru, tmp_path, name):
     pytest.importorskip("matplotlib")
     (tmp_path / "script.py").write_text(SCRIPTS[name])

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 
 import anygru
 from anygru.checkpoints import load_checkpoint
@@ -261,7 +261,7 @@ IN_OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "expected"), mostly_long(IN_OTHERS.values(), 3), ids=list(IN_OTHERS))
+@pytest.mark.parametrize(("make", "expected"), mostly_slow(IN_OTHERS.values(), 5), ids=list(IN_OTHERS))
 def test_a_gru_in_something_else_is_computed_or_refused(make, expected, tmp_path):
     checkpoint = load_checkpoint(save(make(), tmp_path / "m.keras"))
     loaded = []
@@ -277,7 +277,7 @@ def test_a_gru_in_something_else_is_computed_or_refused(make, expected, tmp_path
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("make", "expected"), mostly_long(IN_OTHERS.values(), 3), ids=list(IN_OTHERS))
+@pytest.mark.parametrize(("make", "expected"), mostly_slow(IN_OTHERS.values(), 5), ids=list(IN_OTHERS))
 def test_the_older_files_never_give_a_tanh_for_a_relu(make, expected, tmp_path):
     keras.utils.set_random_seed(5)
     made = make()
@@ -397,13 +397,13 @@ def test_no_library_parses_the_file_of_like_here(name, tmp_path, monkeypatch):
 
 
 def test_what_nothing_reads_is_not_unpacked(tmp_path):
-    """A member that unfolds to 2 GiB in a file of 2 MB."""
+    """A member that unfolds to 512 MiB in a file of 0.5 MB."""
     like = save(model(2), tmp_path / "like.keras")
     with (
         zipfile.ZipFile(like, "a", zipfile.ZIP_DEFLATED) as archive,
         archive.open("assets/x", "w", force_zip64=True) as member,
     ):
-        for _ in range(2047):
+        for _ in range(512):
             member.write(bytes(1 << 20))
     with pytest.raises(anygru.CheckpointError, match="bytes of memory would be made"):
         convert(save(model(1), tmp_path / "source.keras"), tmp_path / "target.keras", like=like)

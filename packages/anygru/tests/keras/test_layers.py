@@ -201,7 +201,6 @@ def test_a_keras_model_is_told_the_way():
         anygru.accelerate(OnJax())
 
 
-@pytest.mark.long
 def test_keras_may_be_imported_later(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

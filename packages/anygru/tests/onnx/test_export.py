@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 from onnx.reference import ReferenceEvaluator
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
@@ -67,7 +67,7 @@ def assert_same(found, expected):
         np.testing.assert_allclose(one, other.detach().numpy(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("make", mostly_long(LAYERS.values()), ids=LAYERS)
+@pytest.mark.parametrize("make", mostly_slow(LAYERS.values(), 4), ids=LAYERS)
 def test_a_layer_is_one_node_with_its_weights_in_the_file_for_any_batch_and_length(make, caplog):
     layer = make()
     model = Wrapped(layer)
@@ -88,7 +88,7 @@ def test_a_layer_is_one_node_with_its_weights_in_the_file_for_any_batch_and_leng
 
 
 @pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
-@pytest.mark.parametrize("weights", mostly_long(["int8", "bfloat16"]))
+@pytest.mark.parametrize("weights", mostly_slow(["int8", "bfloat16"]))
 def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
     layer = anygru.GRU(3, 4, 2, bidirectional=True).freeze(weights)
     lengths = torch.tensor([2, 5])
@@ -143,7 +143,6 @@ def test_cells_and_parametrized_weights():
     assert_same(run(program, *inputs), [model(*inputs)])
 
 
-@pytest.mark.long
 def test_a_parametrized_layer_of_torch_is_exported_as_computed():
     layer = torch.nn.GRU(3, 4)
     torch.nn.utils.parametrizations.weight_norm(layer, "weight_hh_l0")
@@ -153,7 +152,7 @@ def test_a_parametrized_layer_of_torch_is_exported_as_computed():
     assert_same(run(anygru.onnx.export(Wrapped(layer), (input,)), input), layer(input))
 
 
-@pytest.mark.parametrize("reset", mostly_long(["after", "before"]))
+@pytest.mark.parametrize("reset", mostly_slow(["after", "before"]))
 def test_a_step_carries_its_state(reset, tmp_path: Path):
     layer = anygru.GRU(3, 4, 2, reset=reset)
     anygru.onnx.export_step(layer, tmp_path / "step.onnx")
@@ -164,7 +163,6 @@ def test_a_step_carries_its_state(reset, tmp_path: Path):
         assert_same([output], [stream.step(input)])
 
 
-@pytest.mark.long
 def test_onnx_itself_agrees():
     """ONNX's reference evaluator, which was written from the specification (it computes one direction)."""
     for layer in (anygru.GRU(3, 4, 2), anygru.GRU(3, 4, reset="before")):
@@ -225,9 +223,9 @@ class Ragged(torch.nn.Module):
         return self.encoder(input, lengths=lengths)
 
 
-@pytest.mark.parametrize("sequence_lens", mostly_long([True, False]), ids=["sequence_lens", "masks"])
-@pytest.mark.parametrize("batch_first", mostly_long([True, False]))
-@pytest.mark.parametrize("layers", mostly_long([2, 1]))
+@pytest.mark.parametrize("sequence_lens", mostly_slow([True, False]), ids=["sequence_lens", "masks"])
+@pytest.mark.parametrize("batch_first", mostly_slow([True, False]))
+@pytest.mark.parametrize("layers", mostly_slow([2, 1]))
 def test_lengths_become_sequence_lens_or_masks(layers, batch_first, sequence_lens):
     model = Ragged(anygru.GRU(3, 4, layers, bidirectional=True, reset="before", batch_first=batch_first))
     shape = (2, 5, 3) if batch_first else (5, 2, 3)
@@ -263,8 +261,8 @@ FORMS = {
 """The cases that OpenVINO computes correctly. With sequence_lens and open sizes, 2026.4 does not."""
 
 
-@pytest.mark.parametrize(("options", "is_open", "ragged"), mostly_long(FORMS.values()), ids=FORMS)
-@pytest.mark.parametrize("make", mostly_long([LAYERS["three layers, two directions"], lambda: anygru.GRU(3, 4),
+@pytest.mark.parametrize(("options", "is_open", "ragged"), mostly_slow(FORMS.values()), ids=FORMS)
+@pytest.mark.parametrize("make", mostly_slow([LAYERS["three layers, two directions"], lambda: anygru.GRU(3, 4),
                                               lambda: anygru.GRU(3, 4, reset="before").freeze("int8")]))  # fmt: skip
 def test_runtimes(make, options, is_open, ragged):
     layer = make()
@@ -289,15 +287,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("make", "call", "words"), mostly_long(REFUSED.values()), ids=REFUSED)
+@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_the_operator_lacks_is_refused_at_once(make, call, words):
     input = torch.randn(5, 2, 3)
     with pytest.raises(anygru.ArgumentError, match=f"{words}.* with backend='reference' is exported step by step"):
         anygru.onnx.export(make().eval(), (input,), kwargs=call)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("make", "call", "words"), mostly_slow(REFUSED.values(), 2), ids=REFUSED)
 def test_what_the_operator_lacks_is_exported_step_by_step(make, call, words):
     input = torch.randn(5, 2, 3)
     layer = make(backend="reference").eval()
@@ -329,10 +326,10 @@ class Packing(torch.nn.Module):
 
 
 @pytest.mark.needs_torch(2, 10, because="an older exporter asks for the longest length of a packed batch")
-@pytest.mark.parametrize(("batch_first", "total", "fill"), mostly_long([(True, False, 2.5), (False, True, 0.0)]))
+@pytest.mark.parametrize(("batch_first", "total", "fill"), mostly_slow([(True, False, 2.5), (False, True, 0.0)]))
 @pytest.mark.parametrize(
     "make",
-    mostly_long(
+    mostly_slow(
         [
             lambda **options: torch.nn.GRU(3, 4, 2, bidirectional=True, **options),
             lambda **options: anygru.GRU(3, 4, reset="before", **options),
@@ -360,7 +357,7 @@ def test_a_packed_batch_becomes_sequence_lens(make, batch_first, total, fill):
 @pytest.mark.needs_torch(2, 10, because="an older exporter asks for the longest length of a packed batch")
 @pytest.mark.parametrize(
     "use",
-    mostly_long(
+    mostly_slow(
         [
             lambda packed: packed.data,
             lambda packed: tuple(packed),

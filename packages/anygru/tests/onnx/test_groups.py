@@ -8,7 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 
 import anygru
 import anygru.onnx
@@ -44,8 +44,8 @@ def run(program: Any, *inputs: torch.Tensor) -> list[np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("weights", mostly_long([None, "int8"]))
-@pytest.mark.parametrize("name", mostly_long(KINDS))
+@pytest.mark.parametrize("weights", mostly_slow([None, "int8"]))
+@pytest.mark.parametrize("name", mostly_slow(KINDS))
 def test_one_node_for_each_group(name: str, weights: str | None) -> None:
     torch.manual_seed(0)
     layer: Any = anygru.GRU(6, 12, **KINDS[name])
@@ -60,8 +60,8 @@ def test_one_node_for_each_group(name: str, weights: str | None) -> None:
             np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-4 if weights else 1e-5)
 
 
-@pytest.mark.parametrize("sequence_lens", mostly_long([True, False]))
-@pytest.mark.parametrize("name", mostly_long(KINDS))
+@pytest.mark.parametrize("sequence_lens", mostly_slow([True, False]))
+@pytest.mark.parametrize("name", mostly_slow(KINDS))
 def test_lengths(name: str, sequence_lens: bool) -> None:
     torch.manual_seed(0)
     layer = anygru.GRU(6, 12, **KINDS[name])
@@ -73,7 +73,6 @@ def test_lengths(name: str, sequence_lens: bool) -> None:
             np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.long
 def test_a_step_of_a_stream() -> None:
     layer = anygru.GRU(6, 12, 2, groups=3, input_groups=3)
     program = anygru.onnx.export_step(layer)
@@ -85,7 +84,6 @@ def test_a_step_of_a_stream() -> None:
     np.testing.assert_allclose(new_state, h_n.numpy(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.long
 def test_a_step_of_a_stream_whose_layer_has_the_batch_first() -> None:
     layer = anygru.GRU(6, 12, 2, batch_first=True, batch_first_states=True)
     x, state = torch.randn(3, 6), torch.randn(2, 3, 12)

@@ -39,7 +39,7 @@ class Tagger(nn.Module):
         return self.head(self.second(self.first(self.conv(x.transpose(1, 2)).transpose(1, 2))[0])[0])
 
 
-@pytest.mark.parametrize("kind", ["torch", "model", pytest.param("dual path", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["torch", "model", pytest.param("dual path", marks=pytest.mark.slow)])
 def test_a_step_of_a_model_is_a_file(kind: str, tmp_path: Path) -> None:
     path, axis, input = tmp_path / "step.onnx", 1, torch.randn(1, 20, 6)
     model: nn.Module = {"torch": lambda: nn.GRU(6, 8, batch_first=True), "model": Tagger, "dual path": denoiser}[kind]()

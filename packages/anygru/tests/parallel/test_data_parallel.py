@@ -8,7 +8,6 @@ from torch import nn
 from anygru import parallel
 from anygru.errors import ArgumentError, ArgumentTypeError
 
-pytestmark = pytest.mark.long  # two processes; test_spawn starts some in the short run
 MISMATCHES = [
     ("shape", "parameter 'second.weight' is [3, 3] float32 on rank 0 and [4, 3] float32 on rank 1"),
     ("more", "rank 1 has a parameter 'third.weight', [1, 1] float32, that rank 0 does not have"),

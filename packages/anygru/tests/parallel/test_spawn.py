@@ -8,14 +8,13 @@ import time
 import programs
 import pytest
 import torch
-from helpers import mostly_long
+from helpers import mostly_slow
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from anygru import parallel
 from anygru.errors import ArgumentError, ArgumentTypeError
 
 
-@pytest.mark.long
 def test_large_results_do_not_block_and_join_can_wait():
     workers = parallel.spawn(programs.answer, (7,), nprocs=1, join=False)
     while not workers.join(timeout=0.05):
@@ -29,7 +28,7 @@ def wait(workers):
         assert time.monotonic() - begin < 600, "still waiting"
 
 
-@pytest.mark.parametrize("how", mostly_long(["raise", "kill", "exit"]))
+@pytest.mark.parametrize("how", mostly_slow(["raise", "kill", "exit"]))
 def test_a_dying_process_ends_the_others_and_is_named(how):
     words = {
         "raise": r"rank 1.*Traceback.*in fail.*ValueError: the data of rank 1 are bad",
@@ -64,7 +63,6 @@ def test_a_command_line_is_a_list_of_words(arguments, got):
         parallel.launch(arguments)
 
 
-@pytest.mark.long
 def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     workers = parallel.spawn(programs.fail, ("raise",), nprocs=2, join=False)
