@@ -47,6 +47,8 @@ ELSEWHERE = {
     "packages/anygru/src/anygru/dialects/finder.py": "anygru.py",  # of a user
 }
 """Paths outside of the repository, by the file that names them."""
+_ENDING = re.compile(r"(?:\.[a-z]\w*)+")
+"""An ending of files, such as .json, and no path."""
 _PATH = re.compile(r"`(\.{0,2}\w[\w.-]*(?:/[\w.-]+)*/?)`")
 
 
@@ -90,7 +92,7 @@ def missing(path: Path, text: str) -> list[str]:
     here = ends(package[0] if package else "packages/" if about_dialects else "none")
     found = []
     for each in _PATH.findall(text):
-        if not each.endswith(("/", *SUFFIXES)) or (package and not OWN.match(each)):
+        if not each.endswith(("/", *SUFFIXES)) or _ENDING.fullmatch(each) or (package and not OWN.match(each)):
             continue
         pattern = re.search(r"THREADS|MACHINE|NAME|PREFIX", each)
         if not pattern and each not in known and each.rstrip("/") not in here and not (path.parent / each).exists():

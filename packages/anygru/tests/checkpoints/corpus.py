@@ -84,8 +84,10 @@ TITLES = {
     "onnx": "ONNX (`.onnx`)",
     "paddle": "Paddle (`.pdparams`, `.pdopt`) and other plain pickles",
     "paddle_binary": "Paddle's programs (`.pdiparams`)",
+    "rtneural": "RTNeural, AIDA-X (`.json`, `.aidax`)",
     "safetensors": "safetensors (`.safetensors`)",
     "torch": "torch (`.pt`, `.pth`, `.bin`, `.ckpt`)",
+    "torch_json": "GuitarML and other state_dicts as JSON (`.torch.json`)",
     "unknown": "Files that are not checkpoints",
 }
 
@@ -103,9 +105,11 @@ OPTIONS = {
     " lengths and initial states of a GRU.",
     "paddle": "A file has tensors and no options. A parameter that pruning or weight norm computes does not count as missing.",
     "paddle_binary": "A file has tensors and no options.",
+    "rtneural": "A type of layer that is not covered can be read, and is refused by its name when the model is built.",
     "safetensors": f"{_UNKNOWN} is refused by its name when the GRU is built.",
     "torch": f"{_UNKNOWN}, or a function as activation, is refused by its name when the GRU is built."
     " A parameter that pruning or a parametrization computes does not count as missing.",
+    "torch_json": "A file has tensors and few options; a type other than a GRU is refused when the model is built.",
     "unknown": "",
 }
 """The options of each format that are refused, in addition to damage."""

@@ -124,6 +124,22 @@ def _oneflow_out(folder: Path) -> list[bytes]:
     return [bytes(24)]
 
 
+def _rtneural(folder: Path) -> list[bytes]:
+    layers = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Tanh(), anygru.GRU(1, 1, 2))
+    save_checkpoint(layers, folder / "seed.json")
+    own = json.loads((folder / "seed.json").read_text())
+    more = {"type": "prelu", "activation": "", "shape": [None, None, 1], "weights": [[[0.5]]]}
+    aida = {**own, "in_skip": 1, "in_gain": -3.5, "metadata": {"samplerate": "48000", "esr": 0.1}}
+    aida["layers"] = [*({**layer, "name": str(n)} for n, layer in enumerate(own["layers"])), more]
+    return [(folder / "seed.json").read_bytes(), json.dumps(aida, indent=4).encode()]
+
+
+def _torch_json(folder: Path) -> list[bytes]:
+    net = torch.nn.ModuleDict({"rec": torch.nn.GRU(1, 1), "lin": torch.nn.Linear(1, 1)})
+    save_checkpoint(net, folder / "seed.torch.json")
+    return [*_saved(".torch.json")(folder), (folder / "seed.torch.json").read_bytes()]
+
+
 def _optimizer(folder: Path) -> list[bytes]:
     """The state of Adam after a step, as `paddle.save` writes it, and the parameters that it belongs to in `_optimizer_model`."""
     moments = {f"{name}_moment{which}_0": np.ones(shape, np.float32) for name, shape in _OPTIMIZED for which in (1, 2)}
@@ -307,6 +323,8 @@ SEEDS: dict[str, Callable[[Path], list[bytes]]] = {
     "safetensors": _saved(".safetensors"),
     "onnx": _onnx,
     "keras": _keras,
+    "rtneural": _rtneural,
+    "torch_json": _torch_json,
     "symbol": _symbol,
     "states": _states,
     "block": _block,

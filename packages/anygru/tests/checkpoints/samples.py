@@ -21,6 +21,7 @@ ENDINGS = {
     "oneflow": "",
     "torch": ".pt",
     "safetensors": ".safetensors",
+    "torch_json": ".torch.json",
 }
 
 #: Every file of the original frameworks that holds tensors, relative to DATA.

@@ -50,6 +50,8 @@ SMALLEST = {
     "older.pt": lambda path: torch.save({}, path, _use_new_zipfile_serialization=False),
     "empty.safetensors": lambda path: path.write_bytes(struct.pack("<Q", 2) + b"{}"),
     "empty.h5": lambda path: h5py.File(path, "w").close(),
+    "empty.torch.json": lambda path: path.write_text("{}"),
+    "empty.json": lambda path: path.write_text('{"in_shape":[1],"layers":[]}'),
     "empty.onnx": lambda path: onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [])), path),
 }
 

@@ -524,6 +524,57 @@ def test_hostile_ndarray_file_is_refused(name: str, tmp_path: Path) -> None:
     refused(written(tmp_path, "x.params", MXNET[name]), "mxnet")
 
 
+# -- JSON -------------------------------------------------------------------------------------------------
+
+
+def rtneural(folder: Path, weights: str = "[[[1]],[0]]", more: str = "", shape: str = "[1]") -> Path:
+    """A file of RTNeural with a linear layer, and members before its layers."""
+    layer = f'{{"type":"dense","activation":"","shape":{shape},"weights":{weights}}}'
+    return written(folder, "x.json", f'{{{more}"in_shape":[1],"layers":[{layer}]}}'.encode())
+
+
+HOSTILE |= {
+    "json_cut": lambda folder: written(folder, "x.json", b'{"a": [1, 2'),
+    "json_nested_deeply": lambda folder: written(
+        folder, "x.json", b'{"a": ' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}"
+    ),
+    "json_objects_in_objects": lambda folder: written(folder, "x.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    "json_forty_axes": lambda folder: written(folder, "x.json", b'{"a": ' + b"[" * 40 + b"1" + b"]" * 40 + b"}"),
+    "json_not_a_number": lambda folder: written(folder, "x.json", b'{"a": [1.0, NaN]}'),
+    "json_infinity": lambda folder: written(folder, "x.json", b'{"a": [-Infinity]}'),
+    "json_number_beyond_64_bits": lambda folder: written(folder, "x.json", b'{"a": [1e999]}'),
+    "json_integer_of_a_million_digits": lambda folder: written(folder, "x.json", b'{"a": [' + b"9" * 1_000_000 + b"]}"),
+    "json_integer_of_four_thousand_digits": lambda folder: written(folder, "x.json", b'{"a": ' + b"9" * 4000 + b"}"),
+    "json_name_twice": lambda folder: written(folder, "x.json", b'{"a": [1], "a": [2]}'),
+    "json_lists_of_unequal_lengths": lambda folder: written(folder, "x.json", b'{"a": [[1, 2], [3]]}'),
+    "json_number_beside_a_list": lambda folder: written(folder, "x.json", b'{"a": [1, [2]]}'),
+    "json_text_for_a_number": lambda folder: written(folder, "x.json", b'{"a": [1, "2"]}'),
+    "json_true_for_a_number": lambda folder: written(folder, "x.json", b'{"a": [true]}'),
+    "json_null_for_a_number": lambda folder: written(folder, "x.json", b'{"a": [null]}'),
+    "json_five_million_lists": lambda folder: written(folder, "x.json", b'{"a": [' + b"[]," * 5_000_000 + b"[]]}"),
+    "json_layers_after_the_head": lambda folder: rtneural(folder, more=f'"a":"{"x" * 5000}",'),
+    "rtneural_layers_that_are_no_list": lambda folder: written(folder, "x.json", b'{"in_shape":[1],"layers":{}}'),
+    "rtneural_without_a_shape": lambda folder: rtneural(folder, shape="null"),
+    "rtneural_negative_shape": lambda folder: rtneural(folder, shape="[null,-1]"),
+    "rtneural_shape_of_two_billion": lambda folder: rtneural(folder, shape="[null,2147483648]"),
+    "rtneural_weights_of_another_shape": lambda folder: rtneural(folder, "[[[1, 2]],[0]]"),
+    "rtneural_gru_with_one_bias": lambda folder: written(
+        folder,
+        "x.json",
+        b'{"in_shape":[1],"layers":[{"type":"gru","shape":[1],"weights":[[[1,1,1]],[[1,1,1]],[0,0,0]]}]}',
+    ),
+    "rtneural_layer_without_a_type": lambda folder: written(
+        folder, "x.json", b'{"in_shape":[1],"layers":[{"shape":[1]}]}'
+    ),
+    "rtneural_option_that_is_not_finite": lambda folder: rtneural(folder, more='"in_gain":1e999,'),
+    "rtneural_two_layers_of_one_name": lambda folder: written(
+        folder,
+        "x.json",
+        b'{"in_shape":[1],"layers":[' + b",".join([b'{"type":"x","name":"a","shape":[1]}'] * 2) + b"]}",
+    ),
+}
+
+
 # -- all of them -----------------------------------------------------------------------------------------
 
 

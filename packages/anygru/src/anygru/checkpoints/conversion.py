@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ class Choices:
             then maps names of GRUs in the source to names in that file.
         weights: the format of the GRUs' matrices: "bfloat16" or "int8" writes frozen layers (to safetensors and torch
             files), "float32" plain ones; None: as in the source, if the target supports it.
+        layers: for RTNeural's and GuitarML's files, the names of the layers in the order in which they compute, with
+            activations between them and "+input" at the end if the input is added; see `writing.layer_order`.
         sandbox: see `load_checkpoint`.
         provenance: write digests, the version and these options into the target's metadata; see `writing.provenance`.
     """
@@ -48,6 +50,7 @@ class Choices:
     layer_names: bool = False
     like: str | os.PathLike[str] | None = None
     weights: "WeightFormat | None" = None
+    layers: Sequence[str] = ()
     sandbox: bool = False
     provenance: bool = False
 

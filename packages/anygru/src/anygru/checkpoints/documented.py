@@ -10,6 +10,7 @@ written out from the frameworks' documentation and sources:
     chainer.links.NStepGRU      `functions.n_step_gru`: w0 to w2 and b0 to b2 belong to the input, w3 to w5 to the state
     chainer.links.GRU           `links.StatefulGRU`: h' = (1 - z) h + z h_bar
     keras.layers.GRU            `GRUCell.call`: kernel[:, :units] is z, then r, then the candidate
+    RTNeural                    `gru.tpp`: `setWVals` splits z, r, c; ct = tanh(Wc x + b0 + r (Uc h + b1)), h' = (1 - z) c + z h
     ONNX GRU                    the operator's text: W[zrh], R[zrh]
 """
 
@@ -206,6 +207,12 @@ def _keras(kernel: str, recurrent: str, bias: str, sides: tuple[str, str] = ("",
     return read
 
 
+def _rtneural(get: Get, layer: int, direction: int, directions: int) -> Gates | None:
+    """A layer of RTNeural for each of the GRU's; `GRULayer::setWVals` of its sources splits the columns as Keras does."""
+    reader = _keras(f"kernel_l{layer}", f"recurrent_kernel_l{layer}", f"bias_l{layer}")
+    return reader(get, layer, direction, directions)
+
+
 def _onnx(get: Get, layer: int, direction: int, directions: int) -> Gates | None:
     end = f"_l{layer}" + ("_reverse" if direction else "")
     return _stacked((f"W{end}", f"R{end}", f"Wb{end}", f"Rb{end}"), "zrn", get)
@@ -221,6 +228,7 @@ _LAYERS: tuple[Reader, ...] = (
     _keras("cell/vars/0", "cell/vars/1", "cell/vars/2"),
     _keras("kernel", "recurrent_kernel", "bias"),
     _keras("kernel:0", "recurrent_kernel:0", "bias:0"),
+    _rtneural,
     _onnx,
 )
 _CELLS: tuple[Reader, ...] = (

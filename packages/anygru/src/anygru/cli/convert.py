@@ -63,9 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a tensor or a pattern of names to keep unchanged",
     )
-    parser.add_argument(
-        "--like", metavar="FILE", help="a file of Keras: TO becomes a copy of it that holds the weights of FROM"
-    )
+    _add_models(parser)
     parser.add_argument(
         "--layer-names", action="store_true", help="name the parts of other layers as the target does (gamma, W, _mean)"
     )
@@ -86,6 +84,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--verbose", action="store_true", help="show the source and target rows of each tensor")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for files that hold a model beside its weights."""
+    parser.add_argument(
+        "--like", metavar="FILE", help="a file of Keras: TO becomes a copy of it that holds the weights of FROM"
+    )
+    parser.add_argument(
+        "--layers",
+        metavar="NAME,...",
+        type=lambda text: text.split(","),
+        default=[],
+        help="the layers of FROM in the order in which they compute, for a file of RTNeural, such as rec,lin or "
+        "gru,dense,tanh,out,+input: activations stand between them, +input adds the input to the output",
+    )
 
 
 def _add_other_sources(parser: argparse.ArgumentParser) -> None:
@@ -198,7 +211,7 @@ def _convert_optimizer(args: argparse.Namespace) -> int:
 def _refuse_options(args: argparse.Namespace, where: str, others: tuple[str, ...]) -> None:
     """Raise UsageError for an option that only a plain conversion has, and for the `others`."""
     unused = ("mapping", "style", "bidirectional", "transpose", "no_transpose", "like", "layer_names", "approximate")
-    for name in (*unused, "weights", "provenance", "source_format", "target_format", *others):
+    for name in (*unused, "weights", "layers", "provenance", "source_format", "target_format", *others):
         if getattr(args, name):
             options = {"mapping": "map", "source_format": "from", "target_format": "to", "inputs": "input"}
             raise UsageError(f"--{options.get(name, name.replace('_', '-'))} has no meaning {where}")

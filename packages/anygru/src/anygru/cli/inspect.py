@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..checkpoints import NAMES, Checkpoint
+from ..checkpoints import NAMES, Checkpoint, stack
 from ..checkpoints.writing import provenance
 from ..errors import printable
 from . import UsageError
@@ -63,6 +63,8 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
     out.print(_line(f"{tensors}, {count(numbers, 'number')}, {human_size(total)}"))
     if checkpoint.stored or checkpoint.values:
         _print_tree(checkpoint, colored=out.is_terminal and not out.no_color, width=out.width)
+    if (model := stack.model_of(checkpoint.content.metadata, checkpoint.path)) is not None:
+        out.print(_line(f"layers, one after another: {stack.describe(model)}"))
     for line in provenance.lines(checkpoint):
         out.print(_line(line, style="red" if "OTHERS" in line else ""))
     out.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))

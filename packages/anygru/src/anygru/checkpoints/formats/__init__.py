@@ -14,7 +14,20 @@ from ..reading.budget import Budget
 from ..reading.content import Content, Progress
 from ..reading.source import read_regular
 
-NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle_binary", "paddle")
+NAMES = (
+    "mxnet",
+    "hdf5",
+    "safetensors",
+    "keras",
+    "chainer",
+    "torch",
+    "oneflow",
+    "rtneural",
+    "torch_json",
+    "onnx",
+    "paddle_binary",
+    "paddle",
+)
 """All formats, the most specific content first: a pickle that matches no other format is read as Paddle's."""
 
 READ_ONLY = {
@@ -42,6 +55,9 @@ class Format(Protocol):
         read: returns a file's content, and counts its memory.
         write: writes a content to a path; calls its third argument with the bytes written.
         problem: the reason why a value cannot be written, or None.
+
+    Some have more: `note`, a fact about a file that is written, and `keeps_layers`, whether it holds the order of layers (see
+    `stack`).
     """
 
     NESTED: ClassVar[bool]
@@ -131,10 +147,12 @@ def format_for(path: str | os.PathLike[str]) -> str:
         raise CheckpointError(
             f"{os.fspath(path)}: a folder that holds other files: name a file in it, an empty folder, or the format"
         )
-    for name in NAMES:
-        if suffix in format_module(name).SUFFIXES:
-            return name
-    known = sorted(ending for name in NAMES for ending in format_module(name).SUFFIXES if ending)
+    endings = {ending: name for name in NAMES for ending in format_module(name).SUFFIXES}
+    longer = (ending for ending in endings if ending.count(".") > 1 and os.fspath(path).lower().endswith(ending))
+    suffix = next(longer, suffix)
+    if suffix in endings:
+        return endings[suffix]
+    known = sorted(filter(None, endings))
     raise CheckpointError(
         f"{os.fspath(path)}: no format has the ending {suffix!r} ({', '.join(known)}): name a format (format=..., --to)"
         f"{near(suffix, known)}"

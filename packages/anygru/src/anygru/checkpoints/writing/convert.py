@@ -76,7 +76,7 @@ def _check_choices_of_copy(choices: Choices, name: str, target: str) -> None:
         raise CheckpointError(f"{target}: a Keras file holds no {choices.weights} weights")
     if choices.provenance:
         raise CheckpointError(f"{target}: --provenance: a Keras file holds no metadata of anygru")
-    for option in ("style", "transpose", "no_transpose", "layer_names"):
+    for option in ("style", "transpose", "no_transpose", "layer_names", "layers"):
         if getattr(choices, option):
             raise CheckpointError(
                 f"{target}: {option} has no meaning for a copy of a Keras file (--like), where the names stay"

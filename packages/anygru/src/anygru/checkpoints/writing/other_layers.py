@@ -22,6 +22,8 @@ _CHAINER = ("W", "b", "gamma", "beta", "avg_mean", "avg_var", "N")
 _NAMES: dict[str, tuple[str, ...]] = {
     "torch": _TORCH,
     "safetensors": _TORCH,
+    "torch_json": _TORCH,
+    "rtneural": _TORCH,
     "oneflow": _TORCH,
     "paddle": ("weight", "bias", "weight", "bias", "_mean", "_variance", ""),
     "mxnet": ("weight", "bias", "gamma", "beta", "running_mean", "running_var", ""),

@@ -11,14 +11,16 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
+from .. import stack
 from ..checkpoint import Checkpoint
 from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
-from ..formats import READ_ONLY, Format, format_module, is_folder
+from ..formats import FORMATS_WITH_METADATA, READ_ONLY, Format, format_module, is_folder
 from ..layout import CheckpointLayout, own_name, split_prefix, translate_path
 from ..output.atomic import check_regular, resolved
 from ..reading.content import Content, EntryMark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
+from .layer_order import metadata_of_words
 from .other_layers import LayerPlan, plan_layers
 from .provenance import KEY, describe
 from .target_names import TargetNames
@@ -55,8 +57,20 @@ def rewrite(
             name: leaf for name, leaf in flatten(tree, os.fspath(target)).items() if isinstance(leaf, StoredTensor)
         }
         metadata[KEY] = describe(checkpoint, tensors, choices, format)
+    if choices is not None and choices.layers:
+        metadata |= metadata_of_words(choices.layers, checkpoint)
+    metadata = stack.renamed(metadata, writer.rename, os.fspath(target))
     content = Content(tree, marks=writer.marks, metadata=metadata, parameter_names=source.parameter_names)
     module.write(target, content, progress)
+    model = stack.model_of(metadata, os.fspath(target))
+    if (
+        model
+        and format not in FORMATS_WITH_METADATA
+        and not getattr(module, "keeps_layers", lambda content: False)(content)
+    ):
+        report.notes.append(
+            f"{format} keeps neither the order of the layers nor what is between them: {stack.describe(model)}"
+        )
     return report
 
 
@@ -119,6 +133,10 @@ class _Writer:
             names = "names of the same tensors that Paddle alone has"
             report.notes.append(f"{len(plan.again)} further {names} are not written, such as {next(iter(plan.again))}")
         return plan
+
+    def rename(self, name: str) -> str:
+        """Give the new name of a tensor or a layer."""
+        return str(self._names.rename(name))
 
     def tree(self) -> Any:
         """Give the tree, nested as the source is if the target can be nested, otherwise flat.
@@ -323,11 +341,8 @@ class _Writer:
             known = ", ".join(dict.fromkeys(layout.name for layout in layouts))
             raise CheckpointError(f"style {self._style!r} is not one of {self._report.target}'s: {known}")
         own = gru.gate_activation, gru.activation
-        fitting = [
-            layout
-            for layout in layouts
-            if layout.cell == gru.cell and gru.directions in layout.sides and layout.reset == gru.reset
-        ]
+        same_kind = [layout for layout in layouts if layout.cell == gru.cell and gru.directions in layout.sides]
+        fitting = [layout for layout in same_kind if layout.reset == gru.reset]
         name = gru.path or "the GRU"
         special = f"its activations {own}" + (" and its direction (backwards)" if gru.reverse else "")
         special += f" and its zoneout of {gru.zoneout:g}" if gru.zoneout else ""
@@ -345,8 +360,10 @@ class _Writer:
                     f"approximations allowed the weights alone are written"
                 )
             self._report.approximated.append(f"{name}: {special} have to be set by hand")
+        kind = "cell" if gru.cell else "bidirectional layer" if gru.bidirectional else "layer"
+        if not same_kind:
+            raise CheckpointError(f"{name}: {self._report.target} has no GRU {kind}")
         if not fitting:
-            kind = "cell" if gru.cell else "layer"
             raise CheckpointError(
                 f"{name}: {self._report.target} has no GRU {kind} with the reset {gru.reset} the product, as "
                 f"{gru.layout.name} has it: no weights of another formula give the same results"

@@ -6,11 +6,12 @@ from typing import Any
 
 from ...errors import ArgumentTypeError
 from ..checkpoint import Checkpoint
-from ..formats import checked_path, format_for
+from ..formats import checked_path, format_for, format_module
 from ..layout import join_name
 from ..reading.content import Content, EntryMark
 from ..reading.source import naming
 from ..stored import Path, StoredTensor, flat_name
+from .layer_order import metadata_of
 from .rewriting import rewrite
 
 
@@ -34,6 +35,8 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
     name = format or format_for(path)
     source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj, name == "paddle"))
     with naming(path):
+        if source is not obj and hasattr(format_module(name), "keeps_layers"):
+            source.content.metadata |= metadata_of(obj)
         rewrite(source, path, name)
 
 
