@@ -17,6 +17,9 @@ class Residual(nn.Sequential):
         torch.Size([100, 8, 1])
     """
 
+    adds_input = True
+    """For `save_checkpoint`: RTNeural's and GuitarML's files hold that the input is added."""
+
     def forward(self, input: Tensor) -> Tensor:
         found: Any = input
         for module in self:

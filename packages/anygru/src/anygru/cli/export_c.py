@@ -1,5 +1,7 @@
 """Write a GRU of a checkpoint as one file in C, which needs no Python and no library; and as a web page.
 
+Files of RTNeural, AIDA-X and GuitarML hold the order of their layers, so that the whole model is written.
+
 The file is compiled, run and compared with the layer. Without a C compiler it is written and not checked, which is status 1
 unless --no-check asks for it.
 """
@@ -26,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="F.h", help="the file to write (needed unless --wasm is given)")
     parser.add_argument("--name", help="with which every name in the file begins (default: made from F.h or FROM)")
-    parser.add_argument("--gru", metavar="PATH", help="the GRU, if FROM holds several")
+    parser.add_argument(
+        "--gru", metavar="PATH", help="the GRU, if FROM holds several, or a whole model (RTNeural, GuitarML)"
+    )
     parser.add_argument("--from", dest="source_format", choices=formats, help="the format of FROM")
     parser.add_argument("--bidirectional", metavar="PATH", action="append", default=[], help=BIDIRECTIONAL)
     parser.add_argument(
@@ -87,7 +91,14 @@ def _print(text: str) -> None:
 
 
 def _layer(checkpoint: Checkpoint, path: str | None) -> "nn.Module":
-    """The GRU in float32; prints a note on the change of dtype and on omitted tensors."""
+    """The whole model of a file that holds its layers' order, or the GRU, in float32; prints notes on what was changed."""
+    from ..c_export.stacks import module_of
+    from ..checkpoints import stack
+
+    model = stack.model_of(checkpoint.content.metadata, checkpoint.path)
+    if path is None and model is not None:
+        print(printable(f"the layers of the file, one after another: {stack.describe(model)}"))
+        return module_of(checkpoint, model).float()
     found = checkpoint.find(path)
     layer = checkpoint.gru(path)
     print(printable(f"GRU {found.path or '(the whole file)'}: {found.describe()}"))
