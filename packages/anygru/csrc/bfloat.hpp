@@ -14,6 +14,13 @@ struct Bfloat {
     std::uint16_t bits;
 };
 
+ANYGRU_INLINE float widened(Bfloat value) {
+    const std::uint32_t bits = std::uint32_t(value.bits) << 16;
+    float wide;
+    std::memcpy(&wide, &bits, sizeof wide);
+    return wide;
+}
+
 template <class Real>
 ANYGRU_INLINE Vector<Real> widened(const Real* from) {
     return load(from);

@@ -124,6 +124,7 @@ struct Forward {
     StatePlaces places;      // of both
     const Real* weight_ih;   // [3H, I]; of int8 where an int8 format packs them
     const Real* weight_hh;   // [3H, H]
+    bool halves;             // both are bfloat16 at these addresses, widened as they are read
     const float* scale_ih;   // [3H], of int8 weights
     const float* scale_hh;   // [3H]
     const Real* bias_ih;     // [3H] or null

@@ -4,6 +4,7 @@
 #include "direct.hpp"
 
 #include "arguments.hpp"
+#include "halves.hpp"
 
 namespace anygru {
 
@@ -19,6 +20,8 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     const bool gaps = given.strides[2] != 1 && shape.input_size != 1;
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
+    arguments.halves = given.bits == 16;
+    if (arguments.halves && (keep || !modified.is_none())) return nb::none();
     if (!take_weights<Real>(weights, kind, arguments)) return nb::none();
     if (!modified.is_none()) arguments.modifiers = modifiers<Real>(Arguments(nb::borrow<nb::dict>(modified)), shape);
     const Index states = shape.layers * shape.directions / shape.groups, features = shape.directions * shape.hidden;
@@ -45,7 +48,9 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     arguments.threads = thread_count(threads);
     {
         nb::gil_scoped_release release;
+        InHalves<Real> halves(arguments, given);
         anygru::forward(arguments);
+        halves.finish();
     }
     PyObject* results = PyTuple_Pack(keep ? 3 : 2, output.ptr(), h_n.ptr(), reserve.ptr());
     if (!results) throw nb::python_error();
@@ -63,6 +68,8 @@ nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::han
     const bool gaps = given.strides[batched] != 1 && shape.input_size != 1;
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), 0, batched ? given.strides[0] : 0};
+    arguments.halves = given.bits == 16;
+    if (arguments.halves && keep) return nb::none();
     if (!take_weights<Real>(weights, kind, arguments) || shape.layers * shape.directions != shape.groups)
         return nb::none();
     const Index width = shape.state_stride();
@@ -86,7 +93,9 @@ nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::han
     arguments.threads = thread_count(threads);
     {
         nb::gil_scoped_release release;
+        InHalves<Real> halves(arguments, given);
         anygru::forward(arguments);
+        halves.finish();
     }
     if (!keep) return output;
     PyObject* results = PyTuple_Pack(2, output.ptr(), reserve.ptr());
@@ -185,7 +194,7 @@ void define_direct_calls(nb::module_& m) {
             TensorView view;
             if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
             if (!modified.is_none() && !PyDict_Check(modified.ptr())) refuse_type("modifiers must be a dict", modified);
-            const auto compute = view.bits == 32 ? &dense<float> : &dense<double>;
+            const auto compute = view.bits == 64 ? &dense<double> : &dense<float>;
             return compute(input, view, h_0, weights, kind, threads, keep, modified);
         },
         nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"),
@@ -197,7 +206,7 @@ void define_direct_calls(nb::module_& m) {
            bool keep) -> nb::object {
             TensorView view;
             if (!view_of(input.ptr(), view) || view.dimensions < 1 || view.dimensions > 2) return nb::none();
-            return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, kind, threads, keep);
+            return (view.bits == 64 ? &cell<double> : &cell<float>)(input, view, h, weights, kind, threads, keep);
         },
         nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"),
         nb::arg("keep"));

@@ -27,7 +27,7 @@ nb::object new_tensor(nb::handle like, Sizes... sizes) {
 template <class Real>
 bool take_packed(nb::handle weights, ForwardArguments<Real>& arguments) {
     const auto* stored = dynamic_cast<const StoredWeights<Real>*>(nb::inst_ptr<Stored>(weights));
-    if (!stored || stored->packed->shape.input_size != arguments.shape.input_size) return false;
+    if (!stored || arguments.halves || stored->packed->shape.input_size != arguments.shape.input_size) return false;
     if (stored->packed->variant != variant_in_use()) refuse("packed weights were made for another instruction set");
     const Shape given = arguments.shape;
     Shape& shape = arguments.shape;
@@ -38,7 +38,8 @@ bool take_packed(nb::handle weights, ForwardArguments<Real>& arguments) {
     return true;
 }
 
-// Weights of a plain call, or packed ones, into `arguments`; false where one is not what its place asks for.
+// Weights of a plain call, or packed ones, into `arguments`; false where one is not what its place asks for. In halves
+// those of a plain call are bfloat16, at these addresses.
 template <class Real>
 bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& arguments) {
     if (nb::isinstance<Stored>(weights)) return take_packed(weights, arguments);
@@ -52,13 +53,15 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
     shape.layers = int(count / a_layer);
     check_places(shape);
     if (kind.splits_input && shape.input_size % shape.groups) return false;
+    if (arguments.halves && (kind.precision != Precision::highest || shape.groups > 1)) return false;
+    const std::uint8_t bits = arguments.halves ? 16 : 8 * sizeof(Real);
     arguments.weights.resize(std::size_t(count * shape.groups));
     const int first = shape.groups > 1;  // the dimension that follows that of the groups
     for (Index i = 0; i < count; ++i) {
         TensorView view;
         PyObject* const weight =
             list ? PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i)) : PyTuple_GET_ITEM(weights.ptr(), Py_ssize_t(i));
-        if (!view_of(weight, view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous())
+        if (!view_of(weight, view) || view.numel() == 0 || view.bits != bits || !view.contiguous())
             return false;
         const Index kind = i % each;
         if (i == 0) {

@@ -217,7 +217,8 @@ void define_direct_backward(nb::module_& m) {
         [](nb::dict call) -> nb::object {
             const Arguments given(std::move(call));
             TensorView view;
-            if (!view_of(given.get(keys::input).ptr(), view) || view.dimensions < 1 || view.dimensions > 3)
+            if (!view_of(given.get(keys::input).ptr(), view) || view.bits == 16 || view.dimensions < 1 ||
+                view.dimensions > 3)
                 return nb::none();
             return (view.bits == 32 ? &backward_of_layer<float> : &backward_of_layer<double>)(given, view);
         },

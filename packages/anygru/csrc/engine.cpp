@@ -186,6 +186,7 @@ private:
         call.places = {arguments_.state_rows, apart ? arguments_.state_row_stride : call.state_stride};
         call.weight_ih = weights[0];
         call.weight_hh = weights[1];
+        call.halves = arguments_.halves;
         call.bias_ih = shape_.bias ? weights[2] : nullptr;
         call.bias_hh = shape_.bias ? weights[3] : nullptr;
         call.kept = arguments_.reserve ? arguments_.reserve + place * shape_.rows * 4 * hidden : nullptr;

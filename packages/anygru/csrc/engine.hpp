@@ -90,6 +90,7 @@ struct ForwardArguments {
     const Index* state_rows;  // [B]; null with a row stride of 0: h_0 and h_n have the form above
     Index state_row_stride;   // otherwise they are [rows, layers * directions, H] with this stride, and these rows take part
     std::vector<const Real*> weights;
+    bool halves;        // the matrices among them are bfloat16 at these addresses; Precision::highest only
     Rows<Real> output;  // directions * H values a row
     Real* h_n;
     Real* reserve;               // see reserve_size; null: inference

@@ -67,11 +67,16 @@ struct InFull {
         const Index hidden = call.hidden;
         const Stored* packed = reinterpret_cast<const Stored*>(call.packed);
         const Stored* recurrent = packed ? packed + recurrent_at(call, blocks) : nullptr;
-        return {{call.packs_input ? packed : nullptr, call.weight_ih, hidden, call.input_size, scratch},
-                {recurrent, call.weight_hh, hidden, hidden, scratch},
-                {recurrent, call.weight_hh, hidden, hidden, scratch},
-                {packed ? recurrent + blocks * 2 * L * hidden : nullptr, call.weight_hh + 2 * hidden * hidden, hidden,
-                 hidden, scratch}};
+        const auto raw = [&](const Real* weights, Index first) {
+            const Real* from = nullptr;
+            as_given(weights, call.halves, [&](const auto* at) { from = reinterpret_cast<const Real*>(at + first); });
+            return from;
+        };
+        return {{call.packs_input ? packed : nullptr, call.weight_ih, hidden, call.input_size, scratch, call.halves},
+                {recurrent, call.weight_hh, hidden, hidden, scratch, call.halves},
+                {recurrent, call.weight_hh, hidden, hidden, scratch, call.halves},
+                {packed ? recurrent + blocks * 2 * L * hidden : nullptr, raw(call.weight_hh, 2 * hidden * hidden),
+                 hidden, hidden, scratch, call.halves}};
     }
 
     // Where the recurrent weights begin in `packed`.
@@ -86,17 +91,20 @@ struct InFull {
         for (Index block = first; block < last; ++block) {
             pack_bias(call, block);
             if (!packed) continue;
-            if (call.packs_input)
-                pack_rows(call.weight_ih, hidden, 3, block * L, call.input_size, call.input_size,
-                          packed + block * 3 * L * call.input_size);
-            Stored* recurrent = packed + recurrent_at(call, blocks);
-            if (!call.reset_before) {
-                pack_rows(call.weight_hh, hidden, 3, block * L, hidden, hidden, recurrent + block * 3 * L * hidden);
-            } else {
-                pack_rows(call.weight_hh, hidden, 2, block * L, hidden, hidden, recurrent + block * 2 * L * hidden);
-                pack_rows(call.weight_hh + 2 * hidden * hidden, hidden, 1, block * L, hidden, hidden,
-                          recurrent + (blocks * 2 + block) * L * hidden);
-            }
+            as_given(call.weight_ih, call.halves, [&](const auto* weight) {
+                if (call.packs_input)
+                    pack_rows<Real>(weight, hidden, 3, block * L, call.input_size, call.input_size,
+                                    packed + block * 3 * L * call.input_size);
+            });
+            Stored* const recurrent = packed + recurrent_at(call, blocks);
+            as_given(call.weight_hh, call.halves, [&](const auto* weight) {
+                const int gates = call.reset_before ? 2 : 3;
+                pack_rows<Real>(weight, hidden, gates, block * L, hidden, hidden,
+                                recurrent + block * gates * L * hidden);
+                if (call.reset_before)
+                    pack_rows<Real>(weight + 2 * hidden * hidden, hidden, 1, block * L, hidden, hidden,
+                                    recurrent + (blocks * 2 + block) * L * hidden);
+            });
         }
     }
 

@@ -53,12 +53,50 @@ ANYGRU_INLINE Quad<Real> piece(const Real* from) {
     return value;
 }
 
-// The first `count` values of a piece, then `rest`.
+ANYGRU_INLINE Quad<float> piece(const Bfloat* from) {
+    std::uint64_t halves;
+    std::memcpy(&halves, from, sizeof halves);
+    typedef std::uint64_t Pair __attribute__((vector_size(16)));
+    typedef std::uint16_t Halves __attribute__((vector_size(16)));
+    return (Quad<float>)__builtin_shufflevector(Halves{}, (Halves)Pair{halves, 0}, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+
 template <class Real>
-ANYGRU_INLINE Quad<Real> piece(const Real* from, Index count, Real rest) {
-    Quad<Real> value;
-    for (Index i = 0; i < ways<Real>; ++i) value[i] = i < count ? from[i] : rest;
+ANYGRU_INLINE Real as_number(Real value) {
     return value;
+}
+
+ANYGRU_INLINE float as_number(Bfloat value) { return widened(value); }
+
+// The first `count` values of a piece, then `rest`.
+template <class Real, class Given>
+ANYGRU_INLINE Quad<Real> piece(const Given* from, Index count, Real rest) {
+    Quad<Real> value;
+    for (Index i = 0; i < ways<Real>; ++i) value[i] = i < count ? as_number(from[i]) : rest;
+    return value;
+}
+
+// Two pieces that follow one another, of the same places of two rows.
+template <class Real>
+ANYGRU_INLINE void two_pieces(const Real* low, const Real* high, Narrow<Real> (&out)[2]) {
+    for (int i = 0; i < 2; ++i) out[i] = join<Real>(piece(low + i * ways<Real>), piece(high + i * ways<Real>));
+}
+
+// Sixteen bytes of a row are both pieces: to widen them takes as many instructions as to load them in full.
+ANYGRU_INLINE void two_pieces(const Bfloat* low, const Bfloat* high, Narrow<float> (&out)[2]) {
+    typedef std::uint16_t Halves __attribute__((vector_size(narrow_bytes)));
+    const auto both = (Halves)join<float>(piece(reinterpret_cast<const float*>(low)),
+                                          piece(reinterpret_cast<const float*>(high)));
+    const Halves zero{};
+#if ANYGRU_VECTOR_BYTES == 16
+    out[0] = (Narrow<float>)__builtin_shufflevector(zero, both, 0, 8, 1, 9, 2, 10, 3, 11);
+    out[1] = (Narrow<float>)__builtin_shufflevector(zero, both, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+    out[0] =
+        (Narrow<float>)__builtin_shufflevector(zero, both, 0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27);
+    out[1] =
+        (Narrow<float>)__builtin_shufflevector(zero, both, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
+#endif
 }
 
 // Pieces of N = ways rows each: in[i] has those of rows i, i + N; out[i] has the i-th value of all rows, in order.
@@ -101,14 +139,14 @@ ANYGRU_INLINE Index place_in_block(Index k, Index depth) {
 
 // One block of a panel: panel[place of k][gate][lane] = weight[(gate * hidden + first + lane) * stride + k] for k <
 // depth; zero where first + lane is past `hidden`.
-template <class Real>
-inline void pack_block(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth,
+template <class Real, class Given>
+inline void pack_block(const Given* weight, Index hidden, int gates, Index first, Index stride, Index depth,
                        Real* panel) {
     constexpr int L = lanes<Real>, N = ways<Real>, P = narrow_lanes<Real>;
     const Index step = Index(gates) * L;
     for (int gate = 0; gate < gates; ++gate) {
         for (Index lane = 0; lane < L; lane += P) {
-            const Real* from = weight + (gate * hidden + first + lane) * stride;
+            const Given* from = weight + (gate * hidden + first + lane) * stride;
             Real* const to = panel + gate * L + lane;
             Index k = 0;
             if (first + lane + P <= hidden) {
@@ -127,14 +165,14 @@ inline void pack_block(const Real* weight, Index hidden, int gates, Index first,
             for (; k < depth; ++k)
                 for (int i = 0; i < P; ++i)
                     to[place_in_block<Real>(k, depth) * step + i] =
-                        first + lane + i < hidden ? from[i * stride + k] : Real(0);
+                        first + lane + i < hidden ? as_number(from[i * stride + k]) : Real(0);
         }
     }
 }
 
 // A panel [depth][gates][lanes] of rows of weights.
-template <class Real, class Stored>
-inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth,
+template <class Real, class Given, class Stored>
+inline void pack_rows(const Given* weight, Index hidden, int gates, Index first, Index stride, Index depth,
                       Stored* panel) {
     for (Index k = 0; k < depth; k += depth_block<Real>) {
         const Index block = depth - k < depth_block<Real> ? depth - k : depth_block<Real>, width = gates * lanes<Real>;
@@ -169,17 +207,15 @@ constexpr int narrow_at_once(int rows) {
 
 // sums[m * pitch + lane] = rows[m][0 : depth] times row `lane` of the weights, as they lie, for as many as R narrow
 // vectors have: the sums that the tiles compute from panels, to the bit.
-template <class Real, int M>
-inline void sums_in_place(const Real* const* rows, const Real* weight, Index depth, Real* sums, Index pitch) {
+template <class Real, int M, class Given>
+inline void sums_in_place(const Real* const* rows, const Given* weight, Index depth, Real* sums, Index pitch) {
     constexpr int N = ways<Real>, P = narrow_lanes<Real>, R = narrow_at_once<Real>(M);
     using V = Narrow<Real>;
     V total[R][M] = {};
     for (Index start = 0; start < depth; start += depth_block<Real>) {
         const Index end = depth - start < depth_block<Real> ? depth : start + depth_block<Real>;
         V chains[R][M][N] = {};
-        const auto add = [&](Index k, int r, int i) ANYGRU_INLINED {
-            const Real* const low = weight + (r * P + i) * depth + k;
-            const V pieces = join<Real>(piece(low), piece(low + (P - N) * depth));
+        const auto add = [&](Index k, int r, int i, V pieces) ANYGRU_INLINED {
 #pragma GCC unroll 4
             for (int m = 0; m < M; ++m)
                 chains[r][m][i] = fused(join<Real>(piece(rows[m] + k), piece(rows[m] + k)), pieces, chains[r][m][i]);
@@ -192,20 +228,29 @@ inline void sums_in_place(const Real* const* rows, const Real* weight, Index dep
             for (int i = 0; i < N; ++i)
 #pragma GCC unroll 2
                 for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-                    for (int part = 0; part < 4; ++part) add(k + part * N, r, i);
+#pragma GCC unroll 2
+                    for (int part = 0; part < 4; part += 2) {
+                        const Given* const low = weight + (r * P + i) * depth + k + part * N;
+                        V pieces[2];
+                        two_pieces(low, low + (P - N) * depth, pieces);
+                        add(k + part * N, r, i, pieces[0]);
+                        add(k + part * N + N, r, i, pieces[1]);
+                    }
         for (; k + N <= end; k += N)
 #pragma GCC unroll 4
             for (int i = 0; i < N; ++i)
 #pragma GCC unroll 2
-                for (int r = 0; r < R; ++r) add(k, r, i);
+                for (int r = 0; r < R; ++r) {
+                    const Given* const low = weight + (r * P + i) * depth + k;
+                    add(k, r, i, join<Real>(piece(low), piece(low + (P - N) * depth)));
+                }
         if (k < end) {
             // What is missing of the last pieces: adding -0 * 0 changes nothing, not even a sign.
             for (int m = 0; m < M; ++m) {
                 const auto last = piece(rows[m] + k, end - k, Real(-0.0));
                 for (int r = 0; r < R; ++r)
                     for (int i = 0; i < N; ++i) {
-                        const Real* const low = weight + (r * P + i) * depth + k;
+                        const Given* const low = weight + (r * P + i) * depth + k;
                         const V pieces =
                             join<Real>(piece(low, end - k, Real(0)), piece(low + (P - N) * depth, end - k, Real(0)));
                         chains[r][m][i] = fused(join<Real>(last, last), pieces, chains[r][m][i]);
@@ -226,6 +271,14 @@ inline void sums_in_place(const Real* const* rows, const Real* weight, Index dep
         for (int m = 0; m < M; ++m) std::memcpy(sums + m * pitch + r * P, &total[r][m], sizeof(V));
 }
 
+// Calls work(weights): they are bfloat16 at this address where `halves` says so.
+template <class Real, class Work>
+ANYGRU_INLINE void as_given(const Real* weights, bool halves, const Work& work) {
+    if constexpr (sizeof(Real) == sizeof(float))
+        if (halves) return work(reinterpret_cast<const Bfloat*>(weights));
+    work(weights);
+}
+
 // Weights of W gates, [W * hidden, depth], packed or as they lie.
 template <class Real, int W, class Stored = Real>
 struct Weights {
@@ -234,21 +287,22 @@ struct Weights {
     Index hidden;          // rows from one gate to the next
     Index depth;
     Real* scratch;  // room for four panels of one depth block, used where nothing is packed
+    bool halves = false;  // `raw` is bfloat16
 };
 
 // sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on, none of them cut short.
-template <class Real, int W>
-inline void product_in_place(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first,
-                             int panels, Real* sums) {
-    const auto part = count == 1   ? &sums_in_place<Real, 1>
-                      : count == 2 ? &sums_in_place<Real, 2>
-                      : count == 3 ? &sums_in_place<Real, 3>
-                                   : &sums_in_place<Real, 4>;
+template <class Real, int W, class Given>
+inline void product_in_place(const Real* const* rows, Index count, const Weights<Real, W>& weights, const Given* raw,
+                             Index first, int panels, Real* sums) {
+    const auto part = count == 1   ? &sums_in_place<Real, 1, Given>
+                      : count == 2 ? &sums_in_place<Real, 2, Given>
+                      : count == 3 ? &sums_in_place<Real, 3, Given>
+                                   : &sums_in_place<Real, 4, Given>;
     constexpr int L = lanes<Real>;
     const Index step = (count == 1 ? narrow_at_once<Real>(1) : 1) * narrow_lanes<Real>;
     for (int w = 0; w < W; ++w)
         for (Index lane = 0; lane < panels * L; lane += step)
-            part(rows, weights.raw + (w * weights.hidden + first * L + lane) * weights.depth, weights.depth,
+            part(rows, raw + (w * weights.hidden + first * L + lane) * weights.depth, weights.depth,
                  sums + (lane / L * W + w) * L + lane % L, panels * W * L);
 }
 
@@ -263,7 +317,9 @@ inline void product(const Real* const* rows, Index count, const Weights<Real, W,
     if (weights.depth == 0) std::memset(sums, 0, sizeof(Real) * count * panels * width);
     if constexpr (!always_packed)
         if (!weights.packed && count <= few_rows && (first + panels) * lanes<Real> <= weights.hidden)
-            return product_in_place(rows, count, weights, first, panels, sums);
+            return as_given(weights.raw, weights.halves, [&](const auto* raw) {
+                product_in_place(rows, count, weights, raw, first, panels, sums);
+            });
     const bool packed = always_packed || weights.packed;
     const Index stride = (packed ? weights.depth : depth_block<Real>)*width;
     for (Index k = 0; k < weights.depth; k += depth_block<Real>) {
@@ -271,8 +327,10 @@ inline void product(const Real* const* rows, Index count, const Weights<Real, W,
         const Stored* panel = packed ? weights.packed + first * stride + k * width : nullptr;
         if constexpr (!always_packed) {
             for (int s = 0; !packed && s < panels; ++s)
-                pack_block(weights.raw + k, weights.hidden, W, (first + s) * lanes<Real>, weights.depth, block,
-                           weights.scratch + s * stride);
+                as_given(weights.raw, weights.halves, [&](const auto* raw) {
+                    pack_block(raw + k, weights.hidden, W, (first + s) * lanes<Real>, weights.depth, block,
+                               weights.scratch + s * stride);
+                });
             if (!packed) panel = weights.scratch;
         }
         Ahead ahead{};

@@ -20,7 +20,7 @@ PyTypeObject* plain[2];
 PyObject* is_neg;
 
 constexpr std::int32_t cpu = 1;
-constexpr std::uint8_t floating = 2;
+constexpr std::uint8_t floating = 2, bfloat = 4;
 
 }  // namespace
 
@@ -52,9 +52,9 @@ bool view_of_new(PyObject* object, TensorView& view) {
         PyErr_Clear();  // sparse, quantized, ...: the general way tells what is wrong with it
         return false;
     }
-    if (view.device_type != cpu || view.type_code != floating || view.lanes != 1 ||
-        (view.bits != 32 && view.bits != 64))
-        return false;
+    const bool full = view.type_code == floating && (view.bits == 32 || view.bits == 64);
+    const bool half = view.type_code == bfloat && view.bits == 16;
+    if (view.device_type != cpu || view.lanes != 1 || !(full || half)) return false;
     const auto address = reinterpret_cast<std::uintptr_t>(view.data) + view.byte_offset;
     return (view.data || !view.numel()) && address % (view.bits / 8) == 0;
 }

@@ -59,8 +59,8 @@ bool set_tensor_types(PyObject* table, PyObject* tensor, PyObject* parameter);
 // Whether there is a table to read tensors with.
 bool reads_tensors();
 
-// Whether `object` is a tensor in this process's memory, of float32 or float64 at their own alignment, that means what
-// its memory says. The view lives as long as the object is not changed.
+// Whether `object` is a tensor in this process's memory, of float32, float64 or bfloat16 (16 bits) at their own
+// alignment, that means what its memory says. The view lives as long as the object is not changed.
 bool view_of(PyObject* object, TensorView& view);
 
 // The same for a tensor that cannot be the negative of its memory, as one that was just allocated: Python is not asked.

@@ -61,6 +61,22 @@ def test_a_few_steps_of_one_sequence_are_read_in_half_the_width(units: str | Non
     assert chosen(cell, torch.zeros(2, 512, dtype=torch.bfloat16)) == ("cpu" if units is None else "aten")
 
 
+@pytest.mark.needs_torch(2, 10, because="an older torch has no table by which kernels read its tensors")
+def test_a_step_in_bfloat16_copies_no_weights(units: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise AssertionError("weights are copied in float32")
+
+    monkeypatch.setattr(cpu_calls, "widened", fail)
+    layer, cell = anygru.GRU(512, 512, dtype=torch.bfloat16), anygru.GRUCell(512, 512, dtype=torch.bfloat16)
+    with torch.no_grad():
+        for batch in (1, products.IN_PLACE):
+            input = torch.randn(batch, 512, dtype=torch.bfloat16)
+            assert chosen(layer, input[None]) == chosen(cell, input) == "cpu"
+            own = copy.deepcopy(layer).float()
+            assert torch.equal(layer(input[None])[0], own(input[None].float())[0].bfloat16())
+            assert torch.equal(cell(input), copy.deepcopy(cell).float()(input.float()).bfloat16())
+
+
 def test_a_few_steps_of_large_weights_are_torchs_beside_units_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "float16", "bfloat16")))
     large, small = (anygru.GRU(size, size, dtype=torch.bfloat16) for size in (512, 16))

@@ -618,6 +618,37 @@ def test_the_short_way_takes_plain_calls_only() -> None:
 
 
 @of_the_short_way
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(T=1, B=1, I=128, H=256),
+        Case(T=1, B=3, I=35, H=16, reset="before"),
+        Case(T=1, B=9, I=6, H=40, bias=False),
+        Case(T=4, B=2, I=300, H=37, L=2, bidirectional=True),
+    ],
+    ids=str,
+)
+def test_a_call_in_bfloat16_has_the_bits_of_its_numbers_in_float32(variant: str, case: Case) -> None:
+    """Weights that are widened as they are read have the sums of weights that were float32 before the call."""
+    tensors = [case.input(torch.float32), case.h_0(torch.float32), *case.weights(torch.float32, scale=0.3)]
+    halves = [tensor.detach().bfloat16() for tensor in tensors]
+    wide = [tensor.float() for tensor in halves]
+    kind = native.Kind(case.bidirectional, case.bias, case.reset == "before", False)
+    for layout in (halves[0], halves[0].transpose(0, 1).contiguous().transpose(0, 1)):
+        for state, of_floats in ((halves[1], wide[1]), (None, None)):
+            found = native.dense(layout, state, halves[2:], kind, 1, False)
+            expected = native.dense(wide[0], of_floats, wide[2:], kind, 1, False)
+            assert all(torch.equal(one, other.bfloat16()) for one, other in zip(found, expected, strict=True))
+    if case.T == 1 and case.L == 1:
+        step = native.cell(halves[0][0], halves[1][0], halves[2:], kind, 1, False)
+        assert torch.equal(step, native.cell(wide[0][0], wide[1][0], wide[2:], kind, 1, False).bfloat16())
+    mixed = [halves[2].float(), *halves[3:]]
+    assert native.dense(halves[0], halves[1], mixed, kind, 1, False) is None
+    assert native.dense(halves[0], wide[1], halves[2:], kind, 1, False) is None
+    assert native.dense(halves[0], halves[1], halves[2:], kind, 1, True) is None
+
+
+@of_the_short_way
 @pytest.mark.parametrize("reset", ["after", "before"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_short_way_of_one_step(variant: str, reset: str, bias: bool) -> None:

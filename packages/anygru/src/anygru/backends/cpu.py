@@ -1,7 +1,8 @@
 """The native kernels on the CPU: forward, backward, and packed weights for streams.
 
 The kernels (`csrc/`, explained in docs/kernels.md) take addresses and sizes, so they neither compile nor link against torch.
-They take float32 and float64; bfloat16 and float16 are converted to float32 and back.
+They take float32 and float64; bfloat16 and float16 are converted to float32 and back. Where nothing else is allowed or pays than
+products of float32, the native module itself converts a dense call in bfloat16, and widens the matrices as it reads them.
 """
 
 from collections.abc import Sequence
@@ -92,9 +93,15 @@ def direct(
 
 
 def _direct_of_halves(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Any:
-    """`direct` by way of float32; None also if torch's kernel is faster."""
-    if input.dim() != 3 or products.are_faster_in_torch(input.dtype, *products.sizes(input, None, weights)):
+    """`direct` in float32; None also if torch's kernel is faster."""
+    if input.dim() != 3 or (
+        not products.are_read_in_place(input.dtype, *input.shape[:2])
+        and products.are_faster_in_torch(input.dtype, *products.sizes(input, None, weights))
+    ):
         return None
+    found: Any = native.dense(input, h_0, weights, kind, torch.get_num_threads(), False)
+    if found is not None:
+        return found
     wide = cpu_calls.widened(input, h_0, weights)
     found = None if wide is None else native.dense(*wide, kind, torch.get_num_threads(), False)
     return None if found is None else (found[0].to(input.dtype), found[1].to(input.dtype))

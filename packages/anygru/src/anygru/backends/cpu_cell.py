@@ -43,9 +43,15 @@ def direct_cell(
 
 
 def _direct_of_halves(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], kind: Any) -> Tensor | None:
-    """A step without gradients by way of float32; None also if torch's kernel is faster."""
-    if products.are_faster_in_torch(input.dtype, *products.sizes(input.reshape(1, -1, input.shape[-1]), None, weights)):
+    """A step without gradients in float32; None also if torch's kernel is faster."""
+    batch = input.shape[0] if input.dim() == 2 else 1
+    if not products.are_read_in_place(input.dtype, 1, batch) and products.are_faster_in_torch(
+        input.dtype, *products.sizes(input.reshape(1, -1, input.shape[-1]), None, weights)
+    ):
         return None
+    found: Tensor | None = native.cell(input, h, weights, kind, torch.get_num_threads(), False)
+    if found is not None:
+        return found
     wide = cpu_calls.widened(input, h, weights)
     found = None if wide is None else native.cell(*wide, kind, torch.get_num_threads(), False)
     return None if found is None else found.to(input.dtype)

@@ -2,7 +2,8 @@
 
 Kernels with units for bfloat16 (AMX, AVX512_BF16, Arm's bfmmla) multiply half precision with them. They take all weights apart
 in each call, which pays from FEW rows on; fewer rows are multiplied as float32. torch's own kernel is faster for a step or a few
-of large weights: where weights / steps > SHORT.
+of large weights: where weights / steps > SHORT. A single step of IN_PLACE rows in bfloat16 reads its weights as they are, and
+widens them in registers; no size was found where torch's kernel is faster.
 
 Other kernels of ours multiply bfloat16 and float16 as float32. Where torch has units for these dtypes its kernel wins if products
 are large, since it spends more time between them. The rule, with W weights in a direction of a layer (their mean), B sequences in
@@ -33,6 +34,8 @@ SHORT = 250e3
 """Weights per step from which on a call is too short for our kernels with units, which take all weights apart first."""
 FEW = 16
 """Rows of a call in half precision from which on taking the weights apart pays."""
+IN_PLACE = 4
+"""Rows of a single step in bfloat16 whose weights our kernels read without a copy in float32 (`few_rows` in csrc/call.hpp)."""
 AUTOCAST_LIMITS = {"amx": (10e6, 10e6), "avx512": (80e6, 25e6)}
 """The same under autocast, where torch converts weights and states in each call: in inference and in training."""
 
@@ -54,6 +57,10 @@ def allowed_precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -
         return found or "highest"
     if autocast in _OF_HALVES:
         return _OF_HALVES[autocast]
+    return _allowed_by_settings()
+
+
+def _allowed_by_settings() -> str:
     setting = torch_private.fp32_precision("mkldnn", "rnn")
     if setting == "none":
         setting = torch_private.fp32_precision("mkldnn", "matmul")
@@ -90,6 +97,10 @@ def precision(dtype: torch.dtype, rows: float, autocast: torch.dtype | None = No
 
 def precision_of(input: Tensor, autocast: torch.dtype | None = None) -> str:
     """`precision` for the rows of an input [..., I]."""
+    if autocast is None and input.dtype is torch.float32:  # a small call notices each microsecond
+        available = cpu_calls.precisions()
+        allowed = _allowed_by_settings() if available else "highest"
+        return allowed if allowed in available else "highest"
     half = input.dtype in _OF_HALVES or autocast in _OF_HALVES
     rows = input.numel() / max(input.shape[-1], 1) if half and input.dim() else math.inf
     return precision(input.dtype, rows, autocast)
@@ -105,8 +116,15 @@ def units(dtype: torch.dtype) -> str | None:
     return next((kind for kind, has in found.items() if has()), None)
 
 
+def are_read_in_place(dtype: torch.dtype, steps: float, batch: float) -> bool:
+    """Whether our kernels read the weights of a call without gradients as they are, though they are half-wide."""
+    return steps <= 1 and batch <= IN_PLACE and dtype is torch.bfloat16 and cpu_calls.reads_tensors
+
+
 def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights: float, trains: bool = False) -> bool:
     """Whether torch's own kernel takes less time for tensors of a half-wide dtype: see above."""
+    if not trains and are_read_in_place(dtype, steps, batch):
+        return False
     if trains and steps <= 1 and precision(dtype, math.inf) != "highest":
         return True
     if precision(dtype, steps * batch) != "highest":  # our kernels use the same units

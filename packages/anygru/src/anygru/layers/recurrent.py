@@ -181,8 +181,11 @@ class Recurrent(nn.Module):
     def _exact(self, names: Sequence[str]) -> list[Any]:
         """Weights by name; finds parameters without nn.Module's slow attribute lookup."""
         own = self._parameters
-        # A parametrized or weight-normalised weight is not a parameter any more, but still an attribute.
-        found = [own[name] if name in own else getattr(self, name) for name in names]
+        try:
+            found = [own[name] for name in names]
+        except KeyError:
+            # A parametrized or weight-normalised weight is not a parameter any more, but still an attribute.
+            found = [getattr(self, name) for name in names]
         if type(found[0]).__name__ == "ExpandedWeight":
             raise ArgumentTypeError(
                 f"anygru.{type(self).__name__} takes no expanded weights (call_for_per_sample_grads); for gradients of each "
