@@ -152,6 +152,10 @@ class HiddenGRU(torch.nn.Module):
         (HiddenGRU, "the model itself"),
         (lambda: torch.nn.Linear(3, 3), "must contain a GRU"),
         (lambda: torch.nn.GRU(3, 3, bidirectional=True), "bidirectional"),
+        (
+            lambda: Model(middle=torch.nn.Unflatten(-1, (2, 4))),
+            r"called with random numbers \[2, 5, 6\], so give example=",
+        ),
     ],
 )
 def test_what_looks_at_more_than_a_step_is_refused_by_name(make, words):

@@ -83,14 +83,15 @@ class Machine:
         self.memories: list[Memory] = []
         self._copies: dict[int, nn.Module] = {}
         with evaluating(model), torch.no_grad():
-            self._build(model, given)
+            guess = f"random numbers {list(given.shape)}, so give example=, an input of a few steps that it takes"
+            self._build(model, given, guess if example is None else "example")
         words = ";".join(memory.fingerprint for memory in self.memories)
         self.digests = hashlib.sha256(words.encode()).digest()[:8], _digest(model)
         """Of the sizes, formulas and dtypes; and of the model's numbers as they are now."""
 
-    def _build(self, model: nn.Module, given: Tensor) -> None:
-        """Make the stepped copy, and compare it with the model."""
-        self._called(lambda: first_tensor(model(given)), "example")
+    def _build(self, model: nn.Module, given: Tensor, name: str) -> None:
+        """Make the stepped copy, and compare it with the model. `name`: of the given input in errors."""
+        self._called(lambda: first_tensor(model(given)), name)
         self.longer = self._longer(model, given)
         with _Shapes(model) as short:
             model(self.longer.narrow(self.time, 0, given.shape[self.time]))
