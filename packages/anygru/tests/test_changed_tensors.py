@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from helpers import close
+from helpers import close, mostly_long
 from torch import Tensor, nn
 
 import anygru
 
+REFUSED = "refused"
+
 
 def pair(theirs: nn.Module) -> tuple[nn.Module, nn.Module]:
     """A layer of torch and a copy of it in anygru."""
-    ours: Any = anygru.GRUCell(3, 4) if isinstance(theirs, nn.GRUCell) else anygru.GRU(3, 4, theirs.num_layers)
+    is_cell, bias = isinstance(theirs, nn.GRUCell), bool(theirs.bias)
+    ours: Any = anygru.GRUCell(3, 4, bias) if is_cell else anygru.GRU(3, 4, theirs.num_layers, bias)
     ours.load_state_dict(theirs.state_dict())
     return theirs, ours
 
 
-def attempt(compute: Callable[[], list[Tensor | None]]) -> list[Tensor | None] | None:
-    """The gradients, or None where a tensor was changed that the backward pass needs."""
+def attempt(compute: Callable[[], Sequence[Tensor | None]]) -> Sequence[Tensor | None] | None | str:
+    """The gradients; None where a tensor was changed that the backward pass needs; or that second derivatives are refused."""
     try:
         return compute()
     except RuntimeError as error:
+        if "was changed in place, and second derivatives" in str(error):
+            return REFUSED
         if "inplace operation" not in str(error):
             raise
         return None
 
 
-def same(found: list[list[Tensor | None] | None]) -> None:
+def same(found: Sequence[Any]) -> None:
     theirs, ours = found
     assert (theirs is None) == (ours is None)
     for one, other in zip(theirs or [], ours or [], strict=True):
@@ -71,6 +78,75 @@ def test_changes_in_place(steps: int, layers: int, trained: str) -> None:
             found.append(attempt(gradients))
         if found:
             same(found)
+
+
+class Change:
+    """A random loop over a cell, in which one tensor is changed between forward and backward, or between two backward passes."""
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)
+        torch.manual_seed(seed)
+        self.cell = nn.GRUCell(3, 4, draw.random() < 0.7)
+        self.steps, self.has_state = draw.choice((1, 1, 2, 4)), draw.random() < 0.8
+        some = draw.random() < 0.6
+        self.trained = [not some or draw.random() < 0.5 for _ in self.cell.parameters()]
+        self.given = [torch.randn(2, 3) for _ in range(self.steps)] + [torch.randn(2, 4)]
+        self.needs = [draw.random() < 0.4 for _ in self.given]
+        self.target, self.is_between = draw.randrange(1000), draw.random() < 0.3
+        self.way = draw.choice(("once", "twice", "second"))
+
+    def gradients(self, cell: nn.Module) -> list[Tensor | None]:
+        """Of the inputs, the first state and the parameters, of all backward passes."""
+        for parameter, trained in zip(cell.parameters(), self.trained, strict=True):
+            parameter.requires_grad_(trained)
+        leaves = [tensor.clone().requires_grad_(need) for tensor, need in zip(self.given, self.needs, strict=True)]
+        *inputs, h = tensors = [leaf * 1 for leaf in leaves]
+        for step, x in enumerate(inputs):
+            h = cell(x, h) if step or self.has_state else cell(x)
+            tensors.append(h)
+        wanted = [leaf for leaf in (*leaves, *cell.parameters()) if leaf.requires_grad]
+        changed = (tensors + list(cell.parameters()))[self.target % (len(tensors) + len(self.trained))]
+        loss = h.square().sum()
+        found: list[Tensor | None] = []
+        for time in range(1 + (self.way != "once")):
+            if time == self.is_between:
+                with torch.no_grad():
+                    changed.add_(1.0)
+            if time and self.way == "second":
+                loss = sum((each.square().sum() for each in found if each is not None), torch.zeros(()))
+            if loss.requires_grad:
+                more = {"retain_graph": True, "create_graph": self.way == "second" and not time}
+                found += torch.autograd.grad(loss, wanted, allow_unused=True, **more)
+        return found
+
+
+@pytest.mark.parametrize("first", mostly_long(range(0, 160, 40)))
+def test_random_changes_of_a_loops_tensors(first: int) -> None:
+    for seed in range(first, first + 40):
+        change = Change(seed)
+        found = [attempt(partial(change.gradients, module)) for module in pair(change.cell)]
+        if found[1] != REFUSED or change.way != "second":
+            same(found)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("frozen", ["weight_ih", "weight_hh"])
+def test_changes_in_place_of_a_compiled_layers_tensors(frozen: str) -> None:
+    modules, x, h_0 = pair(nn.GRU(3, 4)), torch.randn(5, 2, 3), torch.randn(1, 2, 4)
+    for module in modules:
+        for name, parameter in module.named_parameters():
+            parameter.requires_grad_(not name.startswith(frozen))
+    calls = modules[0], torch.compile(modules[1], backend="aot_eager", fullgraph=True)
+    for target in ("x", "h", *modules[0].state_dict()):
+        found = []
+        for module, call in zip(modules, calls, strict=True):
+            given = [x.clone(), h_0.clone()]
+            output = call(*given)[0].square().sum()
+            with torch.no_grad():
+                dict(zip("xh", given, strict=True), **dict(module.named_parameters()))[target].add_(1.0)
+            wanted = [parameter for parameter in module.parameters() if parameter.requires_grad]
+            found.append(attempt(partial(torch.autograd.grad, output, wanted)))
+        same(found)
 
 
 @pytest.mark.parametrize("kind", ["layer", "cell", "loop"])

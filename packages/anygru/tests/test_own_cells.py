@@ -195,6 +195,24 @@ def test_two_derivatives(cell: Any, ragged: bool, eager: list[int]) -> None:
         close(one, other)
 
 
+@pytest.mark.parametrize("name", ["cells.0.input.bias", "cells.0.peephole"])
+def test_a_parameter_changed_before_the_backward_pass(name: str, eager: list[int]) -> None:
+    """As in torch: an error only if the backward pass reads it."""
+    layer, x = make(Peephole, 1, False), torch.randn(12, 2, 3, dtype=torch.float64)
+    expected = torch.autograd.grad(layer(x)[0].square().sum(), list(layer.parameters()))
+    losses = [layer(x)[0].square().sum() for _ in range(2)]
+    with torch.no_grad():
+        layer.get_parameter(name).add_(1.0)
+    with pytest.raises(RuntimeError, match="was changed in place, and second derivatives"):
+        torch.autograd.grad(losses[0], list(layer.parameters()), create_graph=True)
+    if name.endswith("bias"):
+        for one, other in zip(torch.autograd.grad(losses[1], list(layer.parameters())), expected, strict=True):
+            close(one, other)
+    else:
+        with pytest.raises(RuntimeError, match="inplace operation"):
+            torch.autograd.grad(losses[1], list(layer.parameters()))
+
+
 class Changing(nn.Module):
     """A cell with dropout, or with a normalization that changes its buffers."""
 
@@ -363,6 +381,7 @@ def test_mistakes() -> None:
 @pytest.mark.slow
 @pytest.mark.needs_torch(2, 13, because="older compilers take other ways")
 @pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")  # of torch's compiler, which hides it elsewhere
 def test_compiled_cells() -> None:
     layer, x = anygru.CellLayer(Peephole, 3, 4), torch.randn(23, 2, 3)
     plain = anygru.CellLayer(Peephole, 3, 4, compile=False)

@@ -11,6 +11,7 @@ from ..facts.problem import Call, Options, are_batched, plain_problem
 from . import cpu_calls, products, reference
 from .cpu_calls import native
 from .cpu_sums import Loop, loop_of
+from .recorded import keep, plan, refuse_changed, restore
 
 
 def direct_cell(
@@ -71,25 +72,32 @@ class _GRUCell(torch.autograd.Function):
     ) -> Tensor:
         kind, options, (state, reserve), loop = facts
         ctx.kind, ctx.options, ctx.loop, ctx.is_anchored = kind, options, loop, anchor is not None
-        if loop is not None and anchor is not None:
-            weights = loop.weights
-        ctx.save_for_backward(reserve, input, h, *weights)
+        if anchor is None:
+            planned = plan(options.layer, options.formula.reset, ctx.needs_input_grad[2:], True)
+            keep(ctx, (reserve,), (input, h, *weights), planned)
+        else:  # all weights are trained, and h has a graph: `plan` would find the same
+            assert loop is not None
+            weight_ih, weight_hh, *_ = loop.weights
+            read = (weight_hh, weight_ih) if ctx.needs_input_grad[2] else (weight_hh,)
+            ctx.save_for_backward(reserve, input, h, *read)
         return state
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        reserve, input, h, *weights = ctx.saved_tensors
+        again = torch.is_grad_enabled() or are_batched((grad,))
+        reserve, input, h, *weights = _kept(ctx, again)
         needs = ctx.needs_input_grad[2:]
         to_anchor = ctx.is_anchored and ctx.loop.is_wanted()
         if ctx.is_anchored:
             needs = (*needs, *(to_anchor for _ in weights))
         found: list[Tensor | None] | None = None
-        if not torch.is_grad_enabled() and not are_batched((grad,)):
+        if not again:
             found = _backward(ctx, grad, (input, h, weights), reserve, needs, to_anchor)
             copies = None if found is not None else _copied(input, h, weights)
             if copies is not None:
                 found = _backward(ctx, grad, copies, reserve, needs, to_anchor)
         if found is None:
+            _, input, h, *weights = _kept(ctx, True)
             tracked = (*needs[:2], *(True for _ in weights)) if ctx.is_anchored else needs
             found = _gradients_of_step(ctx.options, grad, input, h, weights, needs, tracked)
             if to_anchor:
@@ -97,6 +105,17 @@ class _GRUCell(torch.autograd.Function):
         elif to_anchor:
             ctx.loop.add_rows(found.pop(), input, h, reserve if ctx.options.formula.reset == "before" else None)
         return None, None, *found[: 2 if ctx.is_anchored else None]
+
+
+def _kept(ctx: Any, again: bool) -> Sequence[Any]:
+    """The reserve and the tensors of a step; see `restore`."""
+    if not ctx.is_anchored:
+        (reserve,), tensors = restore(ctx, 1, again)
+        return reserve, *tensors
+    reserve, input, h, *_ = ctx.saved_tensors
+    if again:
+        refuse_changed(ctx.loop.weights, ctx.loop.versions)
+    return reserve, input, h, *ctx.loop.weights
 
 
 _apply = torch_private.plain_apply(_GRUCell)

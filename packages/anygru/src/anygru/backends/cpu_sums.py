@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..facts import torch_private
 from .cpu_calls import plain, sum_products
+from .recorded import versions
 
 MOST_ROWS = 256
 """The number of rows that are collected before a product: enough for its full speed."""
@@ -32,12 +33,13 @@ MOST_NODES = 8
 class Loop:
     """The steps of one graph that use the same weights. Only they keep it alive."""
 
-    __slots__ = ("__weakref__", "anchor", "kind", "sums", "weights")
+    __slots__ = ("__weakref__", "anchor", "kind", "sums", "versions", "weights")
 
     def __init__(self, weights: Sequence[Tensor], kind: Any) -> None:
         self.weights = tuple(weights)
         self.kind = kind
         self.anchor: Tensor | None = None
+        self.versions: list[int] | None = None
         # By backward pass, which alone keeps them alive. The anchor's node must not have the loop, which has the anchor.
         self.sums: WeakValueDictionary[int, _Sums] | None = None
 
@@ -88,6 +90,7 @@ def loop_of(weights: Sequence[Tensor], kind: Any, h: Tensor | None) -> Loop | No
     if loop is not None:
         if loop.anchor is None:
             loop.sums = WeakValueDictionary()
+            loop.versions = versions(loop.weights)
             loop.anchor = _Anchor.apply(loop.sums, *loop.weights)  # type: ignore[no-untyped-call]
         return loop
     return Loop(weights, kind) if all(weight.is_leaf and weight.requires_grad for weight in weights) else None

@@ -69,15 +69,29 @@ def _getter(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
 
 def keep(ctx: Any, results: tuple[Tensor, ...], tensors: Sequence[Any], planned: tuple[Any, ...]) -> None:
     """Save results and tensors of a call for `restore`; `planned`: see `plan`."""
-    read, others, ctx.order, has_h_0 = planned
-    ctx.others = rest = others(tensors)
-    try:
-        ctx.versions = [tensor._version for tensor in rest]
-    except RuntimeError:  # tensors of inference mode have no version
-        ctx.versions = None
+    read, others, order, has_h_0 = planned
+    rest = others(tensors)
     # Our kernels read h_0 where torch's do not.
-    ctx.h_0 = tensors[1].detach().clone() if has_h_0 else None
+    h_0 = tensors[1].clone() if has_h_0 and tensors[1] is not None else None
+    ctx.kept = order, rest, versions(rest), h_0
     ctx.save_for_backward(*results, *read(tensors))
+
+
+def versions(tensors: Sequence[Any]) -> list[int] | None:
+    """The versions that `refuse_changed` compares; None for tensors of inference mode, which have no versions."""
+    try:
+        return [tensor._version for tensor in tensors if tensor is not None]
+    except RuntimeError:
+        return None
+
+
+def refuse_changed(tensors: Sequence[Any], before: list[int] | None) -> None:
+    """Raise RuntimeError if a tensor was changed in place since `versions` gave `before`."""
+    if before not in (None, versions(tensors)):
+        raise RuntimeError(
+            "a tensor of the forward pass was changed in place, and second derivatives compute that pass again: change a "
+            "copy, or take the derivatives before the change"
+        )
 
 
 def restore(ctx: Any, results: int, again: bool) -> tuple[Sequence[Tensor], list[Any]]:
@@ -86,15 +100,12 @@ def restore(ctx: Any, results: int, again: bool) -> tuple[Sequence[Tensor], list
     Raises:
         RuntimeError: it cannot be computed again, since a tensor has changed.
     """
-    saved, others = ctx.saved_tensors, ctx.others
-    if again and ctx.versions not in (None, [tensor._version for tensor in others]):
-        raise RuntimeError(
-            "a tensor of the forward pass was changed in place, and second derivatives compute that pass again: change a "
-            "copy, or take the derivatives before the change"
-        )
-    tensors = list(ctx.order((*saved[results:], *others)))
-    if ctx.h_0 is not None and not again:
-        tensors[1] = ctx.h_0
+    saved, (order, others, before, h_0) = ctx.saved_tensors, ctx.kept
+    if again:
+        refuse_changed(others, before)
+    tensors = list(order((*saved[results:], *others)))
+    if h_0 is not None and not again:
+        tensors[1] = h_0
     return saved[:results], tensors
 
 

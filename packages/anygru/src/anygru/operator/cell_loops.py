@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import get_device_states
 
+from ..backends.recorded import refuse_changed, versions
 from ..backends.reference import decayed
 from ..errors import ArgumentError
 from ..facts.arguments import is_shape
@@ -202,7 +203,7 @@ class _Differentiable(torch.autograd.Function):
     def forward(ctx: Any, fast: Any, plain: Any, *tensors: Tensor | None) -> Results:
         """The tensors: the state, the tensors of `Steps`, and the cell's parameters, which the loops read directly."""
         ctx.plain, ctx.count = plain, 1 + len(Steps._fields)
-        ctx.save_for_backward(*tensors)
+        ctx.tensors, ctx.versions = tensors, versions(tensors)  # the inner graph saves the tensors that it reads
         with torch.enable_grad():
             inner = _leaves(tensors[: ctx.count])
             ctx.graph = inner, fast(Steps(*inner[1:]), inner[0])
@@ -211,14 +212,15 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        parameters: Sequence[Any] = ctx.saved_tensors[ctx.count :]
-        again = torch.is_grad_enabled()
+        _, given = ctx.saved_tensors, ctx.tensors  # the first raises an error in a graph that autograd has freed
+        parameters, again = given[ctx.count :], torch.is_grad_enabled()
         graph, ctx.graph = ctx.graph, None
         if graph is None or again:  # a second pass, or a pass that is itself differentiated
+            refuse_changed(given, ctx.versions)
             with torch.enable_grad():
                 # Views, since a state may itself have been computed from the parameters.
-                fresh = [None if one is None else one.view_as(one) for one in ctx.saved_tensors] if again else None
-                fresh = _leaves(ctx.saved_tensors) if fresh is None else fresh
+                fresh = [None if one is None else one.view_as(one) for one in given] if again else None
+                fresh = _leaves(given) if fresh is None else fresh
                 inner, parameters = fresh[: ctx.count], fresh[ctx.count :]
                 graph = inner, ctx.plain(parameters, Steps(*inner[1:]), inner[0])
         inner, results = graph

@@ -22,6 +22,7 @@ from torch import Tensor
 from .. import backends
 from ..backends import products, reference
 from ..backends.backend import Backend
+from ..backends.recorded import plan
 from ..facts import sequences, torch_private
 from ..facts.decays import to_rows
 from ..facts.formula import Formula
@@ -249,13 +250,24 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]
     input, h_0, weights, batch_sizes, *rest = inputs
     modifiers, (*ctx.facts, _) = read_rest(rest)
     ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names()
-    tensors = (input, h_0, *weights, *modifiers.present())
-    ctx.needs = [tensor.requires_grad for tensor in tensors]
-    ctx.save_for_backward(*output[2:], *tensors, *((batch_sizes,) if ctx.ragged else ()))
+    tensors = [input, h_0, *weights, *modifiers.present()]
+    ctx.needs = tuple(tensor.requires_grad for tensor in tensors)
+    # As `recorded.keep`, unless the backward pass computes the forward pass again.
+    ctx.unread = {}
+    if output[2].dim() > 1:
+        layout, formula, _ = read_facts(ctx.facts)
+        steps = (input if batch_sizes is None else batch_sizes).shape[0]
+        _, others, _, has_h_0 = plan(layout, formula.reset, ctx.needs, isinstance(steps, int) and steps == 1)
+        ctx.unread = {place: tensors[place].shape for place in others(range(len(tensors))) if place != 1}
+        tensors[1] = h_0.clone() if has_h_0 else h_0
+    saved = [tensor for place, tensor in enumerate(tensors) if place not in ctx.unread]
+    ctx.save_for_backward(*output[2:], *saved, *((batch_sizes,) if ctx.ragged else ()))
 
 
 def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, *_: Tensor) -> tuple[Any, ...]:
     states, reserve, *tensors = ctx.saved_tensors
+    for place, shape in ctx.unread.items():
+        tensors.insert(place, states.new_empty(shape))
     end = 2 + ctx.count
     input, h_0, weights = tensors[0], tensors[1], tensors[2:end]
     modifiers = Modifiers.of(ctx.modified, tensors[end : end + len(ctx.modified)])
