@@ -56,17 +56,24 @@ constexpr double worth_a_thread = 150e3;
 // multiply-adds.
 constexpr double reading_a_weight = 5;
 
+// Less work than this takes a turn or two of the scheduler. Where other programs have the cores, a second thread would
+// wait for its own turn for about as long.
+constexpr double worth_a_turn = 300e6;
+
+inline int threads_for(int threads, double work) {
+    const bool alone = work < worth_a_turn && crowded();
+    return alone ? 1 : ready_threads(std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0)))));
+}
+
 inline int useful_threads(int threads, const Shape& shape) {
     const double weights =
         3 * double(shape.hidden) * double(shape.hidden + shape.layer_input(0)) * shape.directions * shape.layers;
-    const double work = weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0);
-    return ready_threads(std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0)))));
+    return threads_for(threads, weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0));
 }
 
 inline int gradient_threads(int threads, Index rows, Index input_size, Index hidden) {
     const double work = double(rows) * 3 * double(hidden) * double(hidden + input_size);
-    const Index most = std::min<Index>(threads, (hidden + 7) / 8);
-    return ready_threads(std::max(1, int(std::min(work / worth_a_thread, double(most)))));
+    return threads_for(int(std::min<Index>(threads, (hidden + 7) / 8)), work);
 }
 
 // Teams compute at the same time: the directions of a layer, or consecutive layers along the diagonal.

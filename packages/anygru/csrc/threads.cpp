@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,10 @@ void pause_briefly() {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr Clock::duration shortest_turn = std::chrono::microseconds(500);  // of another program that has our core
+
+void call_sleepers();
+
 // What the barriers tell about the machine: long waits one soon after another mean that other programs have our cores.
 struct Crowd {
     std::atomic<int> long_waits{0};
@@ -40,19 +45,29 @@ struct Crowd {
 
     void waited(Clock::duration time) {
         if (time < std::chrono::microseconds(300)) return;
-        const Clock::rep shortest = Clock::duration(std::chrono::milliseconds(20)).count();
         const Clock::rep now = Clock::now().time_since_epoch().count();
-        if (now - first.load() > 5 * shortest) {
+        if (now - first.load() > ticks(100)) {
             first.store(now);
             long_waits.store(0);
         }
-        if (long_waits.fetch_add(1) < 4 || now < until.load()) return;
+        if (long_waits.fetch_add(1) >= 4) conclude();
+    }
+
+    // Calls of small work leave the cores to other programs from now on, for a time that grows each time that a trial
+    // after it fails.
+    void conclude() {
+        const Clock::rep now = Clock::now().time_since_epoch().count(), last = pause.load(), before = until.load();
+        if (now < before) return;
         long_waits.store(0);
-        const Clock::rep last = pause.load();
-        // Twice as long as the last time, if that was not long ago.
-        const Clock::rep next = last && now < until.load() + last ? (last < 32 * shortest ? 2 * last : last) : shortest;
+        const bool again = last && now < before + ticks(2000);
+        const Clock::rep next = !again ? ticks(100) : last < ticks(3000) ? 2 * last : last;
         pause.store(next);
         until.store(now + next);
+        call_sleepers();
+    }
+
+    static Clock::rep ticks(int milliseconds) {
+        return Clock::duration(std::chrono::milliseconds(milliseconds)).count();
     }
 };
 
@@ -67,8 +82,14 @@ void spin_until(const Done& done) {
         pause_briefly();
     }
     const Clock::time_point start = Clock::now();
-    while (!done()) std::this_thread::yield();
-    crowd.waited(Clock::now() - start);
+    Clock::time_point now = start;
+    while (!done()) {
+        const Clock::time_point before = now;
+        std::this_thread::yield();
+        now = Clock::now();
+        if (now - before > shortest_turn) crowd.conclude();  // somebody took the core
+    }
+    crowd.waited(now - start);
 }
 
 // Threads of our own, for processes without an OpenMP pool that we could borrow.
@@ -140,6 +161,7 @@ private:
 // The OpenMP runtime that is already in the process: the one PyTorch was linked with. GOMP_parallel is libgomp's stable
 // interface to compiled code; LLVM's runtime offers it too.
 struct Runtime {
+    bool is_gnu = false;
     void (*parallel)(void (*)(void*), void*, unsigned, unsigned) = nullptr;
     int (*thread_number)() = nullptr;
     int (*thread_count)() = nullptr;
@@ -154,6 +176,7 @@ int find_runtime(dl_phdr_info* library, std::size_t, void* found) {
     void* handle = dlopen(library->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return 0;
     Runtime runtime;
+    runtime.is_gnu = name[4] == 'g';
     runtime.parallel = reinterpret_cast<decltype(runtime.parallel)>(dlsym(handle, "GOMP_parallel"));
     runtime.thread_number = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_thread_num"));
     runtime.thread_count = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_num_threads"));
@@ -192,11 +215,40 @@ Pool& pool() {
 }
 #endif
 
+std::atomic<int> region_threads{0};  // of the last region
+std::atomic<bool> sleepers_are_there{false};
+
+void sleep_in_a_crowd(void*) {
+    const Clock::rep second = Crowd::ticks(1000);
+    while (Clock::now().time_since_epoch().count() < crowd.until.load() + second)
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+// Threads of GNU's OpenMP library that have nothing to do turn in a loop for milliseconds, torch's too. In a crowd that
+// uses up the turns of the scheduler that they need for work. The library lets them sleep at once while it has more
+// threads than there are cores, so a team that sleeps is added until the crowd is gone, if the user has not chosen how
+// they wait.
+void call_sleepers() {
+    static const bool chosen = std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT");
+    const Runtime* runtime = borrowed();
+    const int needed = int(std::thread::hardware_concurrency()) + 2 - region_threads.load();
+    if (chosen || !runtime || !runtime->is_gnu || needed > 8 || sleepers_are_there.exchange(true)) return;
+    try {
+        std::thread([runtime, needed] {
+            runtime->parallel(sleep_in_a_crowd, nullptr, unsigned(std::max(2, needed)), 0);
+            sleepers_are_there.store(false);
+        }).detach();
+    } catch (const std::system_error&) {
+        sleepers_are_there.store(false);
+    }
+}
+
 struct Region {
     void (*work)(void*, int);
     void* data;
     int threads;
     const Runtime* runtime;
+    Barrier done;  // the runtime's own wait at the end would keep the core for milliseconds
     std::atomic<bool> refused{false};
 };
 
@@ -205,6 +257,7 @@ void enter(void* data) {
     // Inside another parallel region, or under a thread limit, the runtime gives fewer threads than asked for.
     if (region.runtime->thread_count() != region.threads) return region.refused.store(true);
     region.work(region.data, region.runtime->thread_number());
+    region.done.wait();
 }
 
 }  // namespace
@@ -238,7 +291,9 @@ int ready_threads(int threads) { return threads <= 1 || borrowed() ? threads : p
 void run_threads(int threads, void (*work)(void*, int), void* data) {
     if (threads <= 1) return work(data, 0);
     if (const Runtime* runtime = borrowed()) {
-        Region region{work, data, threads, runtime};
+        region_threads.store(threads, std::memory_order_relaxed);
+        Region region{work, data, threads, runtime, {}};
+        region.done.set_members(threads);
         runtime->parallel(enter, &region, unsigned(threads), 0);
         if (!region.refused) return;
     }

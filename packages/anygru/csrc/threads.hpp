@@ -35,8 +35,8 @@ private:
 // done. Prefers the OpenMP pool that PyTorch itself uses, so that the two never compete for a core.
 void run_threads(int threads, void (*work)(void*, int), void* data);
 
-// Whether other programs have our cores, so that threads which wait for one another at every step would mostly wait. It
-// is concluded from long waits at barriers and tried again after 20 milliseconds, later up to 640.
+// Whether other programs have our cores, so that threads which wait for one another would mostly wait. It is concluded
+// from waits at barriers and tried again after 100 milliseconds, later up to some seconds.
 bool crowded();
 
 // "openmp" or "own": which pool run_threads uses.
