@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES, format_module
 from ..errors import printable
-from . import UsageError, existing, graphs
+from . import UsageError, existing, graphs, removing_temporary_files
 from .inspect import BIDIRECTIONAL, NO_SANDBOX, byte_count
 from .terminal import STANDARD_INPUT, count, given
 
@@ -154,20 +154,25 @@ def main(args: argparse.Namespace) -> int:
     """Convert, and print a report."""
     if args.source != STANDARD_INPUT:
         existing(args.source)
-    if graphs.is_graph(args.source):
-        return graphs.convert_graph(args)
-    if args.params:
-        raise UsageError("--params belongs to a graph (NAME-symbol.json)")
-    if args.model is not None:
-        return _convert_optimizer(args)
-    if args.script is not None:
-        return _convert_model(args)
+    with removing_temporary_files():
+        if graphs.is_graph(args.source):
+            return graphs.convert_graph(args)
+        if args.params:
+            raise UsageError("--params belongs to a graph (NAME-symbol.json)")
+        if args.model is not None:
+            return _convert_optimizer(args)
+        if args.script is not None:
+            return _convert_model(args)
+        return _convert_checkpoint(args)
+
+
+def _convert_checkpoint(args: argparse.Namespace) -> int:
+    from ..checkpoints.writing.convert import convert
+
     if args.betas or args.lr is not None:
         raise UsageError("--betas and --lr belong to an optimizer's state: name its model (--model)")
     if args.inputs:
         raise UsageError("--input belongs to the model of a script (--script) or to a graph (NAME-symbol.json)")
-    from ..checkpoints.writing.convert import convert
-
     _load_keras(args)
     with given(args.source) as source, _progress(source.size) as progress:
         report = convert(source.path, args.target, _choices(args), progress=progress)

@@ -21,7 +21,7 @@ from ..checkpoints.gate import Gate
 from ..checkpoints.output.atomic import open_for_replace
 from ..checkpoints.sandbox import Work
 from ..errors import AnygruError, how_to_install, printable
-from . import Failure, UsageError, existing, removing_temporary_files, verified
+from . import Failure, UsageError, existing, verified
 from .running import Run, as_tuple, first_line, in_onnx_runtime
 from .terminal import count
 
@@ -60,10 +60,9 @@ def convert_graph(args: argparse.Namespace) -> int:
     limit = gate.most(gate.size + Gate(params).size + given)
     order = {"params": params, "sizes": sizes, "limit": limit, "work": args.seconds * _PER_SECOND}
     order["ending"] = os.path.splitext(args.target)[1]
-    with removing_temporary_files():
-        answer, data = _answer(gate, order)
-        with open_for_replace(args.target) as file:
-            file.write(data)
+    answer, data = _answer(gate, order)
+    with open_for_replace(args.target) as file:
+        file.write(data)
     for line in (f"{args.source} with {params} -> {args.target}", *answer["lines"], f"wrote {args.target}"):
         print(printable(line))
     return 0
