@@ -62,10 +62,14 @@ LINES = (
     "scan --json {folder}",
     "sample {file} --length 1",
 )
-SLOW = ("--script", "--params", "sample", "try")
-"""Words of lines that take seconds."""
 GRAPH = "convert {file} {out}.pt2 --params {good} --input data=1,2"
 """For files named like graphs."""
+
+
+def is_slow(line: str) -> bool:
+    """Whether a line takes seconds."""
+    return any(word in line for word in ("--script", "--params", "sample", "try"))
+
 
 _SERVER = """
 import contextlib, io, json, os, resource, signal, sys, tempfile, time, traceback
@@ -90,7 +94,7 @@ with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.Stri
     cli.main(["inspect", folder + "/a.pt"])
     cli.main(["export-c", folder + "/a.pt", "--out", folder + "/a.h", "--no-check"])
 
-def run(line, folder, memory, seconds):
+def run(line, folder, memory, seconds, first):
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + memory,) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds,) * 2)
@@ -101,6 +105,7 @@ def run(line, folder, memory, seconds):
     for number, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     try:
+        exec(first, {})
         status = cli.main(line)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
@@ -113,11 +118,11 @@ def run(line, folder, memory, seconds):
         os._exit(status or 0)
 
 for text in sys.stdin:
-    line, folder, memory, seconds, clock = json.loads(text)
+    *order, clock = json.loads(text)
     child = os.fork()
     if child == 0:
         os.setsid()
-        run(line, folder, memory, seconds)
+        run(*order)
     end, late = time.monotonic() + clock, False
     while True:
         done, status, usage = os.wait4(child, os.WNOHANG)
@@ -139,7 +144,8 @@ class Commands:
         command = [sys.executable, "-W", "ignore", "-c", server]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._folder = Path(tempfile.mkdtemp(prefix="anygru-commands-"))
-        self.good = self._folder / "good"
+        self.good, self.error = self._folder / "good", ""
+        self.target: Path | None = None
         self.good.mkdir()
         _write_good(self.good)
 
@@ -148,8 +154,8 @@ class Commands:
         self._process.communicate()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def complaints(self, line: str, file: Path, format: str = "torch") -> list[str]:
-        """Run a command line over a file, and list its acts that no promise allows."""
+    def complaints(self, line: str, file: Path, format: str = "torch", first: str = "") -> list[str]:
+        """Run a command line over a file, after the code `first`, and list its acts that no promise allows."""
         work = self._folder / "work"
         shutil.rmtree(work, ignore_errors=True)
         (work / "out").mkdir(parents=True)
@@ -157,18 +163,21 @@ class Commands:
         places |= {path.stem.partition("-")[0]: path for path in self.good.iterdir()}
         words = [word.format(**places) for word in line.split()]
         target = next((Path(word) for word in words if word.startswith(str(places["out"]))), None)
-        if target is not None and target.suffix:
-            target.write_bytes(OLD)
+        self.target = target if target is not None and target.suffix else None
+        if self.target is not None:
+            self.target.write_bytes(OLD)
         before = [_state(folder) for folder in (file.parent, self.good, work / "out")]
         size = sum(path.stat().st_size for path in file.parent.rglob("*") if path.is_file() and not path.is_symlink())
         memory = 2 * (FREE + RATIO * min(size, 16 << 20)) + MEMORY
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         seconds = SECONDS + size // 1_000_000 + (120 if "symbol" in line or "--script" in line else 0)
-        print(json.dumps([words, str(work), memory, seconds, 20 * seconds]), file=self._process.stdin, flush=True)
+        print(
+            json.dumps([words, str(work), memory, seconds, first, 20 * seconds]), file=self._process.stdin, flush=True
+        )
         status, late, used, peak = json.loads(self._process.stdout.readline())
         after = [_state(folder) for folder in (file.parent, self.good, work / "out")]
-        error = (work / "err.txt").read_text(errors="replace")
+        self.error = error = (work / "err.txt").read_text(errors="replace")
         found = [f"status {status}"] * (status not in STATUSES) + ["no end"] * late
         found += [f"{used:.0f} s of processor time"] * (used > seconds)
         found += [f"{peak >> 20} MiB"] * (peak > memory + (768 << 20))
@@ -206,6 +215,10 @@ def _write_good(folder: Path) -> None:
     nodes.append({"op": "broadcast_add", "name": "a", "inputs": [[0, 0, 0], [1, 0, 0]]})
     graph = {"nodes": nodes, "arg_nodes": [0, 1], "heads": [[2, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}
     (folder / "symbol-symbol.json").write_text(json.dumps(graph))
+    save_checkpoint({"arg:w": torch.ones(1)}, folder / "values-0000.params")
+    for name, ending in (("keras", "keras"), ("hdf5", "h5"), ("onnx", "onnx")):
+        with tempfile.TemporaryDirectory() as place:
+            (folder / f"{name}.{ending}").write_bytes(fuzzing.SEEDS[name](Path(place))[0])
     (folder / "script.py").write_text(
         "import torch\ndef build():\n    return torch.nn.GRU(2, 3), torch.ones(4, 1, 2)\n"
     )
@@ -345,7 +358,7 @@ def random_lines(seed: int, folder: Path) -> Iterator[tuple[str, Path, str]]:
         "--input data=1,2",
         "--plot x.png",
     ]
-    quick = [line for line in LINES if not any(word in line for word in SLOW)]
+    quick = [line for line in LINES if not is_slow(line)]
     endings = {"paddle": ".pdparams", "mxnet": ".params", "chainer": ".npz", "hdf5": ".h5", "onnx": ".onnx"}
     endings |= {"notebook": ".ipynb", "source": ".py", "mapping": ".json"}
     while True:

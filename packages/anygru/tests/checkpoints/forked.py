@@ -16,7 +16,7 @@ LIBRARIES = ("h5py", "onnx", "onnx.helper", "onnx.numpy_helper", "ml_dtypes")
 
 
 class Forked:
-    """What `sandbox` needs of `subprocess.Popen`; the program is `sandbox.serve`."""
+    """The part of `subprocess.Popen` that `sandbox` uses; the program is `sandbox.serve`."""
 
     def __init__(self, command: list[str], pass_fds: list[int], env: dict[str, str], **options: Any) -> None:
         (ours_in, theirs_in), (theirs_out, ours_out) = os.pipe(), os.pipe()

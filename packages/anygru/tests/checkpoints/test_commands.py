@@ -14,28 +14,18 @@ if sys.platform != "linux":
     pytest.skip("the limits need Linux", allow_module_level=True)
 
 import corpus
-from commands import FILES_OF_HERE, GRAPH, LINES, Commands, graphs
+from commands import FILES_OF_HERE, GRAPH, LINES, Commands, graphs, is_slow
 
 from anygru.checkpoints import NAMES
 
 HOSTILE = {**dict(corpus.makers()), **FILES_OF_HERE}
-SLOW_LINES = ("--script", "--params", "sample", "--like", "try")
-"""Lines that import a library, or a command of another package."""
-
-
-@pytest.fixture(scope="module")
-def commands() -> Iterator[Commands]:
-    running = Commands()
-    yield running
-    running.close()
 
 
 def cases() -> Iterator[object]:
     """Each file with one line, and with all others in the slow tests."""
-    quick = [line for line in LINES if not any(word in line for word in SLOW_LINES)]
+    quick = [line for line in LINES if not is_slow(line)]
     for number, name in enumerate(HOSTILE):
-        contained = name.startswith(("hdf5", "onnx", "keras"))
-        short = quick[number % len(quick)] if not contained or number % 4 == 0 else ""
+        short = quick[number % len(quick)]
         for line in LINES:
             yield pytest.param(line, name, marks=[pytest.mark.slow] * (line != short), id=f"{line}-{name}")
 

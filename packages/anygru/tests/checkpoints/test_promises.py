@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ import torch
 
 import anygru
 from anygru.checkpoints import load_checkpoint, save_checkpoint
-from anygru.checkpoints.writing import convert as converting
 from anygru.cli import main
 from anygru.errors import AnygruError, CheckpointError
 
@@ -40,8 +39,8 @@ pytest.importorskip("anygru_chainer")
 if sys.platform != "linux":
     pytest.skip("the limits, FIFOs and owners need Linux", allow_module_level=True)
 
-import h5py
 import test_hostile
+from commands import LINES, OLD, Commands, is_slow
 from samples import DATA
 
 from anygru_mxnet.base import MXNetError
@@ -280,27 +279,83 @@ def test_p7_nothing_waits_for_a_fifo_or_a_device(door: str, tmp_path: Path) -> N
         signal.signal(signal.SIGALRM, before)
 
 
-def test_p8_a_graph_is_counted_before_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    nodes = [{"op": "null", "name": name, "inputs": []} for name in ("data", "w")]
-    nodes.append({"op": "_ones", "name": "z", "attrs": {"shape": "(40000, 40000)"}, "inputs": []})
-    for name, inputs in (("a", (0, 1)), ("b", (2, 3))):
-        nodes.append({"op": "broadcast_add", "name": name, "inputs": [[place, 0, 0] for place in inputs]})
-    file = tmp_path / "x-symbol.json"
-    file.write_text(json.dumps({"nodes": nodes, "arg_nodes": [0, 1], "heads": [[4, 0, 0]]}))
-    save_checkpoint({"arg:w": torch.ones(1)}, tmp_path / "x-0000.params")
-    for ending in ("pt2", "onnx"):
-        assert main(["convert", str(file), str(tmp_path / f"y.{ending}"), "--input", "data=1,1"]) == 2
-        assert "more than --limit" in capsys.readouterr().err
+WRITING = (
+    *(f"convert {{good}} {{out}}{ending}" for ending in (".pt", ".npz", ".h5", ".params", ".pdparams", "")),
+    "convert {good} {out}.safetensors --provenance",
+    "convert {good} {out}.safetensors --weights int8",
+    "convert {optimizer} {out}.pt --model {optimized}",
+    "convert {keras} {out}.keras --like {keras}",
+    "convert {symbol} {out}.pt2 --params {values} --input data=1,2",
+    "convert {symbol} {out}.onnx --params {values} --input data=1,2",
+    "convert {good} {out}.onnx --script {script}:build",
+    "export-c {good} --out {out}.h --no-check",
+    "inspect {good} --plot {out}.png",
+)
+"""Lines that write a file, each in another way."""
+MODELS = tuple(line for line in WRITING if "{symbol}" in line or "{script}" in line)
+
+
+def quick_first(lines: Iterable[str], *more: object) -> list[Any]:
+    """Each line with each further value; with the first value only if it is quick, otherwise in the slow tests."""
+    return [
+        pytest.param(line, each, marks=[pytest.mark.slow] * (line in MODELS and place > 0), id=f"{line}-{place}")
+        for line in lines
+        for place, each in enumerate(more)
+    ]
+
+
+HUGE = {
+    "memory": [{"op": "_ones", "name": "z", "attrs": {"shape": "(40000, 40000)"}, "inputs": []}],
+    "products": [
+        {"op": "_ones", "name": "y", "attrs": {"shape": "(2000, 2000)"}, "inputs": []},
+        *({"op": "dot", "name": f"d{n}", "attrs": {}, "inputs": [[2 + n, 0, 0]] * 2} for n in range(9)),
+    ],
+    "windows": [
+        {"op": "_ones", "name": "y", "attrs": {"shape": "(1, 1, 1000, 1000)"}, "inputs": []},
+        {"op": "Pooling", "name": "z", "attrs": {"kernel": "(500, 500)", "pool_type": "avg"}, "inputs": [[2, 0, 0]]},
+    ],
+}
+"""Nodes of graphs that are short and ask for much; each begins with the place 2."""
+
+
+ENDINGS = ("pt2", "pt2 --no-sandbox", "onnx", "onnx --no-sandbox")
 
 
 @pytest.mark.parametrize(
-    "words", ["inspect {file}", "convert {file} {out}.npz", "export-c {file} --out {out}.h --no-check"]
+    "ending", [pytest.param(each, marks=[pytest.mark.slow] * (place > 0)) for place, each in enumerate(ENDINGS)]
 )
-def test_p9_no_library_in_c_opens_the_file(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file.update({name: value.numpy() for name, value in torch.nn.GRU(2, 3).state_dict().items()})
-    monkeypatch.setattr(h5py, "File", None)
-    command(*words.split())(tmp_path / "x.h5")
+@pytest.mark.parametrize("name", HUGE)
+def test_p8_a_graph_is_counted_before_it_runs(name: str, ending: str, tmp_path: Path, commands: Commands) -> None:
+    nodes = [{"op": "null", "name": name, "inputs": []} for name in ("data", "w")] + HUGE[name]
+    nodes.append({"op": "broadcast_add", "name": "a", "inputs": [[0, 0, 0], [1, 0, 0]]})
+    nodes.append({"op": "broadcast_add", "name": "b", "inputs": [[len(nodes) - 2, 0, 0], [len(nodes) - 1, 0, 0]]})
+    file = tmp_path / "x-symbol.json"
+    file.write_text(json.dumps({"nodes": nodes, "arg_nodes": [0, 1], "heads": [[len(nodes) - 1, 0, 0]]}))
+    line = f"convert {{file}} {{out}}.{ending} --params {{values}} --input data=1,1"
+    more = "" if name == "memory" else " --limit 1G --seconds 1"
+    assert commands.complaints(line + more, file) == []
+    assert ("more than --limit" if name == "memory" else "more than --seconds") in commands.error
+
+
+READING = [line for line in LINES if "{file}" in line and ".h5" not in line and "--no-sandbox" not in line]
+NO_LIBRARY = """
+import os, h5py, anygru.checkpoints.formats.onnx as reader
+mine, File, library = os.getpid(), h5py.File, reader._onnx
+def opened(name, mode="r", *arguments, **options):
+    assert os.getpid() != mine or mode != "r", "HDF5 reads in the process of the command"
+    return File(name, mode, *arguments, **options)
+def used():
+    assert os.getpid() != mine, "protobuf reads in the process of the command"
+    return library()
+h5py.File, reader._onnx = opened, used
+"""
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "keras", "onnx"])
+@pytest.mark.parametrize("line", [pytest.param(line, marks=[pytest.mark.slow] * is_slow(line)) for line in READING])
+def test_p9_no_library_in_c_opens_the_file(line: str, kind: str, commands: Commands) -> None:
+    (file,) = (path for path in commands.good.iterdir() if path.stem == kind)
+    assert commands.complaints(line, file, kind, first=NO_LIBRARY) == []
 
 
 DAMAGED = ("paddle/model.pdparams", "mxnet/model.params", "chainer/model.npz", "chainer/model.h5")
@@ -331,41 +386,55 @@ def test_p11_an_error_is_ours_and_names_the_file(name: str, tmp_path: Path, caps
         assert str(file) in line
 
 
-def test_p12_a_failed_verification_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*args: object, **options: object) -> None:
-        raise CheckpointError("x: the result differs")
-
-    monkeypatch.setattr("anygru.checkpoints.verify.verify", fails)
-    target = tmp_path / "y.npz"
-    target.write_text("old")
-    with pytest.raises(CheckpointError, match="differs"):
-        converting.convert(tmp_path / "good.pt", target)
-    assert target.read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.pt", "y.npz"]
+RAISING = "def f(*a, **k): raise {}\n"
+FAILURES = {
+    "a failed verification": RAISING.format("CheckpointError('x differs')")
+    + "import anygru.checkpoints.verify as v, anygru.cli.verified as m\nfrom anygru.errors import CheckpointError\n"
+    "v.verify = m.compare = f",
+    "a full disk": RAISING.format("OSError(28, 'No space left on device')") + "import os\nos.fsync = f",
+    "a full folder": RAISING.format("OSError(28, 'No space left on device')") + "import os\nos.replace = os.rename = f",
+    "a kill": "import os\nos.replace = os.rename = lambda *a, **k: os.kill(os.getpid(), 9)",
+}
 
 
-def test_p13_models_are_compared_with_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("line", "failure"), quick_first(WRITING, *FAILURES))
+def test_p12_a_failure_leaves_the_old_file(line: str, failure: str, commands: Commands) -> None:
+    if failure == "a failed verification" and (not line.startswith("convert") or "--model" in line):
+        pytest.skip("nothing is verified")
+    found = commands.complaints(line, commands.good / "good.safetensors", first=FAILURES[failure])
+    if failure == "a kill":
+        found = [each for each in found if not each.startswith(("status -9", "left ['.", "left [('."))]
+    assert found == []
+    assert commands.error or failure == "a kill"
+    target = commands.target
+    assert target is None or target.read_bytes() == OLD
+
+
+WRONG = """
+import torch, anygru.cli.scripted as one, anygru.cli.graphs as two
+run, results = one.in_onnx_runtime, two.as_tuple
+wrong = lambda found: tuple(each + {} for each in found)
+one.in_onnx_runtime = two.in_onnx_runtime = lambda *a, **k: lambda inputs: wrong(run(*a, **k)(inputs))
+two.as_tuple = lambda found: wrong(results(found))
+"""
+
+
+@pytest.mark.parametrize(("line", "wrong"), quick_first(MODELS, "1.0", "float('nan')"))
+def test_p13_models_are_compared_with_a_bound(line: str, wrong: str, commands: Commands) -> None:
     pytest.importorskip("onnxscript")
-    (tmp_path / "m.py").write_text("import torch\ndef build():\n    return torch.nn.GRU(2, 3), torch.ones(4, 1, 2)\n")
-    target = tmp_path / "y.onnx"
-    target.write_text("old")
-    for wrong in (1.0, float("nan")):
-        monkeypatch.setattr(
-            "anygru.cli.scripted.in_onnx_runtime",
-            lambda path, wrong=wrong: lambda x: [torch.full((4, 1, 3), wrong)] * 2,
-        )
-        assert main(["convert", str(tmp_path / "good.pt"), str(target), "--script", f"{tmp_path}/m.py:build"]) == 1
-        assert target.read_text() == "old"
+    pytest.importorskip("onnxruntime")
+    assert commands.complaints(line, commands.good / "good.safetensors", first=WRONG.format(wrong)) == []
+    assert "apart, and at most" in commands.error
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_p14_a_signal_leaves_no_temporary_file(number: int, tmp_path: Path) -> None:
-    save_checkpoint({"a": torch.ones(1 << 22)}, tmp_path / "x.safetensors")
-    code = "import os, sys, anygru.checkpoints.verify as v\nfrom anygru.cli import main\n"
-    code += f"v.verify = lambda *a, **k: os.kill(os.getpid(), {int(number)})\nsys.exit(main(sys.argv[1:]))"
-    line = ["convert", str(tmp_path / "x.safetensors"), str(tmp_path / "y.pt")]
-    assert subprocess.run([sys.executable, "-c", code, *line], check=False).returncode == 128 + number
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.pt", "x.safetensors"]
+@pytest.mark.parametrize(
+    ("line", "number"),
+    quick_first([line for line in WRITING if line.startswith("convert")], int(signal.SIGTERM), int(signal.SIGHUP)),
+)
+def test_p14_a_signal_leaves_no_temporary_file(line: str, number: int, commands: Commands) -> None:
+    first = f"import os\nos.replace = os.rename = lambda *a, **k: os.kill(os.getpid(), {number})"
+    found = commands.complaints(line, commands.good / "good.safetensors", first=first)
+    assert found == [f"status {128 + number}"]
 
 
 def test_p15_an_unknown_option_is_refused_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,8 +446,11 @@ def test_p15_an_unknown_option_is_refused_by_its_name(tmp_path: Path, capsys: py
         (tmp_path / "x.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(24))
         with pytest.raises(CheckpointError, match=next(iter(formula))):
             load_checkpoint(tmp_path / "x.safetensors").gru()
-        for door in ("convert", "export-c"):
-            assert refused(door, tmp_path / "x.safetensors")
+        targets = ("pt", "npz", "params", "pdparams", "safetensors")
+        lines = [f"convert {{file}} {{out}}.{ending}" for ending in targets]
+        for line in (*lines, "convert {file} {out}", "export-c {file} --out {out}.h --no-check"):
+            with pytest.raises(Refused):
+                command(*line.split())(tmp_path / "x.safetensors")
             assert next(iter(formula)) in capsys.readouterr().err
 
 
@@ -386,6 +458,11 @@ def test_every_promise_has_a_test_and_every_test_a_promise() -> None:
     promised = re.findall(r"\[P(\d+)\]", (ROOT / "SECURITY.md").read_text())
     tested = [match[1] for name in globals() if (match := re.match(r"test_p(\d+)_", name))]
     assert sorted(promised, key=int) == sorted(tested, key=int) == [str(number) for number in range(1, len(tested) + 1)]
+
+
+def test_the_tests_see_a_library_in_the_command(commands: Commands) -> None:
+    for name in ("hdf5.h5", "onnx.onnx"):
+        assert commands.complaints("inspect {file} --no-sandbox", commands.good / name, first=NO_LIBRARY) != []
 
 
 def test_the_tests_see_code_that_runs(tmp_path: Path) -> None:
