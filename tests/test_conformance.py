@@ -1,6 +1,6 @@
 """The conformance programs of every dialect, compared with the original framework's results.
 
-No program is skipped or expected to fail.
+No program is skipped or expected to fail, except OneFlow's global tensors with an older torch.
 """
 
 import os
@@ -14,6 +14,15 @@ from anygru import dialects
 CONFORMANCE = Path(__file__).parent / "conformance"
 PACKAGES = Path(__file__).resolve().parents[1] / "packages"
 PROGRAMS = sorted(PACKAGES.glob("*/tests/conformance/[0-9]*.py"))
+needs_new_torch = pytest.mark.needs_torch(2, 13, because="older layouts of distributed tensors differ")
+MARKED = [
+    pytest.param(
+        path,
+        marks=needs_new_torch if "placement" in path.read_text() else (),
+        id=f"{path.parents[2].name[7:]}/{path.stem}",
+    )
+    for path in PROGRAMS
+]
 
 
 def name(program):
@@ -47,13 +56,13 @@ def test_programs_are_there():
     assert {name(path).partition("/")[0] for path in PROGRAMS} == {"chainer", "mxnet", "oneflow", "paddle"}
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=name)
+@pytest.mark.parametrize("program", MARKED)
 def test_program(program, check, speaking):
     assert check.check(program, speaking) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", PROGRAMS, ids=name)
+@pytest.mark.parametrize("program", MARKED)
 def test_program_under_anygru_run(program, check, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert check.check(program, [sys.executable, "-m", "anygru", "run"]) == []

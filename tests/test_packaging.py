@@ -67,6 +67,17 @@ def test_the_oldest_versions_are_the_floors() -> None:
     assert {name: floor[:2] for name, floor in oldest.items()} == {name: floor[:2] for name, floor in needed.items()}
 
 
+def test_the_dialects_ask_for_one_torch() -> None:
+    """`.ci/old_numpy` tests all of them with the oldest that Paddle's asks for."""
+    asked = {
+        path.parent.name: re.findall(r'"torch>=([\d.]+)"', path.read_text())
+        for path in PACKAGES
+        if path.parent.name not in ("anygru", "anygru-lab")
+    }
+    assert len(asked) == 4
+    assert len(set(map(tuple, asked.values()))) == 1, asked
+
+
 def test_the_service_asks_for_what_its_group_asks_for() -> None:
     """The group `serve` of the repository, for tests, and the metadata of the script itself (PEP 723)."""
     group = re.search(r"^serve = \[.*?$(.*?)^\]$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)[1]

@@ -50,6 +50,7 @@ def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
     assert counts.total() <= in_all, counts
 
 
+@pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 def test_a_call_over_sequences_enters_few_functions_in_all():
     """Of this package (18) and of the core (52, of which 3 refuse DTensors)."""
     layer, xs = make(L.NStepGRU, 1, 3, 4, 0.0)

@@ -46,6 +46,8 @@ def exported(kind, folder):
     return ids.asnumpy(), expected
 
 
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")  # the reader of torch 2.10
+@pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 @pytest.mark.parametrize("ending", ["onnx", "pt2"])
 @pytest.mark.parametrize("kind", mostly_slow(["GRU", "LSTM", "RNN"]))
 def test_an_export_becomes_a_file_that_others_run(kind, ending, tmp_path, capsys):
@@ -65,6 +67,7 @@ def test_an_export_becomes_a_file_that_others_run(kind, ending, tmp_path, capsys
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 def test_a_graph_of_mxnet_itself_computes_its_numbers(tmp_path):
     """MXNet's output for these ids is recorded in `021_export_and_imports.json`."""
     record = json.loads((DATA.parent / "021_export_and_imports.json").read_text())["golden/out"]
@@ -201,6 +204,7 @@ def test_any_name_of_a_variable_is_a_parameter():
     assert len(list(module.parameters())) == len(names)
 
 
+@pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 def test_a_graph_is_computed_in_another_process(tmp_path):
     ids, expected = exported("GRU", tmp_path)
     arguments = [str(tmp_path / "net-symbol.json"), str(tmp_path / "net.pt2"), "--input", "data=N,7"]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import anygru_oneflow as flow
+from anygru.dialects import NotCoveredError
 from anygru_oneflow import nn
+from anygru_oneflow.processes import global_tensor
 
 HERE = flow.placement("cpu", [0])
 B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split
@@ -162,3 +164,12 @@ def test_ways_of_local_tensors() -> None:
 def test_a_placement_is_no_text() -> None:
     with pytest.raises(TypeError, match=r"placement must be a oneflow\.placement, got 'cpu'"):
         flow.ones(2).to_global("cpu", B)
+
+
+def test_an_older_torch_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.__version__", "2.10.0")
+    global_tensor._mesh.cache_clear()
+    with pytest.raises(
+        NotCoveredError, match=r"to_global with torch 2\.10\.0 is not covered .*; use torch 2\.13 or newer"
+    ):
+        flow.ones(2).to_global(placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast)

@@ -57,7 +57,7 @@ class cuda:
     class runtime:
         """The CUDA runtime."""
 
-        CUDARuntimeError = _torch.AcceleratorError
+        CUDARuntimeError = getattr(_torch, "AcceleratorError", RuntimeError)  # an older torch raises RuntimeError
 
         @staticmethod
         def getDeviceCount() -> int:

@@ -21,6 +21,7 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 
 from anygru import functional
 from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.extend import not_covered, torch_private
 from anygru.parallel import start
 
 from .gradients import keep_gradient_layout as keep_gradient_layout
@@ -39,12 +40,17 @@ Layout = Sequence[Placement]
 
 
 def mesh(device_type: str, ranks: np.ndarray) -> DeviceMesh:
-    """The mesh of these ranks, an array of one dimension or more. The first call connects the processes."""
+    """The mesh of these ranks, an array of one dimension or more. The first call connects the processes.
+
+    Raises NotCoveredError with an older torch than 2.13.
+    """
     return _mesh(device_type, ranks.shape, tuple(ranks.reshape(-1).tolist()))
 
 
 @functools.lru_cache(maxsize=64)
 def _mesh(device_type: str, shape: tuple[int, ...], ranks: tuple[int, ...]) -> DeviceMesh:
+    if not torch_private.at_least(2, 13):  # layouts of results differ in 2.10, more in older versions
+        raise not_covered(f"oneflow.Tensor.to_global with torch {torch.__version__}", "torch 2.13 or newer")
     start(alone=True)
     return DeviceMesh(device_type, torch.tensor(ranks).reshape(shape))
 
