@@ -85,7 +85,7 @@ def house() -> ModuleType:
 def test_the_core_has_few_folders_and_arrows() -> None:
     files = [path for path in CORE.glob("*.py") if path.stem not in ("__init__", "__main__")]
     assert len(files) <= 4
-    assert len(house().rooms()) <= 15
+    assert len(house().parts()) <= 15
     assert len(house().arrows()) <= 45
 
 

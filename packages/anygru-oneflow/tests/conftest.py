@@ -1,4 +1,4 @@
-"""Tests of global tensors are skipped with a torch whose distributed tensors are older than these need."""
+"""Tests of global tensors are skipped where torch is too old for them."""
 
 from collections.abc import Generator
 from typing import Any
