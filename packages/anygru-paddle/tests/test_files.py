@@ -112,3 +112,9 @@ def test_an_array_that_is_no_tensor_is_refused(stored: np.ndarray, tmp_path: Pat
 def test_a_name_that_is_no_text_is_ignored(name: object, tmp_path: Path) -> None:
     value = {"StructuredToParameterName@@": {"a": name}, "a": np.ones(2)}
     assert isinstance(paddle.load(_written(tmp_path / "x.pdparams", value))["a"].name, str)
+
+
+def test_an_error_of_a_file_object_names_no_private_file(tmp_path: Path) -> None:
+    data = Path(_written(tmp_path / "x", {"a": np.ones(2)})).read_bytes()
+    with pytest.raises(CheckpointError, match="^the file object: byte"):
+        paddle.load(io.BytesIO(data[:-9]))

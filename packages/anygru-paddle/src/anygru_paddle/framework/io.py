@@ -268,4 +268,7 @@ def _load_from(file: Any, budget: Budget) -> Any:
     with _spare_file() as spare:
         with open(spare, "wb") as target:
             target.write(content[:end])
-        return _read(spare, budget)
+        try:
+            return _read(spare, budget)
+        except CheckpointError as error:
+            raise CheckpointError(str(error).replace(spare, "the file object")) from error
