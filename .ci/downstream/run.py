@@ -2,11 +2,14 @@
 
 Each function here returns a model that the library builds, and a call of it. Libraries that build their model inside `fit` are in
 benchmarks/libraries.py: they train and predict under `anygru.accelerate()` for the whole process, and must have a torch.nn.GRU.
+Libraries that train a model of the user are in programs.py; they must also be as fast as without anygru.
 The results must agree within the rounding of float32, and of a model from here at least one GRU must be accelerated.
 """
 
 import gc
+import statistics
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,8 +72,10 @@ def torchrl() -> Case:
 CASES = {case.__name__: case for case in (skorch, speechbrain, torch_geometric, torchrl)}
 
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+# Last: a library may import a package with the name of a benchmark.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from libraries import LIBRARIES, difference  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
 
 
 def trained(library: str) -> None:
@@ -87,7 +92,33 @@ def trained(library: str) -> None:
     print(f"{library}: the same predictions")
 
 
+TURNS = 9
+LEAST = 0.95
+"""How many times as fast a program must be; below 1 by the noise of a shared machine."""
+
+
+def learned(library: str) -> None:
+    """Train with the library, plain and accelerated in turns."""
+    times: dict[bool, list[float]] = {False: [], True: []}
+    found: dict[bool, torch.Tensor] = {}
+    reports: list[str] = []
+    ways = {False: lambda model: None, True: lambda model: reports.append(str(anygru.accelerate(model)))}
+    for _ in range(TURNS):
+        for is_fast, fast in ways.items():
+            torch.manual_seed(0)
+            start = time.process_time()
+            found[is_fast] = PROGRAMS[library](fast)
+            times[is_fast].append(time.process_time() - start)
+    assert not any(report.startswith("accelerated 0") for report in reports), "no GRU was accelerated"
+    torch.testing.assert_close(found[True], found[False], rtol=2e-4, atol=2e-6)
+    ratio = statistics.median(times[False]) / statistics.median(times[True])
+    print(f"{library}: the same results, {ratio:.2f} times as fast")
+    assert ratio > LEAST, f"{library}: only {ratio:.2f} times as fast"
+
+
 def main(library: str) -> None:
+    if library in PROGRAMS:
+        return learned(library)
     if library in LIBRARIES:
         return trained(library)
     torch.manual_seed(0)
