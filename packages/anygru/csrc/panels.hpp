@@ -77,8 +77,8 @@ ANYGRU_INLINE Quad<Real> piece(const Given* from, Index count, Real rest) {
 }
 
 // Two pieces that follow one another, of the same places of two rows.
-template <class Real>
-ANYGRU_INLINE void two_pieces(const Real* low, const Real* high, Narrow<Real> (&out)[2]) {
+template <class Real, class V>
+ANYGRU_INLINE void two_pieces(const Real* low, const Real* high, V (&out)[2]) {
     for (int i = 0; i < 2; ++i) out[i] = join<Real>(piece(low + i * ways<Real>), piece(high + i * ways<Real>));
 }
 
