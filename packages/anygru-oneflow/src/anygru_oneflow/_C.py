@@ -93,7 +93,7 @@ def layer_norm_affine(
 
 
 def rms_norm(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Any:
-    """The tensor divided by the root of its mean square over the last dimensions, times a weight."""
+    """The tensor divided by the root of its mean square over the last dimensions, multiplied by a weight."""
     return _torch.rms_norm(x, list(normalized_shape), weight, epsilon)
 
 

@@ -84,7 +84,7 @@ def load(
 
     Raises:
         NotImplementedError: the path does not exist (OneFlow's class of exception).
-        CheckpointError: the file is damaged, or names a class that neither OneFlow nor this program defines.
+        CheckpointError: the file is damaged, or names a class that is unknown to OneFlow and this program.
     """
     if not os.path.exists(path):
         raise NotImplementedError(f"No valid load method found for {os.fspath(path)}: there is no file or folder")

@@ -22,7 +22,7 @@ def _scale(layer: Any) -> str:
 
 
 def _with_scale_as_given(make: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that keeps `scale_factor` as it was given: torch makes floating-point numbers of whole ones."""
+    """A constructor that keeps `scale_factor` as it was given: torch turns whole numbers into floating-point numbers."""
 
     @wraps(make)
     def call(self: torch.nn.Module, size: Any = None, scale_factor: Any = None, *others: Any, **named: Any) -> None:

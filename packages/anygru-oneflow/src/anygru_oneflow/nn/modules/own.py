@@ -309,7 +309,7 @@ class QuickGELU(Module):
 
 
 class RMSLayerNorm(Module):
-    """T5's norm: the last dimension divided by the root of its mean square, times a weight."""
+    """T5's norm: the last dimension divided by the root of its mean square, multiplied by a weight."""
 
     def __init__(self, hidden_size: int, eps: float = 1e-6) -> None:
         super().__init__()
