@@ -10,7 +10,7 @@ import torch
 from helpers import mostly_slow
 
 import anygru
-from anygru.checkpoints import load_checkpoint
+from anygru.checkpoints import load_checkpoint, save_checkpoint
 from anygru.checkpoints.writing.convert import convert
 from anygru.cli import main
 
@@ -520,3 +520,10 @@ def test_a_layer_of_a_keras_file_as_a_file_in_c(tmp_path, capsys):
         assert f"reset {found.reset} the product" in text
         assert ("relu" in text) == (found.activation == "relu")
     capsys.readouterr()
+
+
+def test_layers_of_rtneural_are_not_run_as_directions(tmp_path):
+    gru = torch.nn.GRU(3, 3, num_layers=2)
+    save_checkpoint(torch.nn.Sequential(gru), tmp_path / "x.json")
+    (verdict,) = convert(tmp_path / "x.json", tmp_path / "y.json").verdicts
+    assert verdict.same_bits

@@ -20,13 +20,16 @@ def run_original(
 ) -> tuple[str, Results] | None:
     """Give the framework's name with outputs and last states (of a cell, the last state); None where it is not there."""
     own = {name[len(gru.path) + 1 if gru.path else 0 :]: tensors[name] for name in gru.names}
-    if gru.frozen or gru.batch_first or gru.zoneout:
+    if gru.frozen or gru.batch_first or gru.zoneout or gru.origins:
         return None
     if gru.layout.name == "torch.nn.GRU":  # any format can hold tensors under torch's names, also ONNX
         return _torch(gru, own, x, h)
     if gru.layout.name == "ONNX GRU":
         return _onnxruntime(gru, own, x, h)
-    if gru.layout.columns and "keras" in sys.modules:  # its import takes seconds and settles its backend
+    stacked = "{layer}" in gru.layout.anchor  # RTNeural's layers: a layer of Keras is one
+    if (
+        gru.layout.columns and not stacked and "keras" in sys.modules
+    ):  # its import takes seconds and settles its backend
         return _keras(gru, own, x, h)
     return None
 
