@@ -1,7 +1,9 @@
 """Loading a checkpoint of any framework, and looking into it."""
 
+import copy
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ class Checkpoint:
         path: the file or folder.
         format: its format's name.
         content: the nested values of the file.
+        cut: the entries of a mapping by which its GRUs were cut.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Checkpoint:
         self.content = content
         self._bidirectional = bidirectional
         self._budget = budget
+        self.cut: frozenset[str] = frozenset()
 
     @classmethod
     def behind(cls, gate: Gate, format: str | None = None, bidirectional: Collection[str] = ()) -> "Checkpoint":
@@ -113,6 +117,23 @@ class Checkpoint:
     @cached_property
     def _flat(self) -> dict[str, Any]:
         return flatten(self.content.tree, self.path, self._budget)
+
+    def recut(self, gru_layers: Sequence[FoundGRU], cut: Collection[str], metadata: dict[str, str]) -> "Checkpoint":
+        """Give the same file with its tensors in other GRUs; see `writing.cutting`.
+
+        Args:
+            gru_layers: instead of the file's.
+            cut: the entries of a mapping that asked for them.
+            metadata: instead of the file's.
+        """
+        other = copy.copy(self)
+        other.content = replace(self.content, metadata=metadata)
+        other.gru_layers, other.cut = tuple(gru_layers), frozenset(cut)
+        return other
+
+    def renames(self, mapping: Mapping[str, str]) -> dict[str, str]:
+        """Give the entries of a mapping that only rename."""
+        return {old: new for old, new in mapping.items() if old not in self.cut}
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.path!r}, {self.format}, {len(self.stored)} tensors, {len(self.gru_layers)} GRUs)"

@@ -20,7 +20,7 @@ class Choices:
     Attributes:
         source_format, target_format: names of formats; None: by content, and by the target's ending.
         mapping: new names by old ones, applied to the names to be written: whole names, or names of layers and other prefixes
-            that end before a separator. The longest name that fits counts.
+            that end before a separator. The longest name that fits counts. Parts of GRUs too: see `writing.cutting`.
         approximate: write inexact results too (biases added under reset="after", dtypes widened) and list them in the report.
         bidirectional: see `load_checkpoint`.
         style: the name of the target's layout, where it has several.

@@ -31,6 +31,7 @@ class FoundGRU:
         reverse: its only direction reads each sequence from the last step to the first.
         batch_first: the file's layer takes batches first.
         problem: why it cannot be computed, though its tensors are a GRU's; empty if it can.
+        origins: where each layer and direction is in the file, if a mapping cut it: the GRU, and its number there.
     """
 
     path: str
@@ -53,6 +54,7 @@ class FoundGRU:
     batch_first: bool = False
     problem: str = ""
     zoneout: float = 0.0
+    origins: tuple[tuple["FoundGRU", int], ...] = ()
 
     @property
     def cell(self) -> bool:

@@ -6,8 +6,9 @@ and once from the result's; other tensors are compared bit by bit.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -72,9 +73,8 @@ def _verdict(
     for side, problem in (("source", gru.problem), ("result", twin.problem)):
         if problem:
             return Verdict(path, reason=f"the {side}'s formula is not known: {problem}")
-    shape = (gru.num_layers, gru.directions, gru.cell)
-    old = find_gates(source.stored, gru.path, *shape)
-    new = find_gates(result.stored, path, *shape)
+    old = _from_all_places(find_gates, gru, source)
+    new = find_gates(result.stored, path, gru.num_layers, gru.directions, gru.cell)
     if old is None or new is None:
         side, place = ("source", gru.path) if old is None else ("result", path)
         return Verdict(path, reason=f"no second description fits the tensors of {place or 'the GRU'} in the {side}")
@@ -98,6 +98,22 @@ def _verdict(
         words = [_against_original(*side, x, h, f"{target}: {name}") for side in sides]
         by = " and ".join(dict.fromkeys(filter(None, words))) or by
     return Verdict(path, same, difference, by)
+
+
+_T = TypeVar("_T")
+
+
+def _from_all_places(find: Callable[..., list[_T] | None], gru: FoundGRU, file: Checkpoint) -> list[_T] | None:
+    """Each layer and direction of a GRU by `find_gates` or `places`, from where it is in the file."""
+    if not gru.origins:
+        return find(file.stored, gru.path, gru.num_layers, gru.directions, gru.cell)
+    found = []
+    for home, number in gru.origins:
+        parts = find(file.stored, home.path, home.num_layers, home.directions, home.cell)
+        if parts is None:
+            return None
+        found.append(parts[number])
+    return found
 
 
 def _against_original(
@@ -200,8 +216,8 @@ def _check_rounded(old: list[Gates], new: list[Gates], weights: str, place: str)
 
 def _moves(gru: FoundGRU, source: Checkpoint, result: Checkpoint, path: str) -> list[str]:
     """The source and target rows of each tensor: one line per gate."""
-    shape = (gru.num_layers, gru.directions, gru.cell)
-    old, new = places(source.stored, gru.path, *shape), places(result.stored, path, *shape)
+    old = _from_all_places(places, gru, source)
+    new = places(result.stored, path, gru.num_layers, gru.directions, gru.cell)
     if old is None or new is None:
         return []
     lines = []

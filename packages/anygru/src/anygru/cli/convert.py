@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source_format", choices=formats, help="the format of FROM")
     parser.add_argument("--to", dest="target_format", choices=formats, help="the format of TO")
     parser.add_argument(
-        "--map", dest="mapping", metavar="NAMES.json", help='new names by old ones: {"old": "new", ...}'
+        "--map",
+        dest="mapping",
+        metavar="NAMES.json",
+        help='new names by old ones: {"old": "new", ...}; parts of GRUs too: {"rnn:l0": "a"}',
     )
     parser.add_argument(
         "--style", metavar="NAME", help=f"the kind of GRU to write, where the target has several: {_styles()}"

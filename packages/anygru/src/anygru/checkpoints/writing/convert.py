@@ -12,6 +12,7 @@ from ..formats.oneflow import put_in_place
 from ..output.atomic import replacing
 from ..reading.content import Progress
 from ..reading.source import naming
+from .cutting import recut
 from .filling import fill
 from .rewriting import check_place, rewrite
 
@@ -54,6 +55,8 @@ def convert(
     checkpoint = load_checkpoint(
         source, choices.source_format, bidirectional=choices.bidirectional, sandbox=choices.sandbox
     )
+    with naming(source):
+        checkpoint = recut(checkpoint, choices.mapping)
     like, weights = choices.like, choices.weights
     name = choices.target_format or (recognise(like) if like is not None else format_for(target))
     if weights is not None:

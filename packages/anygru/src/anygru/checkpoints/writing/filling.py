@@ -43,7 +43,7 @@ def fill(
         )
     report = Conversion(checkpoint.format, pattern.format)
     arrays: dict[str, np.ndarray] = {}
-    for gru, place in _pairs(checkpoint, pattern, choices.mapping):
+    for gru, place in _pairs(checkpoint, pattern, checkpoint.renames(choices.mapping)):
         _check_fit(gru, place, os.fspath(like))
         if unlike := _unlike_formula(gru, place):
             if not choices.approximate:

@@ -109,7 +109,11 @@ class _Writer:
     def __init__(self, checkpoint: Checkpoint, module: Format, report: Conversion, choices: Choices | None):
         self._checkpoint, self._module, self._report = checkpoint, module, report
         given = choices or Choices()
-        self._names, self._approximate, self._style = TargetNames(given.mapping), given.approximate, given.style
+        self._names, self._approximate, self._style = (
+            TargetNames(checkpoint.renames(given.mapping)),
+            given.approximate,
+            given.style,
+        )
         self._weights = given.weights
         self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
         self._plan = self._planned(choices)
@@ -164,7 +168,8 @@ class _Writer:
             gru = self._gru_layers.get(flat_name(path))
             if gru is not None:
                 homes.setdefault(id(gru), set()).add(path[:-1])
-        return all(len(paths) == 1 for paths in homes.values())
+        cut = any(gru.origins for gru in self._gru_layers.values())
+        return not cut and all(len(paths) == 1 for paths in homes.values())
 
     def _rebuild(self, tree: object, path: Path) -> Any:
         if isinstance(tree, dict):
