@@ -13,6 +13,7 @@ import pytest
 import torch
 from helpers import close, mostly_long
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 import anygru
 
@@ -171,6 +172,26 @@ def test_requires_grad_between_the_passes(kind: str) -> None:
                 (gradient.norm() - 1).square().backward()
                 found.append([x.grad, *(parameter.grad for parameter in module.parameters())])
             same(found)
+
+
+@pytest.mark.parametrize("kind", ["layer", "cell", "loop"])
+def test_second_derivatives_through_a_checkpoint(kind: str) -> None:
+    """It gives each saved tensor once to a backward pass."""
+    steps, found = torch.randn(4, 2, 3), []
+    for module in pair(nn.GRU(3, 4) if kind == "layer" else nn.GRUCell(3, 4)):
+
+        def states(x: Tensor, module: nn.Module = module) -> Tensor:
+            h = module(x)[0] if kind == "layer" else torch.zeros(2, 4)
+            for step in range({"layer": 0, "cell": 1, "loop": 4}[kind]):
+                h = module(x[step], h)
+            return h
+
+        x = steps.clone().requires_grad_()
+        h = checkpoint(states, x, use_reentrant=False)
+        (gradient,) = torch.autograd.grad(h.square().sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+        found.append([x.grad, *(parameter.grad for parameter in module.parameters())])
+    same(found)
 
 
 def test_second_derivatives_of_a_changed_tensor_are_refused() -> None:

@@ -97,7 +97,8 @@ class _GRUCell(torch.autograd.Function):
             if copies is not None:
                 found = _backward(ctx, grad, copies, reserve, needs, to_anchor)
         if found is None:
-            _, input, h, *weights = _kept(ctx, True)
+            if not again:  # the kernel has declined
+                _check_unchanged(ctx)
             tracked = (*needs[:2], *(True for _ in weights)) if ctx.is_anchored else needs
             found = _gradients_of_step(ctx.options, grad, input, h, weights, needs, tracked)
             if to_anchor:
@@ -108,14 +109,23 @@ class _GRUCell(torch.autograd.Function):
 
 
 def _kept(ctx: Any, again: bool) -> Sequence[Any]:
-    """The reserve and the tensors of a step; see `restore`."""
+    """The reserve and the tensors of a step; see `restore`. A checkpoint lets a backward pass ask only once."""
     if not ctx.is_anchored:
         (reserve,), tensors = restore(ctx, 1, again)
         return reserve, *tensors
     reserve, input, h, *_ = ctx.saved_tensors
     if again:
-        refuse_changed(ctx.loop.weights, ctx.loop.versions)
+        _check_unchanged(ctx)
     return reserve, input, h, *ctx.loop.weights
+
+
+def _check_unchanged(ctx: Any) -> None:
+    """Raise RuntimeError if a tensor has changed by which the step would be computed again."""
+    if ctx.is_anchored:
+        refuse_changed(ctx.loop.weights, ctx.loop.versions)
+    else:
+        _, others, versions, _ = ctx.kept
+        refuse_changed(others, versions)
 
 
 _apply = torch_private.plain_apply(_GRUCell)
