@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import close, mostly_long
+from helpers import close, mostly_slow
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -121,7 +121,7 @@ class Change:
         return found
 
 
-@pytest.mark.parametrize("first", mostly_long(range(0, 160, 40)))
+@pytest.mark.parametrize("first", mostly_slow(range(0, 160, 40)))
 def test_random_changes_of_a_loops_tensors(first: int) -> None:
     for seed in range(first, first + 40):
         change = Change(seed)
