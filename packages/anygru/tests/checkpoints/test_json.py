@@ -249,3 +249,11 @@ def test_values_that_json_lacks_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(CheckpointError, match=words):
             save_checkpoint({"a": tensor}, tmp_path / "x.torch.json")
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_model_without_weights_is_refused(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    layer = {"type": "activation", "activation": "tanh", "shape": [None, None, 1], "weights": []}
+    (tmp_path / "x.json").write_text(json.dumps({"in_shape": [None, None, 1], "layers": [layer] * count}))
+    assert main(["export-c", str(tmp_path / "x.json"), "--out", str(tmp_path / "x.h"), "--no-check"]) == 2
+    assert "its first layer must be" in capsys.readouterr().err

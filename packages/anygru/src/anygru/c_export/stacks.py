@@ -61,6 +61,8 @@ def module_of(checkpoint: Checkpoint, model: Mapping[str, Any]) -> nn.Module:
         layers += [_linear(checkpoint, name)] if kind in stack.DENSE else []
         if activation:
             layers.append(_activation(activation, f"{checkpoint.path}: {name!r:.60}"))
+    if not layers or not any(True for _ in layers[0].parameters()):
+        raise CheckpointError(f"{checkpoint.path}: its first layer must be a GRU or a dense layer")
     skip = _number(model, "in_skip", checkpoint)
     if skip not in (0, 1):
         raise CheckpointError(f"{checkpoint.path}: in_skip must be 0 or 1, as in AIDA-X, got {model['in_skip']}")
