@@ -7,7 +7,7 @@
 //   + W_hz' dz
 // A modifier changes z and n before they blend, or the state before products read it; through a norm the gradients go
 // on to those of the products.
-// (dn, dz, dr are the gradients before the activations.) A thread owns blocks of hidden units: it makes their gate
+// (dn, dz, dr are the gradients before the activations, here sigmoid and tanh.) A thread owns blocks of hidden units: it makes their gate
 // gradients, waits for the other threads' ones, and multiplies all of them with its columns of W_hh.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "formats.hpp"
 #include "modifiers.hpp"
 #include "norm.hpp"
+#include "other_activations.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
 
@@ -33,6 +34,7 @@ struct BackwardKernel {
     const Share share;
     const Index hidden;
     const Index width;  // values a row of grad_gates
+    const bool usual;   // sigmoid and tanh
     typename Format::Tools tools;
     Columns columns[2];    // of W_hh; with reset before, those of r and z and those of n
     const Operand** rows;  // pointers to rows of gates' gradients that are being multiplied
@@ -44,6 +46,7 @@ struct BackwardKernel {
           share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows),
           hidden(backward.hidden),
           width(gate_columns(backward.reset_before, bool(backward.norm)) * backward.hidden),
+          usual(backward.activations.usual()),
           tools(backward.terms) {
         const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block,
                                    call.operand_bytes);
@@ -130,6 +133,7 @@ struct BackwardKernel {
         return value * load(call.modifiers.mask + b * call.state_stride + at, hidden - at);
     }
 
+    // r, z and n as forward kept them.
     struct Saved {
         V dh, r, z, n, last, h;
         Index at, left, row;
@@ -154,15 +158,32 @@ struct BackwardKernel {
         return now;
     }
 
-    // Gradients of update gate and candidate before their activations, and that of h through the blend.
+    // Gradients of update gate and candidate before their activations, and that of h through the blend. With reset
+    // after, also those of the candidate's product and the reset gate.
     struct Parts {
-        V dz, dn, dh;
+        V dz, dn, dh, dq, dr;
     };
 
     ANYGRU_INLINE Parts parts(const Saved& s) const {
+        if (!usual) {  // with copies, so that the usual ones stay in registers
+            const Saved copy = s;
+            const Parts found = parts_of_others(copy);
+            return {found.dz, found.dn, found.dh, found.dq, found.dr};
+        }
         const Blend<Real> blend(call.modifiers, s.row, s.at, s.left, s.z, s.n);
-        return {s.dh * (s.h - blend.n) * blend.kept * s.z * (Real(1) - s.z),
-                s.dh * (Real(1) - blend.z) * blend.masked * (Real(1) - s.n * s.n), s.dh * blend.z};
+        const V dn = s.dh * (Real(1) - blend.z) * blend.masked * (Real(1) - s.n * s.n);
+        return {s.dh * (s.h - blend.n) * blend.kept * s.z * (Real(1) - s.z), dn, s.dh * blend.z, dn * s.r,
+                dn * s.last * s.r * (Real(1) - s.r)};
+    }
+
+    // The same with other activations than sigmoid and tanh.
+    ANYGRU_APART Parts parts_of_others(const Saved& s) const {
+        const Activation gates = call.activations.gates, candidate = call.activations.candidate;
+        const V r = value_of<Real>(gates, s.r), z = value_of<Real>(gates, s.z), n = value_of<Real>(candidate, s.n);
+        const Blend<Real> blend(call.modifiers, s.row, s.at, s.left, z, n);
+        const V dz = through<Real>(gates, s.dh * (s.h - blend.n) * blend.kept, s.z);
+        const V dn = through<Real>(candidate, s.dh * (Real(1) - blend.z) * blend.masked, s.n);
+        return {dz, dn, s.dh * blend.z, dn * r, through<Real>(gates, dn * s.last, s.r)};
     }
 
     void step_after(Index t, Index parity, bool multiplies) {
@@ -171,8 +192,8 @@ struct BackwardKernel {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Saved s = saved(t, b, block);
                 const Parts d = parts(s);
-                store(s.gates, d.dn * s.r, s.left);
-                store(s.gates + hidden, d.dn * s.last * s.r * (Real(1) - s.r), s.left);
+                store(s.gates, d.dq, s.left);
+                store(s.gates + hidden, d.dr, s.left);
                 store(s.gates + 2 * hidden, d.dz, s.left);
                 store(s.gates + width - hidden, d.dn, s.left);
                 store(call.carry + b * call.pitch + block * L, d.dh);
@@ -201,8 +222,10 @@ struct BackwardKernel {
             const Index row = call.sequence.first_row(t) + b, left = hidden - at;
             const V r = load(call.kept + row * 4 * hidden + at, left);
             const V h = masked(b, at, state_before(t, b, at));
-            store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
-            store(carry, fused(dp, masked(b, at, r), load(carry)));
+            const Activation gates = call.activations.gates;
+            const V dr = usual ? dp * h * r * (Real(1) - r) : through<Real>(gates, dp * h, r);
+            store(call.grad_gates + row * width + at, dr, left);
+            store(carry, fused(dp, masked(b, at, usual ? r : value_of<Real>(gates, r)), load(carry)));
         });
         if (call.norm) make_gates(t, size, true, false, [](Index) {});
         if (!multiplies) return;

@@ -20,6 +20,7 @@ using anygru::Index;
 
 namespace {
 
+using anygru::Activation;
 using anygru::Arguments;
 using anygru::check_places;
 using anygru::Key;
@@ -268,6 +269,18 @@ anygru::Precision precision_of(const std::string& name) {
     refuse("precision must be highest, high, float16 or bfloat16, got " + name);
 }
 
+#define ANYGRU_NAME(name) #name,
+constexpr const char* activation_names[] = {ANYGRU_ACTIVATIONS(ANYGRU_NAME)};
+
+Activation activation_of(const std::string& name) {
+    int place = 0;
+    for (const char* one : activation_names) {
+        if (name == one) return Activation(place);
+        ++place;
+    }
+    refuse("there is no activation " + name);
+}
+
 // The weights of an int8 layer, whose matrices go as addresses of other elements, and its scales.
 Stored* pack_int8(const Arguments& given, const anygru::Shape& shape) {
     const auto weights = given.list(keys::weights), scales = given.list(keys::scales);
@@ -403,15 +416,16 @@ NB_MODULE(_native, m) {
         .def(
             "__init__",
             [](Kind* self, bool bidirectional, bool bias, bool reset_before, bool reverse, bool norm,
-               const std::string& precision, int groups, bool splits_input) {
+               const std::string& precision, int groups, bool splits_input, const std::string& gates,
+               const std::string& candidate) {
                 if (bidirectional && reverse) refuse("reverse goes with one direction");
                 if (groups < 1 || groups > 1 << 20) refuse("groups must be at least 1");
                 new (self) Kind{bidirectional, bias,   reset_before, reverse, norm, precision_of(precision),
-                                groups,        splits_input};
+                                groups,        splits_input, {activation_of(gates), activation_of(candidate)}};
             },
             nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("reverse"),
             nb::arg("norm") = false, nb::arg("precision") = "highest", nb::arg("groups") = 1,
-            nb::arg("splits_input") = false)
+            nb::arg("splits_input") = false, nb::arg("gate_activation") = "sigmoid", nb::arg("activation") = "tanh")
         .def_ro("groups", &Kind::groups)
         .def_prop_ro("lower",
                      [](const Kind& kind) { return anygru::kernels_for<float>(kind.precision).terms.row > 0; });

@@ -10,6 +10,7 @@ using Index = std::int64_t;
 // Compiled for every instruction set, so never left to the linker as functions of one name.
 #define ANYGRU_INLINED __attribute__((always_inline))
 #define ANYGRU_INLINE inline ANYGRU_INLINED
+#define ANYGRU_APART __attribute__((noinline))
 
 // For so many rows weights are better read as they lie, once for all of these, than packed on the way.
 constexpr Index few_rows = 4;
@@ -22,6 +23,21 @@ struct Terms {
 // How float32 is multiplied: as it is, or as sums of bfloat16 terms (tiled_format.hpp) where there are kernels for
 // them.
 enum class Precision { highest, high, float16, bfloat16 };
+
+// The activations of gates and candidate, by the names of anygru/facts/entries.py.
+#define ANYGRU_ACTIVATIONS(name) \
+    name(sigmoid) name(tanh) name(relu) name(identity) name(hardsigmoid) name(hardtanh) name(softsign) name(softplus) \
+        name(elu) name(gelu) name(silu)
+#define ANYGRU_ENTRY(name) name,
+enum class Activation { ANYGRU_ACTIVATIONS(ANYGRU_ENTRY) };
+#undef ANYGRU_ENTRY
+
+// Those of a layer.
+struct Activations {
+    Activation gates = Activation::sigmoid, candidate = Activation::tanh;
+
+    bool usual() const { return gates == Activation::sigmoid && candidate == Activation::tanh; }
+};
 
 class Barrier;
 class Progress;
@@ -116,6 +132,7 @@ struct Forward {
     Index hidden;      // H
     bool reverse;
     bool reset_before;
+    Activations activations;
     Rows<const Real> input;  // I values a row
     Rows<Real> output;       // H values a row
     Index state_stride;      // between the rows of h_0, h_n and the mask of the state
@@ -129,7 +146,8 @@ struct Forward {
     const float* scale_hh;   // [3H]
     const Real* bias_ih;     // [3H] or null
     const Real* bias_hh;     // [3H] or null
-    Real* kept;              // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
+    Real* kept;              // [rows, 4, H]: r, z, n (or their arguments, see keeps_argument) and W_hn h + b_hn (after)
+                             // or r * h (before); null: inference
     Modifiers<Real> modifiers;
     Norm<Real> norm;
     Real* norm_kept;  // [rows, norm_width]; null: inference
@@ -162,6 +180,7 @@ struct Backward {
     Index hidden;
     bool reverse;
     bool reset_before;
+    Activations activations;
     Rows<const Real> grad_output;  // H values a row; data null: zero
     Index state_stride;            // between the rows of the states, of their gradients and of the mask
     const Real* grad_h_n;          // [B, H] or null: zero

@@ -172,6 +172,7 @@ private:
         call.hidden = hidden;
         call.reverse = shape_.is_reverse(direction);
         call.reset_before = shape_.reset_before;
+        call.activations = shape_.activations;
         const Index inner = shape_.directions * hidden;
         call.input = layer == 0 ? arguments_.input : Rows<const Real>{inner_output(layer - 1), batch * inner, inner};
         call.output =
@@ -311,6 +312,7 @@ private:
         call.hidden = hidden;
         call.reverse = shape_.is_reverse(direction);
         call.reset_before = shape_.reset_before;
+        call.activations = shape_.activations;
         call.grad_output = arguments_.grad_output.from(direction * hidden);
         call.state_stride = shape_.state_stride();
         call.grad_h_n = arguments_.grad_h_n ? arguments_.grad_h_n + shape_.state_at(direction) : nullptr;

@@ -21,6 +21,7 @@ struct Shape {
     bool reverse;        // the only direction reads from the last step to the first
     const Index* sizes;  // ragged: [T]; dense: null
     Precision precision;
+    Activations activations;
     // Groups of hidden units with weights of their own, which read no other group's state; `hidden` is that of one.
     int groups = 1;
     bool splits_input = false;  // a group reads its own part of the input, too

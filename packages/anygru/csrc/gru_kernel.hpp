@@ -10,11 +10,11 @@
 // of steps it first multiplies the inputs with its blocks of W_ih, then walks through the steps.
 #pragma once
 
-#include "activations.hpp"
 #include "call.hpp"
 #include "formats.hpp"
 #include "modifiers.hpp"
 #include "norm.hpp"
+#include "other_activations.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
 
@@ -168,7 +168,8 @@ struct ForwardKernel {
     // One step of this thread's rows and blocks; slot is the number of its first row in the chunk. Returns its rows.
     Index step(Index t, Index parity, Index slot) {
         fetch_factors(t);
-        const bool modified = call.held || call.modifiers.zoneout.data || call.modifiers.candidate.data || call.norm;
+        const bool modified = call.held || call.modifiers.zoneout.data || call.modifiers.candidate.data || call.norm ||
+                              !call.activations.usual();
         return modified ? step_of<true>(t, parity, slot) : step_of<false>(t, parity, slot);
     }
 
@@ -210,7 +211,7 @@ struct ForwardKernel {
     void step_before(const Step& now, Index count, Index parity) {
         multiply(count, parity, weights.gates, [&](Index first, Index last) {
             if (Modified && call.norm) normalise_products(now, 0, 1);
-            reset_before(now, first, last);
+            reset_before<Modified>(now, first, last);
         });
         exchange();
         gather(call.reset_state, 2 * call.pitch, now.size);
@@ -326,15 +327,18 @@ struct ForwardKernel {
     }
 
     // Reset and update gates in place of their sums. What follows them is a loop of its own: the CPU computes a few
-    // gates at a time, and of r, z and n together, which wait for one another, it would have too few in flight.
+    // gates at a time, and of r, z and n together, which wait for one another, it would have too few in flight. Gates
+    // other than sigmoid stay sums here, and `opened` activates them in that loop.
+    template <bool Modified>
     void open_gates(const Step& now, Index first, Index last) {
+        const bool sums_only = Modified && call.activations.gates != Activation::sigmoid;
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(now.t) * 4 * call.hidden : nullptr;
         for_sums(now.size, first, last, now.slot, [&](Index b, Index block, Real* sum, const Real* in) ANYGRU_INLINED {
             if (kept) claim(kept + b * 4 * call.hidden + block * L, call.hidden);
             const Real* bias = call.bias + block * 4 * L;
             const V r = load(in) + load(sum) + load(bias), z = load(in + L) + load(sum + L) + load(bias + L);
-            store(sum, sigmoid<Real>(r));
-            store(sum + L, sigmoid<Real>(z));
+            store(sum, sums_only ? r : sigmoid<Real>(r));
+            store(sum + L, sums_only ? z : sigmoid<Real>(z));
         });
     }
 
@@ -342,6 +346,25 @@ struct ForwardKernel {
     // the CPU does not foresee them, and writing waits for memory as reading does.
     static ANYGRU_INLINE void claim(Real* kept, Index hidden) {
         for (int value = 0; value < 4; ++value) __builtin_prefetch(kept + value * hidden, 1);
+    }
+
+    // A gate from what `open_gates` left.
+    template <bool Modified>
+    ANYGRU_INLINE V opened(V gate) const {
+        if (!Modified || call.activations.gates == Activation::sigmoid) return gate;
+        return activated<Real>(call.activations.gates, gate);
+    }
+
+    template <bool Modified>
+    ANYGRU_INLINE V candidate(V argument) const {
+        if (!Modified || call.activations.candidate == Activation::tanh) return tanh<Real>(argument);
+        return activated<Real>(call.activations.candidate, argument);
+    }
+
+    // What backward needs of an activation.
+    template <bool Modified>
+    static ANYGRU_INLINE V kept_of(Activation which, V argument, V value) {
+        return Modified && keeps_argument(which) ? argument : value;
     }
 
     // The state after the step, from gates, candidate and state.
@@ -356,7 +379,7 @@ struct ForwardKernel {
 
     template <bool Modified>
     void finish_after(const Step& now, Index first, Index last) {
-        open_gates(now, first, last);
+        open_gates<Modified>(now, first, last);
         const NextRows ahead = next_rows(call, now.t);
         const Index first_row = call.sequence.first_row(now.t);
         const Real* const held = Modified && call.held ? call.held : now.previous;
@@ -365,35 +388,41 @@ struct ForwardKernel {
         const auto work = [&](Index b, Index block, const Real* gates, const Real* in) ANYGRU_INLINED {
             const Index at = block * L, width = call.hidden - at;
             const Real* bias = call.bias + (block * 4 + 2) * L;
-            const V r = load(gates), z = load(gates + L), product_n = load(gates + 2 * L) + load(bias + L);
-            const V n = tanh<Real>(fused(r, product_n, load(in + 2 * L) + load(bias)));
+            const V to_r = load(gates), to_z = load(gates + L), product_n = load(gates + 2 * L) + load(bias + L);
+            const V r = opened<Modified>(to_r), z = opened<Modified>(to_z);
+            const V to_n = fused(r, product_n, load(in + 2 * L) + load(bias)), n = candidate<Modified>(to_n);
             const V result = blended<Modified>(first_row + b, at, z, n, load(held + b * call.pitch + at));
             hand_on(call, ahead, now.next, b, at, result);
             store(output + b * call.output.row_stride + at, result, width);
             if (!kept) return;
-            store(kept + b * 4 * call.hidden + at, r, width);
-            keep(kept + b * 4 * call.hidden + at, width, z, n, product_n);
+            Real* const to = kept + b * 4 * call.hidden + at;
+            store(to, kept_of<Modified>(call.activations.gates, to_r, r), width);
+            keep<Modified>(to, width, to_z, z, to_n, n, product_n);
         };
         for_sums(now.size, first, last, now.slot, work);
     }
 
-    void keep(Real* kept, Index width, V z, V n, V last) const {
-        store(kept + call.hidden, z, width);
-        store(kept + 2 * call.hidden, n, width);
+    template <bool Modified>
+    ANYGRU_INLINE void keep(Real* kept, Index width, V to_z, V z, V to_n, V n, V last) const {
+        store(kept + call.hidden, kept_of<Modified>(call.activations.gates, to_z, z), width);
+        store(kept + 2 * call.hidden, kept_of<Modified>(call.activations.candidate, to_n, n), width);
         store(kept + 3 * call.hidden, last, width);
     }
 
-    // r * h and z, for the second half of the step.
+    // r * h, and z as `open_gates` left it, for the second half of the step.
+    template <bool Modified>
     void reset_before(const Step& now, Index first, Index last) {
-        open_gates(now, first, last);
+        open_gates<Modified>(now, first, last);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(now.t) * 4 * call.hidden : nullptr;
         const auto work = [&](Index b, Index block, const Real* gates, const Real*) ANYGRU_INLINED {
             const Index at = block * L;
-            const V r = load(gates);
+            const V to_r = load(gates), r = opened<Modified>(to_r);
             Real* state = call.reset_state + b * 2 * call.pitch + at;
             store(state, r * load(now.previous + b * call.pitch + at));
             store(state + call.pitch, load(gates + L));
-            if (kept) store(kept + b * 4 * call.hidden + at, r, call.hidden - at);
+            if (!kept) return;
+            const V backward = kept_of<Modified>(call.activations.gates, to_r, r);
+            store(kept + b * 4 * call.hidden + at, backward, call.hidden - at);
         };
         for_sums(now.size, first, last, now.slot, work);
     }
@@ -408,12 +437,13 @@ struct ForwardKernel {
         const auto work = [&](Index b, Index block, const Real* sum, const Real* in) ANYGRU_INLINED {
             const Index at = block * L, width = call.hidden - at;
             const Real* state = call.reset_state + b * 2 * call.pitch + at;
-            const V n = tanh<Real>(load(in + 2 * L) + load(sum) + load(call.bias + (block * 4 + 2) * L));
-            const V z = load(state + call.pitch);
+            const V to_n = load(in + 2 * L) + load(sum) + load(call.bias + (block * 4 + 2) * L);
+            const V to_z = load(state + call.pitch);
+            const V n = candidate<Modified>(to_n), z = opened<Modified>(to_z);
             const V result = blended<Modified>(first_row + b, at, z, n, load(held + b * call.pitch + at));
             hand_on(call, ahead, now.next, b, at, result);
             store(output + b * call.output.row_stride + at, result, width);
-            if (kept) keep(kept + b * 4 * call.hidden + at, width, z, n, load(state));
+            if (kept) keep<Modified>(kept + b * 4 * call.hidden + at, width, to_z, z, to_n, n, load(state));
         };
         for_sums(now.size, first, last, now.slot, work);
     }

@@ -87,6 +87,7 @@ struct Kind {
     Precision precision;
     int groups;
     bool splits_input;
+    Activations activations;
 
     // What a shape has from it.
     void describe(Shape& shape) const {
@@ -96,6 +97,7 @@ struct Kind {
         shape.reset_before = reset_before;
         shape.reverse = reverse;
         shape.precision = precision;
+        shape.activations = activations;
         shape.groups = groups;
         shape.splits_input = splits_input;
     }

@@ -59,7 +59,7 @@ import sys, warnings
 sys.modules["anygru._native"] = None
 import torch, anygru
 layer = anygru.GRU(3, 4)
-anygru.GRU(3, 4, activation="relu")(torch.randn(5, 2, 3))
+anygru.GRU(3, 4, activation=torch.sin)(torch.randn(5, 2, 3))
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     for length in (2, 3, 4):

@@ -42,6 +42,8 @@ def test_a_callable_that_has_a_name_is_as_good_as_the_name() -> None:
     x, h_0, weights = good()
     output, _ = gru(x, h_0, weights, gate_activation=torch.sigmoid, activation=torch.tanh, backend="aten")
     close(output, gru(x, h_0, weights)[0])
+    layer = anygru.GRU(4, 6, gate_activation=F.hardsigmoid, activation=F.relu)
+    assert (layer.gate_activation, layer.activation) == ("hardsigmoid", "relu")
 
 
 def test_dropout_draws_as_torch_does() -> None:

@@ -314,7 +314,7 @@ def test_useless_dropout_warns() -> None:
 
 
 def test_explain_names_the_choice_and_the_reasons() -> None:
-    explanation = anygru.explain(anygru.GRU(4, 6, activation="relu"), torch.zeros(5, 3, 4))
+    explanation = anygru.explain(anygru.GRU(4, 6, activation=torch.sin), torch.zeros(5, 3, 4))
     assert explanation.backend == "reference"
     assert "sigmoid and tanh" in explanation.reasons["aten"]
     assert "reference  computes this call" in str(explanation)

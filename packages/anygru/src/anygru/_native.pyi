@@ -24,6 +24,8 @@ class Kind:
         precision: str = "highest",
         groups: int = 1,
         splits_input: bool = False,
+        gate_activation: str = "sigmoid",
+        activation: str = "tanh",
     ) -> None:
         """precision: highest, high, float16 or bfloat16; computed as highest where the instruction set has no kernels for it."""
     groups: int

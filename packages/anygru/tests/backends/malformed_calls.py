@@ -176,8 +176,9 @@ def _piece(given: tuple[int, int], draw: random.Random) -> Any:
 def _kind(draw: random.Random) -> Any:
     both, bias, before, reverse, norm, split = (draw.random() < 0.3 for _ in range(6))
     precision = draw.choice(("highest", "high", "bfloat16"))
+    names = draw.choices(("sigmoid", "tanh", "relu", "gelu"), k=2)
     return native.Kind(
-        both, bias, before, reverse and not both, norm, precision, draw.choice((1, 1, 2, 3, 1 << 20)), split
+        both, bias, before, reverse and not both, norm, precision, draw.choice((1, 1, 2, 3, 1 << 20)), split, *names
     )
 
 

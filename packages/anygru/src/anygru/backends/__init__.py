@@ -45,7 +45,7 @@ def choose(problem: Problem, name: str | None = None) -> Backend:
         BackendError: the named backend refuses; the message has its reason.
     """
     if name is None:
-        if cpu_calls.native is None and problem.device_type == "cpu" and problem.formula.standard():
+        if cpu_calls.native is None and problem.device_type == "cpu" and problem.formula.named():
             _warn_of_missing_kernels()
         return next(backend for backend in map(load, order(problem)) if backend.refuse(problem) is None)
     backend = load(name)
@@ -63,7 +63,9 @@ def order(problem: Problem) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1)
 def _warn_of_missing_kernels() -> None:
     """Once in a process."""
-    warnings.warn(f"{cpu_calls.without_kernels()}: GRUs on the CPU run at torch's speed", RuntimeWarning, stacklevel=4)
+    warnings.warn(
+        f"{cpu_calls.without_kernels()}: GRUs on the CPU run at torch's speed, or slower", RuntimeWarning, stacklevel=4
+    )
 
 
 @functools.lru_cache(maxsize=16)

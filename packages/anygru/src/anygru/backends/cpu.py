@@ -32,8 +32,8 @@ def refuse(problem: Problem) -> str | None:
         return missing
     if problem.dtype not in _DTYPES and problem.dtype not in _HALF_DTYPES:
         return f"it computes float32, float64, bfloat16 and float16, and the input is {problem.dtype}"
-    if not problem.formula.standard():
-        return "it knows the activations sigmoid and tanh only"
+    if not problem.formula.named():
+        return "it knows activations by their names, not functions"
     if problem.recorded:
         return "torch.jit.trace and the legacy ONNX exporter cannot record a native call"
     if problem.transformed:
@@ -69,13 +69,13 @@ def direct(
     Returns None if anything about the call is unusual or wrong; the general path then computes it or raises. Both paths give
     bit-identical results.
     """
-    if native is None or not options.formula.standard():
+    if native is None or not options.formula.named():
         return None
     halves = input.dtype in _HALF_DTYPES
     if halves and needs_grad:
         return None if modifiers is not NONE else aten.direct_of_halves(input, h_0, weights, options)
     precision = products.precision_of(input, options.autocast)
-    kind = cpu_calls.kind(options.formula.reset, options.layer, precision)
+    kind = cpu_calls.kind(options.formula, options.layer, precision)
     if halves:
         return None if modifiers is not NONE else _direct_of_halves(input, h_0, weights, kind)
     if modifiers is NONE:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from ..facts.formula import Reset
+from ..facts.formula import Formula
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
 from ..facts.weights import Layout
@@ -74,16 +74,19 @@ def why_no_tiles() -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def kind(reset: Reset, layer: Layout, precision: str = "highest") -> "_native.Kind":
+def kind(formula: Formula, layer: Layout, precision: str = "highest") -> "_native.Kind":
     """The native module's object for the facts that all calls of one layer share."""
     _, bidirectional, bias, reverse, norm, groups, splits_input = layer
-    return native.Kind(bidirectional, bias, reset == "before", reverse, norm, precision, groups, splits_input)
+    facts = bidirectional, bias, formula.reset == "before", reverse, norm, precision, groups, splits_input
+    if formula.standard():
+        return native.Kind(*facts)
+    return native.Kind(*facts, *cast("tuple[str, str]", (formula.gate_activation, formula.activation)))
 
 
 @functools.lru_cache(maxsize=64)
 def kind_of(problem: Problem) -> "_native.Kind":
     """See `kind`."""
-    return kind(problem.formula.reset, problem.layout._replace(num_layers=1), problem.precision)
+    return kind(problem.formula, problem.layout._replace(num_layers=1), problem.precision)
 
 
 def plain(tensor: Tensor) -> Tensor:

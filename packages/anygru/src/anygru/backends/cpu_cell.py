@@ -20,12 +20,12 @@ def direct_cell(
     """One step [B, I] or [I], as `direct` of `cpu.py`: the state after it."""
     if (
         native is None
-        or not options.formula.standard()
+        or not options.formula.named()
         or ((options.layer.norm or options.layer.groups > 1) and needs_grad)
     ):
         return None
     precision = products.precision_of(input)
-    kind = cpu_calls.kind(options.formula.reset, options.layer, precision)
+    kind = cpu_calls.kind(options.formula, options.layer, precision)
     if input.dtype in (torch.bfloat16, torch.float16):
         return None if needs_grad else _direct_of_halves(input, h, weights, kind)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)

@@ -37,12 +37,18 @@ from .entries import ActivationName
 Reset: TypeAlias = Literal["after", "before"]
 Activation: TypeAlias = ActivationName | Callable[[torch.Tensor], torch.Tensor]
 
+
+def _hardsigmoid(x: torch.Tensor) -> torch.Tensor:
+    """torch's own has no second derivative, and in float64 a first one with the digits of float32."""
+    return F.relu6(x + 3) / 6
+
+
 ACTIVATIONS: dict[ActivationName, Callable[[torch.Tensor], torch.Tensor]] = {
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
     "relu": torch.relu,
     "identity": lambda x: x,
-    "hardsigmoid": F.hardsigmoid,
+    "hardsigmoid": _hardsigmoid,
     "hardtanh": F.hardtanh,
     "softsign": F.softsign,
     "softplus": F.softplus,
@@ -51,6 +57,9 @@ ACTIVATIONS: dict[ActivationName, Callable[[torch.Tensor], torch.Tensor]] = {
     "silu": F.silu,
 }
 """The activations known by name, each as torch defines it."""
+
+_SAME = (("hardsigmoid", F.hardsigmoid), ("relu", F.relu), ("sigmoid", F.sigmoid), ("tanh", F.tanh))
+"""Other functions of torch with these values."""
 
 
 class Formula(NamedTuple):
@@ -63,8 +72,12 @@ class Formula(NamedTuple):
     """The greatest magnitude of the gradient that a step passes to the state before it; None: no bound."""
 
     def standard(self) -> bool:
-        """Whether the activations are sigmoid and tanh; the compiled kernels have no other."""
+        """Whether the activations are sigmoid and tanh; cuDNN and torch's kernels have no other."""
         return self.gate_activation == "sigmoid" and self.activation == "tanh"
+
+    def named(self) -> bool:
+        """Whether the activations are in `ACTIVATIONS`; the native kernels have all of these."""
+        return isinstance(self.gate_activation, str) and isinstance(self.activation, str)
 
     def describe(self) -> str:
         """The formula in a few words, for `repr` and `explain`."""
@@ -108,11 +121,11 @@ def make_formula(
 
 
 def canonical(activation: Activation | str) -> Activation | str:
-    """The name of a callable in `ACTIVATIONS`, so that `torch.tanh` runs as fast as "tanh"; other callables are
+    """The name of a function in `ACTIVATIONS`, so that `torch.tanh` runs as fast as "tanh"; other callables are
     returned."""
     if isinstance(activation, str):
         return activation
-    return next((name for name, function in ACTIVATIONS.items() if function is activation), activation)
+    return next((name for name, function in (*ACTIVATIONS.items(), *_SAME) if function is activation), activation)
 
 
 def resolve(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -100,7 +100,7 @@ class Session:
 class SessionPool:
     """The states of many sessions of one model, in one tensor that is allocated once.
 
-    Any number of threads may step different sessions. With sigmoid and tanh, a session gives the
+    Any number of threads may step different sessions. With activations that have names, a session gives the
     same bits for any other sessions in the same call.
 
     Args:
