@@ -109,7 +109,7 @@ def test_second_derivatives():
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("activation", ["relu", "hard_sigmoid", "gelu", "softsign", "linear"])
+@pytest.mark.parametrize("activation", ["relu", "hard_sigmoid", "hard_tanh", "gelu", "elu", "softsign", "linear"])
 def test_activations(activation, monkeypatch):
     layer = keras.layers.GRU(
         4, activation=activation, recurrent_activation="hard_sigmoid", use_cudnn=False, use_bias=False

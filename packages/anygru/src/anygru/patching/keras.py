@@ -35,8 +35,11 @@ _NAMES = {
     "relu": "relu",
     "linear": "identity",
     "hard_sigmoid": "hardsigmoid",
+    "hard_tanh": "hardtanh",
     "softsign": "softsign",
     "softplus": "softplus",
+    "elu": "elu",
+    "gelu": "gelu",
     "silu": "silu",
 }
 
