@@ -1,4 +1,5 @@
-"""Measure the cost of resets, decay, layer norm, zoneout and recurrent dropout, and a rollout with resets against torch.
+"""Measure the cost of resets, decay, layer norm, zoneout, recurrent dropout and other activations, and a rollout with resets
+against torch.
 
 Variants take turns in one process; ratios are medians of the ratios of neighbouring turns. For a rollout the time of its products
 at the speed of the multiply-add units (`units.cpp`, one thread) is a lower bound for float32.
@@ -17,6 +18,7 @@ import torch
 from frozen_limits import PER_TURN, TURNS, compiled
 
 import anygru
+from anygru.facts.formula import ACTIVATIONS
 
 SIZE = (100, 16, 128, 128)  # steps, batch, input size, hidden size
 ROLLOUTS = [(32, 8, 32, 64), (32, 16, 64, 128), (32, 64, 64, 128)]
@@ -72,6 +74,8 @@ def variants() -> dict[str, tuple[dict[str, object], Callable[[], dict[str, obje
         "recurrent dropout on the candidate": ({"recurrent_dropout": 0.2, "recurrent_dropout_on": "candidate"}, dict),
         "gradient_clipping": ({"gradient_clipping": 1.0}, dict),
         "return_states": ({}, lambda: {"return_states": True}),
+        **{f"activation {name}": ({"activation": name}, dict) for name in ACTIVATIONS if name != "tanh"},
+        "gate_activation hardsigmoid": ({"gate_activation": "hardsigmoid"}, dict),
     }
 
 
