@@ -147,9 +147,9 @@ ANYGRU_APART Vector<Real> through(Activation which, Vector<Real> gradient, Vecto
         case Activation::identity:
             return gradient;
         case Activation::hardsigmoid:
-            return (kept <= 0) | (kept >= 1) ? none : gradient / Real(6);
+            return ((kept <= 0) | (kept >= 1)) ? none : gradient / Real(6);
         case Activation::hardtanh:
-            return (kept <= -1) | (kept >= 1) ? none : gradient;
+            return ((kept <= -1) | (kept >= 1)) ? none : gradient;
         case Activation::softsign: {
             const Vector<Real> distance = one + minus_magnitude<Real>(kept);
             return gradient * distance * distance;
