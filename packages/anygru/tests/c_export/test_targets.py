@@ -101,12 +101,13 @@ def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
 
 
 class Strided(nn.Module):
-    """clang 14 gives wrong numbers for such a convolution in WebAssembly, if it may make vectors of plain statements."""
+    """clang 14 gives wrong numbers for such a convolution in WebAssembly, if it may make vectors of plain statements (5 units)
+    or of loops (20 units)."""
 
-    def __init__(self) -> None:
+    def __init__(self, units: int, width: int) -> None:
         super().__init__()
-        self.gru = nn.GRU(1, 5, batch_first=True)
-        self.conv = nn.Conv2d(1, 4, (2, 1), stride=(1, 2))
+        self.gru = nn.GRU(1, units, batch_first=True)
+        self.conv = nn.Conv2d(1, 4, (2, width), stride=(1, 2))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         frames = nn.functional.pad(self.gru(x)[0].unsqueeze(1), (0, 0, 1, 0))
@@ -114,10 +115,11 @@ class Strided(nn.Module):
 
 
 @pytest.mark.needs_torch(2, 6, because="graphs need it")
-def test_a_strided_convolution_in_a_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("units", "width"), [(5, 1), (20, 3)])
+def test_a_strided_convolution_in_a_page(units: int, width: int, tmp_path: Path) -> None:
     tool("node", "nodejs")
     try:
-        pages = export_wasm(Strided().eval(), tmp_path, example=torch.randn(1, 8, 1), time_axis=1)
+        pages = export_wasm(Strided(units, width).eval(), tmp_path, example=torch.randn(1, 8, 1), time_axis=1)
     except ToolMissingError as error:
         pytest.skip(str(error))
     assert pages.verdict is not None

@@ -126,8 +126,7 @@ def compile_wasm(source: Source, clang: str) -> bytes:
         (Path(folder) / "model.h").write_text(source.text)
         program, built, module = (Path(folder) / name for name in ("module.c", "module.o", "module.wasm"))
         program.write_text(_program(source))
-        careful = ["-fno-unroll-loops"] * ("_convolution" in source.text)
-        options = ["--target=wasm32-wasi", *OPTIONS, *careful, "-isystem", HEADERS, "-fstack-usage"]
+        options = ["--target=wasm32-wasi", *OPTIONS, "-isystem", HEADERS, "-fstack-usage"]
         _call([clang, *options, "-c", "-o", str(built), str(program)])
         frames = sum(int(line.split("\t")[1]) for line in built.with_suffix(".su").read_text().splitlines())
         # The stack is below the constants, so that a step which needs more than it has stops and does not write over them.
@@ -137,10 +136,10 @@ def compile_wasm(source: Source, clang: str) -> bytes:
         return module.read_bytes()
 
 
-OPTIONS = ("-O3", "-msimd128", "-mbulk-memory", "-fno-slp-vectorize")
-"""Without the last option, and with unrolled loops around convolutions, clang 14 gives wrong numbers in some graphs: three of
-some fifty random ones were wrong in WebAssembly with `-msimd128` only. gcc with AddressSanitizer and UBSan, clang for x86-64, and
-WebAssembly without simd128 gave torch's numbers for the same C. The arithmetic has vectors of its own."""
+OPTIONS = ("-O3", "-msimd128", "-mbulk-memory", "-fno-vectorize", "-fno-slp-vectorize")
+"""Without the last two options, clang 14 gives wrong numbers for strided convolutions in WebAssembly with `-msimd128`: it makes
+vectors of scalar loops and statements, and takes numbers from wrong places. gcc with AddressSanitizer and UBSan, clang for x86-64,
+and WebAssembly without simd128 give torch's numbers for the same C. The arithmetic has vectors of its own."""
 _STACK = 64 << 10
 """Bytes of the stack for functions of <math.h>, in addition to the model's functions."""
 
