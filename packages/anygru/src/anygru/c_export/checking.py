@@ -156,6 +156,7 @@ def check(
     example: Tensor | None = None,
     execute: Callable[[Tensor], Tensor] | None = None,
     by: str = "",
+    before: Tensor | None = None,
 ) -> CheckResult:
     """Compares the exported file with a prepared model on steps of normal numbers, up to the first output that is not finite.
 
@@ -164,6 +165,7 @@ def check(
         example: one sequence in the form that the model's own forward takes, instead of normal numbers.
         execute: gives the outputs [T, O] for input [T, I]; None: compiles the file in C and runs it.
         by: the name of the program that `execute` runs.
+        before: steps [N, I] that the model reads first, and that the reset of the file stands for.
 
     Raises:
         CheckError: the file does not compile, or the difference is above the bound; or the model has no finite output.
@@ -179,7 +181,15 @@ def check(
             outputs = functools.partial(_called_as, whole, example.shape)
         else:
             outputs = functools.partial(outputs_of, model)
-    return compare(source, input, outputs, bound, command, runner, execute=execute, by=by)
+    return compare(source, input, after(before, outputs), bound, command, runner, execute=execute, by=by)
+
+
+def after(before: Tensor | None, outputs: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The function that gives a model's outputs for an input that follows some steps."""
+    if before is None:
+        return outputs
+    first = before
+    return lambda input: outputs(torch.cat((first, input)))[len(first) :]
 
 
 @torch.no_grad()
@@ -228,7 +238,9 @@ def compare(
 
 
 def _called_as(model: nn.Module, shape: torch.Size, input: Tensor) -> Tensor:
-    return called(model, input.reshape(shape))
+    sizes = list(shape)
+    sizes[next((axis for axis, size in enumerate(sizes[:-1]) if size > 1), 0)] = -1
+    return called(model, input.reshape(sizes))
 
 
 def _found_compiler() -> list[str]:

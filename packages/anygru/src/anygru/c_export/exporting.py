@@ -13,15 +13,16 @@ from ..checkpoints.output.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.quantization import WeightFormat, check_format
 from ..layers.machine import Machine
-from .checking import BOUNDS, CheckResult, find_compiler, frames, outputs_of_graph, prepared, unwrapped
+from .checking import BOUNDS, CheckResult, after, find_compiler, frames, outputs_of_graph, prepared, unwrapped
 from .checking import check as check_against
 from .checking import compare as compare_with
 from .files import Source
 from .graph import graph_of
 from .graph_writing import write_graph
 from .identifiers import check_name, name_from
-from .operations import Operation, recurrences
+from .operations import Operation, input_width, recurrences
 from .reading import is_chain, operations
+from .rest import rest_of_chain, rest_of_graph
 from .writing import write
 
 UNCHECKED = (
@@ -67,6 +68,8 @@ def export_c(
     check: bool | None = None,
     example: Tensor | None = None,
     time_axis: int | None = None,
+    rest: Tensor | float | None = None,
+    sample_rate: int | None = None,
 ) -> Exported:
     """Write a model as one file in C99 (also C++11) that needs no library, for programs without Python.
 
@@ -90,12 +93,16 @@ def export_c(
             gives the shape of a step; None: random numbers [B, T, I] or [T, B, I], as wide as the first layer's input.
         time_axis: for a graph, the axis of time in `example` and in the output; None: 1 if the first GRU has
             `batch_first`, otherwise 0. For other models it must be None.
+        rest: a constant input, one number or a step: a reset gives the state that such an input leads to, such as an amplifier's
+            in silence (0.0), and not zeros, so that no click is heard after it. None: zeros.
+        sample_rate: in Hz, of the sound that the model was trained with; the file defines it as `<NAME>_SAMPLE_RATE`.
 
     Returns:
         Exported: the sizes and the greatest difference from the model; `print` shows them.
 
     Raises:
-        ArgumentError, ArgumentTypeError: a module, an option or a name that the file cannot have.
+        ArgumentError, ArgumentTypeError: a module, an option or a name that the file cannot have; a state that does not come
+            to rest within 16,384 steps.
         CheckError: the compiled file computes other numbers than the model; no file is written.
 
     Warns:
@@ -106,7 +113,9 @@ def export_c(
         >>> exported = anygru.export_c(model, "amplifier.h", weights="int8")
     """
     path = checked_path(path)
-    exported = source_of(model, name_from(path) if name is None else name, weights, check, example, time_axis)
+    exported = source_of(
+        model, name_from(path) if name is None else name, weights, check, example, time_axis, rest, sample_rate
+    )
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
     if check is None and exported.verdict is None:
@@ -124,9 +133,11 @@ def source_of(
     compare: bool | None = None,
     example: Tensor | None = None,
     time_axis: int | None = None,
+    rest: Tensor | float | None = None,
+    sample_rate: int | None = None,
 ) -> Exported:
     """The file as a text, compared with the model if asked for; the arguments are those of `export_c`."""
-    return compared(model, name, weights, compare, example, time_axis)[0]
+    return compared(model, name, weights, compare, example, time_axis, rest, sample_rate)[0]
 
 
 def compared(
@@ -136,6 +147,8 @@ def compared(
     compare: bool | None,
     example: Tensor | None,
     time_axis: int | None,
+    rest: Tensor | float | None = None,
+    sample_rate: int | None = None,
 ) -> tuple[Exported, Callable[..., CheckResult]]:
     """As `source_of`, with a function for more comparisons; its keywords are those of `checking.compare`."""
     check_name(name)
@@ -144,29 +157,44 @@ def compared(
     command = None if compare is False else find_compiler()
     if compare and command is None:
         raise ArgumentError("check=True needs a C compiler: set the environment variable CC, or install gcc or clang")
-    source, verify = written(model, name, weights, example, time_axis)
+    if sample_rate is not None and (type(sample_rate) is not int or not 0 < sample_rate < 2**31):
+        raise ArgumentError(f"sample_rate must be a whole number of Hz above 0, got {sample_rate!r}")
+    source, verify = written(model, name, weights, example, time_axis, rest, sample_rate)
     verdict = None if command is None else verify(command=[*command, "-O2"])
     return Exported("", source, verdict), verify
 
 
 def written(
-    model: nn.Module, name: str, weights: WeightFormat | None, example: Tensor | None, time_axis: int | None
+    model: nn.Module,
+    name: str,
+    weights: WeightFormat | None,
+    example: Tensor | None,
+    time_axis: int | None,
+    rest: Tensor | float | None = None,
+    sample_rate: int | None = None,
 ) -> tuple[Source, Callable[..., CheckResult]]:
     """The file, and the function that `compared` gives."""
     if is_chain(model):
         if time_axis is not None:
             raise ArgumentError("time_axis is only for models that are not a sequence of modules")
         found = operations(model, weights)
-        source = write(found, name)
-        return source, partial(check_against, source, prepared(model, weights), bound_of(found), example=example)
+        used = prepared(model, weights)
+        start = None if rest is None else rest_of_chain(used, input_width(found), rest)
+        if start is not None and any(gru.directions > 1 for gru in recurrences(found)):
+            raise ArgumentError("rest is for models with single steps, and a layer reads the sequence from its end")
+        source = write(found, name, () if start is None else start.states, sample_rate)
+        before = None if start is None else start.input
+        return source, partial(check_against, source, used, bound_of(found), example=example, before=before)
     if weights is not None:
         check_format(weights)
     machine = Machine(unwrapped(prepared(model, weights)), example, time_axis=time_axis)
     graph = graph_of(machine, None)
-    source = write_graph(graph, name)
+    start = None if rest is None else rest_of_graph(machine, rest)
+    source = write_graph(graph, name, None if start is None else start.states[0], sample_rate)
     input = frames(machine, machine.longer)
+    outputs = after(None if start is None else start.input, partial(outputs_of_graph, machine))
     bound = max(BOUNDS[gru.weights] for gru in graph.grus)
-    return source, partial(compare_with, source, input, partial(outputs_of_graph, machine), bound)
+    return source, partial(compare_with, source, input, outputs, bound)
 
 
 def bound_of(found: Sequence[Operation]) -> float:

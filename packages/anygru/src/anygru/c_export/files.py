@@ -56,6 +56,9 @@ class FileWriter:
         """The most columns of a matrix of int8."""
         self.turns = any(map(takes_turns, self.grus)) and not whole_chunks
         """Whether the state stores the end from which the next step reads the weights."""
+        self.rest: dict[str, Tensor] = {}
+        """The state after a reset, by the names of its fields; empty: zeros."""
+        self.sample_rate: int | None = None
         self.math = False
         """Whether the calls themselves need <math.h>."""
         self.values = 0
@@ -76,6 +79,12 @@ class FileWriter:
             body: the functions that run the model.
         """
         functions = with_needs(list(dict.fromkeys(self.wanted)))
+        starts = "".join(
+            f"    @_copy(state->{field}, {self.constants.add_vector(f'@_rest_{field}', state.reshape(-1))}, "
+            f"sizeof state->{field});\n"
+            for field, state in self.rest.items()
+        )
+        reset = RESET.replace("<start>", "the state at rest" if starts else "zeros").replace("<starts>", starts)
         math = any(FUNCTIONS[each].math for each in functions) or self.math
         state = sum(4 * count for _, _, count, _ in fields) + 4 * self.turns
         declared = "".join(f"    float {field}{shape}; /* {as_comment(of)} */\n" for field, shape, _, of in fields)
@@ -87,7 +96,7 @@ class FileWriter:
             *(f"\n{FUNCTIONS[each].text.lstrip()}" for each in functions),
             *(f"\n{text.lstrip()}" for text in self.own.values()),
             "\n/* ---- The model ---- */\n",
-            RESET,
+            reset,
             body,
             "\n#endif\n",
         ]
@@ -110,7 +119,11 @@ class FileWriter:
             "needs": " (link with -lm)" if math else "",
             "fields": fields,
             "turn": TURN * self.turns,
-            "use": ABOUT["chunks" if self.whole_chunks else "steps"].rstrip("\n"),
+            "rate": f"#define @@_SAMPLE_RATE {self.sample_rate} /* Hz, of the sound that the model was trained with */\n"
+            * (self.sample_rate is not None),
+            "use": ABOUT["chunks" if self.whole_chunks else "steps"]
+            .replace("<start>", "at rest" if self.rest else "all zeros")
+            .rstrip("\n"),
             "most": str(min(16, max(1, min(gru.hidden for gru in self.grus)))),
             "widest": f"#define @@_WIDEST {(self.widest + 3) // 4 * 2} /* numbers with two rounded ones each */\n"
             * (self.widest > 0),

@@ -34,6 +34,7 @@ class Graph(NamedTuple):
         written: the node of each memory's state after the step.
         output: the node of the model's output.
         grus: of the nodes `anygru_c::gru`, by their number.
+        offsets: of their states in a row of all states; of a GRU without a state, 0.
         machine: the stepped model.
     """
 
@@ -43,6 +44,7 @@ class Graph(NamedTuple):
     written: list[tuple[Memory, fx.Node]]
     output: fx.Node
     grus: list[Recurrence]
+    offsets: list[int]
     machine: Machine
 
 
@@ -64,22 +66,22 @@ def _(input: Tensor, number: int, kind: int, sizes: list[int], batch_first: bool
 class _Rows(GraphRows):
     """The states of a graph; its GRUs become nodes."""
 
-    def __init__(self, states: dict[int, Tensor], grus: list[tuple[nn.Module, str]]) -> None:
+    def __init__(self, states: dict[int, Tensor], grus: list[tuple[nn.Module, str, int]]) -> None:
         super().__init__(states)
         self._grus = grus
 
     def step(self, memory: GRUMemory, input: Tensor) -> tuple[Tensor, Tensor]:
-        return self._node(STEP, memory.layer[0], memory.name, input)
+        return self._node(STEP, memory.layer[0], memory.name, input, memory.offset)
 
     def sequence(self, inner: InnerGRU, input: Tensor) -> tuple[Tensor, Tensor]:
         return self._node(WHOLE, inner.layer, inner.name, input)
 
-    def _node(self, kind: int, layer: Any, name: str, input: Tensor) -> tuple[Tensor, Tensor]:
+    def _node(self, kind: int, layer: Any, name: str, input: Tensor, offset: int = 0) -> tuple[Tensor, Tensor]:
         if input.dim() != 3:
             raise ArgumentError(
                 f"{name}: a GRU in a file in C takes a batch [B, T, I] or [T, B, I], got {list(input.shape)}"
             )
-        self._grus.append((layer, "" if name == "model" else name))
+        self._grus.append((layer, "" if name == "model" else name, offset))
         sizes = [layer.num_layers, 1 + bool(layer.bidirectional), layer.hidden_size]
         output, h_n = _node(input, len(self._grus) - 1, kind, sizes, bool(layer.batch_first))
         return output, h_n
@@ -110,7 +112,9 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
         raise ArgumentError(
             f"a model that is not a sequence of modules needs torch 2.6 or later in C, got {torch.__version__}"
         )
-    layers: list[tuple[nn.Module, str]] = []  # not an attribute of the module, which torch.export gives back as it was
+    layers: list[
+        tuple[nn.Module, str, int]
+    ] = []  # not an attribute of the module, which torch.export gives back as it was
 
     def rows(states: tuple[Tensor, ...]) -> _Rows:
         layers.clear()
@@ -135,7 +139,7 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
             f"a step of the model must change no buffer, and it changes {names}: a file in C keeps the states of GRUs and "
             f"causal convolutions only; remove the change in evaluation mode"
         )
-    grus = [recurrence(layer, path, weights) for layer, path in layers]
+    grus = [recurrence(layer, path, weights) for layer, path, _ in layers]
     check_numbers(grus)
     constants: dict[str, Tensor] = {}
     stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
@@ -151,7 +155,7 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
     kept = zip(machine.memories, after, strict=True)
     written = [(memory, node) for memory, node in kept if not isinstance(memory, GRUMemory)]
     by_place = dict(zip(places[1:], machine.memories, strict=True))
-    return Graph(nodes[:-1], constants, by_place, written, output, grus, machine)
+    return Graph(nodes[:-1], constants, by_place, written, output, grus, [offset for *_, offset in layers], machine)
 
 
 def module_of(node: fx.Node) -> str:

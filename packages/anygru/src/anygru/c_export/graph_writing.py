@@ -23,9 +23,11 @@ DTYPES = frozenset(
 """Numbers of these dtypes are floats in C; the rounding of others is not computed."""
 
 
-def write_graph(graph: Graph, name: str) -> Source:
-    """The file for one step of a model, in which every name begins with `name`."""
-    return GraphWriter(graph, name).source()
+def write_graph(graph: Graph, name: str, rest: Tensor | None = None, sample_rate: int | None = None) -> Source:
+    """The file for one step of a model, in which every name begins with `name`; rest: its row of states after a reset."""
+    writer = GraphWriter(graph, name)
+    writer.row, writer.sample_rate = rest, sample_rate
+    return writer.source()
 
 
 class GraphWriter(Convolutions):
@@ -35,6 +37,7 @@ class GraphWriter(Convolutions):
         super().__init__(graph, name)
         self.results: dict[fx.Node, Any] = {}
         self.fields: list[tuple[str, str, int, str]] = []
+        self.row: Tensor | None = None
 
     def source(self) -> Source:
         inputs = iter(["input"])
@@ -75,8 +78,14 @@ class GraphWriter(Convolutions):
         if isinstance(memory, GRUMemory):
             return None  # its node reads the state
         field = self._state_of(memory.offset)
-        self.fields.append((field, f"[{memory.size}]", memory.size, f"the last inputs of {memory.name}"))
+        self._add_field(memory.offset, field, memory.size, f"the last inputs of {memory.name}")
         return Value(Place(f"state->{field}", memory.size), dense((1, memory.size)))
+
+    def _add_field(self, offset: int, field: str, size: int, comment: str) -> None:
+        """A field of the state, and its part of the row of states after a reset."""
+        self.fields.append((field, f"[{size}]", size, comment))
+        if self.row is not None:
+            self.rest[field] = self.row[offset : offset + size]
 
     def _state_of(self, offset: int) -> str:
         """The name of a convolution's state in the struct."""
@@ -142,7 +151,7 @@ class GraphWriter(Convolutions):
         gru = self.grus[number]
         source = self.value(value)
         source = source if batch_first else Value(source.place, source.view.transpose(0, 1))
-        output, state = self._gru_step(gru, source) if kind == STEP else (self._gru_sequence(gru, source), None)
+        output, state = self._gru_step(gru, number, source) if kind == STEP else (self._gru_sequence(gru, source), None)
         return [output if batch_first else Value(output.place, output.view.transpose(0, 1)), state]
 
     def _layers(self, gru: Recurrence) -> list[list[str]]:
@@ -153,7 +162,7 @@ class GraphWriter(Convolutions):
             for number, layer in enumerate(gru.layers)
         ]
 
-    def _gru_step(self, gru: Recurrence, source: Value) -> tuple[Value, Value]:
+    def _gru_step(self, gru: Recurrence, number: int, source: Value) -> tuple[Value, Value]:
         """A step [n, 1, I], where n sequences of the GRU are one of the model; the state is [n][layers][hidden]."""
         field, lanes, layers, hidden = self._field(gru), source.shape[0], len(gru.layers), gru.hidden
         count = lanes * layers * hidden
@@ -162,14 +171,14 @@ class GraphWriter(Convolutions):
             if lanes * layers > 1
             else f"of {gru.path or 'the GRU'}"
         )
-        self.fields.append((field, f"[{count}]", count, words))
+        self._add_field(self.graph.offsets[number], field, count, words)
         source, turn = self.contiguous(source), ", state->turn" * takes_turns(gru)
         before, calls = f"{source.text} + r * {gru.inputs}" if lanes > 1 else source.text, []
-        for number, (name,) in enumerate(self._layers(gru)):
+        for layer, (name,) in enumerate(self._layers(gru)):
             at = (
                 f"state->{field}"
                 + (f" + r * {layers * hidden}" if lanes > 1 else "")
-                + f" + {number * hidden}" * bool(number)
+                + f" + {layer * hidden}" * bool(layer)
             )
             calls.append(f"{name}({before}, {at}{turn});")
             before = at

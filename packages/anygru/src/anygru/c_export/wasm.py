@@ -60,6 +60,8 @@ def export_wasm(
     check: bool | None = None,
     example: Tensor | None = None,
     time_axis: int | None = None,
+    rest: Tensor | float | None = None,
+    sample_rate: int | None = None,
 ) -> Pages:
     """Write a model as WebAssembly (with SIMD) that pages, workers and node can run, and a demo page.
 
@@ -67,7 +69,8 @@ def export_wasm(
     model on the microphone or on a generated signal. It works from any static server; each file is replaced whole.
 
     Args:
-        model, weights, name, example, time_axis: as of `export_c`.
+        model, weights, name, example, time_axis, rest: as of `export_c`.
+        sample_rate: as of `export_c`; the page runs the model at this rate.
         folder: made if it is missing.
         check: as of `export_c`; where node is installed, it runs the module itself, and the module is compared as well.
 
@@ -81,7 +84,7 @@ def export_wasm(
     """
     folder = checked_path(folder, "folder")
     clang = find_tools()
-    exported, verify = compared(model, name, weights, check, example, time_axis)
+    exported, verify = compared(model, name, weights, check, example, time_axis, rest, sample_rate)
     module = compile_wasm(exported.source, clang)
     files = {f"{name}.wasm": module}
     for stored, written in PAGES.items():
@@ -138,8 +141,8 @@ def compile_wasm(source: Source, clang: str) -> bytes:
 
 OPTIONS = ("-O3", "-msimd128", "-mbulk-memory", "-fno-vectorize", "-fno-slp-vectorize")
 """Without the last two options, clang 14 gives wrong numbers for strided convolutions in WebAssembly with `-msimd128`: it makes
-vectors of scalar loops and statements, and takes numbers from wrong places. gcc with AddressSanitizer and UBSan, clang for x86-64,
-and WebAssembly without simd128 give torch's numbers for the same C. The arithmetic has vectors of its own."""
+vectors of scalar loops and statements, and takes numbers from wrong places. gcc with AddressSanitizer and UBSan, clang for
+x86-64, and WebAssembly without simd128 give torch's numbers for the same C. The arithmetic has vectors of its own."""
 _STACK = 64 << 10
 """Bytes of the stack for functions of <math.h>, in addition to the model's functions."""
 
@@ -192,6 +195,9 @@ EXPORT("inputs") size_t inputs(void) { return @@_INPUTS; }
 EXPORT("outputs") size_t outputs(void) { return @@_OUTPUTS; }
 EXPORT("has_steps") int has_steps(void) { return <steps>; }
 EXPORT("scratch") size_t scratch(size_t steps) { (void)steps; return <scratch>; }
+#ifdef @@_SAMPLE_RATE
+EXPORT("sample_rate") size_t sample_rate(void) { return @@_SAMPLE_RATE; }
+#endif
 EXPORT("reset") void reset(void) { @_reset(&state); }
 EXPORT("run") void run(const float *input, const unsigned char *resets, size_t steps, float *output, float *scratch_memory) {
     (void)scratch_memory;

@@ -6,17 +6,17 @@
 ABOUT = {
     "steps": """
      static @_state state;                     a state for each stream; as many as you like
-     @_reset(&state);                          all zeros; for other states assign to its fields
+     @_reset(&state);                          <start>; for other states assign to its fields
      @_step(&state, input, output);            float input[@@_INPUTS], output[@@_OUTPUTS]
      @_run(&state, input, NULL, 64, output);   64 steps: float input[64][@@_INPUTS], output[64][@@_OUTPUTS]
 
    `output` may be `input`, where they are as long. The third argument of @_run may be an array of bytes, one for each
-   step: where it is not 0, the state becomes zeros before that step. A state is copied by assignment.
+   step: where it is not 0, the state is reset before that step. A state is copied by assignment.
 """.lstrip("\n"),
     "chunks": """
      static @_state state;
      static float scratch[@@_SCRATCH(64)];
-     @_reset(&state);                          all zeros; for other states assign to its fields
+     @_reset(&state);                          <start>; for other states assign to its fields
      @_run(&state, input, NULL, 64, output, scratch);
                                   float input[64][@@_INPUTS], output[64][@@_OUTPUTS]
 
@@ -50,7 +50,7 @@ HEAD = """\
 <math>
 #define @@_INPUTS <inputs>
 #define @@_OUTPUTS <outputs>
-<scratch>
+<rate><scratch>
 /* The states of the layers, [layers * directions][hidden], in the order of torch's h_n. */
 typedef struct {
 <fields><turn>} @_state;
@@ -151,8 +151,10 @@ static @@_INLINE @_lanes @_choose(@_integers where, @_lanes x, @_lanes y) {
 <widest>"""
 
 RESET = """
-/* Starts a sequence: all states become zeros. */
-static inline void @_reset(@_state *state) { memset(state, 0, sizeof *state); }
+/* Starts a sequence from <start>. */
+static inline void @_reset(@_state *state) {
+    memset(state, 0, sizeof *state);
+<starts>}
 """
 
 STEP_AND_RUN = """

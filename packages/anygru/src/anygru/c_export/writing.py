@@ -7,6 +7,8 @@ Here the arithmetic is in a dozen general functions that are compiled for each c
 
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from .arrays import literal
 from .files import ADD, FileWriter, Source, words_of
 from .functions import APPLY, DOT_BELOW
@@ -26,9 +28,12 @@ from .units import start, takes_turns
 from .words import BIDIRECTIONAL_RUN, STEP_AND_RUN
 
 
-def write(found: Sequence[Operation], name: str) -> Source:
-    """The file for these operations, in which every name begins with `name`."""
-    return _Writer(found, name).source()
+def write(found: Sequence[Operation], name: str, rest: Sequence[Tensor] = (), sample_rate: int | None = None) -> Source:
+    """The file for these operations, in which every name begins with `name`; rest: the state of each GRU after a reset."""
+    writer = _Writer(found, name)
+    writer.rest = {writer._field(gru): state for gru, state in zip(writer.grus, rest, strict=bool(rest))}
+    writer.sample_rate = sample_rate
+    return writer.source()
 
 
 class _Writer(FileWriter):

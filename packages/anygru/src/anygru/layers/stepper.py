@@ -11,31 +11,37 @@ from .machine import Machine
 from .memory import StateRows
 from .shared import check_size
 
+REST_STEPS = 1 << 14
+"""Steps of a constant input after which a state must be at rest."""
+
 
 class Stepper:
     """A model that reads one step per call and keeps the states of its GRUs; see `stepper`."""
 
-    def __init__(self, machine: Machine, batch_size: int) -> None:
+    def __init__(self, machine: Machine, batch_size: int, rest: Tensor | float | None = None) -> None:
         self._machine = machine
         if batch_size > 1:
             machine.check_rows()
         self.batch_size = batch_size
-        self._states = machine.zeros(batch_size)
+        self._start = machine.zeros(1) if rest is None else rest_of(machine, rest)[0]
+        self._states = self._start.repeat(batch_size, 1)
 
     def step(self, x: Tensor, resets: Tensor | None = None) -> Tensor:
         """The model's output [B, ...] for the next step x [B, ...] of every sequence.
 
         Args:
-            resets: bool [B]: where it is true, a sequence starts again from a state of zeros before the step.
+            resets: bool [B]: where it is true, a sequence starts again before the step.
 
         Raises:
             ArgumentError, ArgumentTypeError: x or resets do not fit; no state changes.
         """
         check_step(self._machine, x, self.batch_size, resets)
-        return self._machine.step(StateRows(self._states, None, resets), x)
+        if resets is not None:
+            self._states[resets] = self._start
+        return self._machine.step(StateRows(self._states, None), x)
 
     def reset(self, sequences: int | Sequence[int] | Tensor | None = None) -> None:
-        """Start sequences again from a state of zeros.
+        """Start sequences again from a state of zeros, or of rest.
 
         Args:
             sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
@@ -44,7 +50,7 @@ class Stepper:
             ArgumentError, ArgumentTypeError: an index is out of range, or the mask has the wrong length; the state
                 stays.
         """
-        self._states[slice(None) if sequences is None else check_sequences(sequences, self._states)] = 0
+        self._states[slice(None) if sequences is None else check_sequences(sequences, self._states)] = self._start
 
     @property
     def state(self) -> Tensor:
@@ -66,6 +72,7 @@ def stepper(
     batch_size: int = 1,
     batch_first: bool | None = None,
     time_axis: int | None = None,
+    rest: Tensor | float | None = None,
 ) -> Stepper:
     """Step a whole model: its own forward runs on one step, with its GRUs bound to states that are kept between calls.
 
@@ -95,12 +102,15 @@ def stepper(
         batch_first: whether the model's input is [B, T, ...]; None: as its first GRU says.
         time_axis: the axis of time in `example` and in the output, for other forms such as [B, C, T] or [B, F, T, 2]; the batch
             is then first.
+        rest: a constant input, one number or a step [...]: sequences start from the state that such an input leads to, such as
+            an amplifier's in silence (0.0), and not from zeros.
 
     Returns:
         Stepper: with `step`, `reset` and `state`.
 
     Raises:
-        ArgumentError: the model cannot be stepped; the message names the module.
+        ArgumentError: the model cannot be stepped; the message names the module. Or its state does not come to rest within
+            16,384 steps.
         ArgumentTypeError: `model` is not a module.
 
     Example:
@@ -108,7 +118,48 @@ def stepper(
         >>> anygru.stepper(model).step(torch.randn(1, 3)).shape
         torch.Size([1, 8])
     """
-    return Stepper(Machine(model, example, batch_first, time_axis), check_size("batch_size", batch_size))
+    return Stepper(Machine(model, example, batch_first, time_axis), check_size("batch_size", batch_size), rest)
+
+
+def constant_step(like: Tensor, value: Tensor | float) -> Tensor:
+    """A step of the shape and dtype of `like` from a number or a tensor.
+
+    Raises:
+        ArgumentTypeError: no number and no tensor.
+        ArgumentError: a tensor of another shape, or an infinity or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, Tensor | int | float):
+        raise ArgumentTypeError(f"rest must be a number or a tensor {list(like.shape)}, got {type(value).__name__}")
+    found = torch.as_tensor(value, device=like.device).to(like.dtype)
+    if found.shape not in (torch.Size(()), like.shape) or not bool(found.isfinite().all()):
+        raise ArgumentError(
+            f"rest must be a finite number or tensor {list(like.shape)}, got {list(found.shape)}: {value}"
+        )
+    return found.expand(like.shape)
+
+
+def at_rest(before: Tensor, after: Tensor) -> bool:
+    """Whether a state changed by no more than rounding."""
+    bound = 8 * torch.finfo(after.dtype).eps * after.abs().max().clamp(min=1.0)
+    return bool((after - before).abs().max() <= bound)
+
+
+def rest_of(machine: Machine, value: Tensor | float) -> tuple[Tensor, int]:
+    """The state [1, numbers per sequence] after a constant input, and the steps after which it no longer changes.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: the value does not fit, or the state does not come to rest.
+    """
+    step = constant_step(machine.longer.new_empty(machine.step_shape), value).unsqueeze(0)
+    states, steps = machine.zeros(1), 0
+    while steps < REST_STEPS:
+        before, more = states.clone(), max(steps, 64)
+        for _ in range(more):
+            machine.step(StateRows(states, None), step)
+        steps += more
+        if at_rest(before, states):
+            return states, steps
+    raise ArgumentError(f"rest: the state still changes after {steps} steps of this input, so it has no rest")
 
 
 def check_step(machine: Machine, x: Tensor, rows: int | None, resets: Tensor | None = None) -> None:

@@ -7,11 +7,13 @@ export class Model {
   readonly outputs: number;
   /** Whether single steps can be run: no layer reads a sequence from its end. */
   readonly hasSteps: boolean;
-  /** All states become zeros. */
+  /** In Hz, of the sound that the model was trained with; undefined: not known. */
+  readonly sampleRate?: number;
+  /** All states become zeros, or those at rest. */
   reset(): void;
   /** The output [outputs] of one step [inputs]. */
   step(input: Float32Array): Float32Array;
-  /** The outputs [steps * outputs] of some steps [steps * inputs]; where resets[t] is not 0, the state is zeros before step t. */
+  /** The outputs [steps * outputs] of some steps [steps * inputs]; where resets[t] is not 0, the state is reset before step t. */
   run(input: Float32Array, resets?: ArrayLike<number | boolean> & { slice(start: number, end: number): Iterable<unknown> }): Float32Array;
 }
 

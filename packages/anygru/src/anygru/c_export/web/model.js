@@ -14,12 +14,13 @@ export class Model {
     this.exports = new WebAssembly.Instance(module, {}).exports;
     this.inputs = this.exports.inputs();
     this.outputs = this.exports.outputs();
+    this.sampleRate = this.exports.sample_rate?.(); // in Hz, of the sound that it was trained with; undefined: not known
     this.hasSteps = this.exports.has_steps() !== 0;
     this.capacity = 0;
     this.reset();
   }
 
-  /** All states become zeros. */
+  /** All states become zeros, or those at rest. */
   reset() {
     this.exports.reset();
   }
@@ -33,7 +34,7 @@ export class Model {
     return this.run(input);
   }
 
-  /** The outputs [steps * outputs] of some steps [steps * inputs]; where resets[t] is not 0, the state is zeros before step t. */
+  /** The outputs [steps * outputs] of some steps [steps * inputs]; where resets[t] is not 0, the state is reset before step t. */
   run(input, resets) {
     if (!ArrayBuffer.isView(input)) throw new TypeError("run and step take a Float32Array");
     const steps = input.length / this.inputs;
