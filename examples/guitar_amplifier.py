@@ -86,10 +86,11 @@ def main(folder: Path) -> None:
     write(folder / "dry.wav", dry)
     dry = read(folder / "dry.wav")
     with torch.no_grad():
-        wet = model.eval()(dry.unsqueeze(-1)).squeeze(-1)
+        silence = torch.zeros(1000)  # until the amplifier is at rest, where a reset of the file in C begins
+        wet = model.eval()(torch.cat((silence, dry)).unsqueeze(-1)).squeeze(-1)[len(silence) :]
     print(f"error on a new recording: {100 * error(wet, distortion(dry)):.1f} % of its energy")
 
-    print(anygru.export_c(model, folder / "amplifier.h"))
+    print(anygru.export_c(model, folder / "amplifier.h", rest=0.0, sample_rate=RATE))
     compiler = shutil.which("cc")
     if compiler is None:
         print("no C compiler found: install gcc or clang to hear it")

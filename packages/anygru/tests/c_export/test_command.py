@@ -33,7 +33,8 @@ def checkpoint(tmp_path: Path) -> Path:
 
 def test_says_what_it_did(capsys: pytest.CaptureFixture[str], checkpoint: Path, tmp_path: Path) -> None:
     tool("gcc", "gcc")
-    status, out, error = export(capsys, checkpoint, "--out", tmp_path / "my-gru.h", "--weights", "int8")
+    sound = ("--rest", "0", "--sample-rate", "48000")
+    status, out, error = export(capsys, checkpoint, "--out", tmp_path / "my-gru.h", "--weights", "int8", *sound)
     assert (status, error) == (0, "")
     for words in (
         "GRU gru: torch.nn.GRU(3, 8)",
@@ -44,7 +45,10 @@ def test_says_what_it_did(capsys: pytest.CaptureFixture[str], checkpoint: Path, 
         "from the model over 1000 steps",
     ):
         assert words in out
-    assert "int8 weights" in (tmp_path / "my-gru.h").read_text()
+    text = (tmp_path / "my-gru.h").read_text()
+    assert "int8 weights" in text
+    assert "Starts a sequence from the state at rest." in text
+    assert "MY_GRU_SAMPLE_RATE 48000" in text
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="compile the file, run it and compare it with the layer (default: yes; without a C compiler the status is 1)",
     )
+    parser.add_argument(
+        "--rest",
+        type=float,
+        metavar="X",
+        help="a reset gives the state after a constant input X, such as 0 for silence (default: zeros)",
+    )
+    parser.add_argument("--sample-rate", type=int, metavar="HZ", help="of the sound that the model was trained with")
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument(
         "--wasm", metavar="DIR", help="also write a WebAssembly module and a page that runs it (needs clang and lld)"
@@ -69,14 +76,21 @@ def main(args: argparse.Namespace) -> int:
         find_tools()  # before the other file is written
     unchecked = args.check is None and find_compiler() is None
     check = False if unchecked else args.check
+    options = {
+        "weights": args.weights,
+        "name": named,
+        "check": check,
+        "rest": args.rest,
+        "sample_rate": args.sample_rate,
+    }
     with given(args.source, sandbox=args.sandbox) as source:
         layer = _layer(Checkpoint.behind(source, args.source_format, args.bidirectional), args.gru)
         try:
             if args.out is not None:
-                exported = export_c(layer, args.out, weights=args.weights, name=named, check=check)
+                exported = export_c(layer, args.out, **options)
                 _print(str(exported))
             if args.wasm is not None:
-                pages = export_wasm(layer, args.wasm, weights=args.weights, name=named, check=check)
+                pages = export_wasm(layer, args.wasm, **options)
                 _print(str(pages))
         except CheckError as error:
             raise Failure(str(error)) from error
