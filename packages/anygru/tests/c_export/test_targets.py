@@ -21,6 +21,8 @@ import anygru
 from anygru.c_export import Residual, ToolMissingError, checking, export_wasm
 from anygru.c_export import wasm as wasm_file
 from anygru.c_export.exporting import source_of
+from anygru.checkpoints import save_checkpoint
+from anygru.cli import main
 
 FORMATS = ["float32", "bfloat16", "int8"]
 
@@ -188,6 +190,23 @@ def test_a_page_is_checked_as_a_file_is(tmp_path: Path) -> None:
     assert export_wasm(anygru.GRU(1, 4), tmp_path / "site", check=False).verdict is None
     with pytest.raises(TypeError, match="folder must be a str or os.PathLike, got NoneType"):
         export_wasm(anygru.GRU(1, 4), None)  # type: ignore[arg-type]
+
+
+def test_a_page_that_nobody_ran_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file in C may be right where the module is wrong."""
+    tool("gcc", "gcc")
+    for name in ("clang", "wasm-ld"):
+        tool(name, "clang, lld, wasi-libc")
+    monkeypatch.setattr(wasm_file, "NODE", "no-node")
+    with pytest.warns(UserWarning, match="site was not compared with the model"):
+        pages = export_wasm(anygru.GRU(1, 4), tmp_path / "site")
+    assert pages.verdict is None
+    assert "NOT CHECKED" in str(pages)
+    save_checkpoint(anygru.GRU(1, 4), tmp_path / "gru.safetensors")
+    assert main(["export-c", str(tmp_path / "gru.safetensors"), "--wasm", str(tmp_path / "site")]) == 1
+    with pytest.raises(ValueError, match="check=True of a page needs no-node"):
+        export_wasm(anygru.GRU(1, 4), tmp_path / "other", check=True)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ UNCHECKED = (
     "was not compared with the model, because no C compiler was found: set the environment variable CC or install gcc or "
     "clang, and export again"
 )
+ACCEPTED = "check=False omits the comparison without this warning"
 
 
 class Exported(NamedTuple):
@@ -119,10 +120,7 @@ def export_c(
     with open_for_replace(path, "w") as file:
         file.write(exported.source.text)
     if check is None and exported.verdict is None:
-        warnings.warn(
-            f"{path} {UNCHECKED}; check=False omits the comparison without this warning",
-            stacklevel=2,
-        )
+        warnings.warn(f"{path} {UNCHECKED}; {ACCEPTED}", stacklevel=2)
     return exported._replace(path=path)
 
 

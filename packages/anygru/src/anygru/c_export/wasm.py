@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,14 +17,15 @@ from torch import Tensor, nn
 
 from ..checkpoints.formats import checked_path
 from ..checkpoints.output.atomic import open_for_replace
-from ..errors import AnygruError
+from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat
 from .checking import NODE, CheckError, CheckResult
-from .exporting import compared, in_words
+from .exporting import ACCEPTED, compared, in_words
 from .files import Source
 
 PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "{}-worklet.js", "index.html": "index.html"}
 """Files of the folder `web` and their names next to the module; they contain hyphens, which a model's name cannot have."""
+UNCHECKED = f"was not compared with the model, because {NODE} was not found: install {NODE}, and export again"
 HEADERS = "/usr/include/wasm32-wasi"
 LIBRARY = "/usr/lib/wasm32-wasi"
 """Where Debian's wasi-libc is; of it the file needs <string.h>, <math.h> and the functions of <math.h>."""
@@ -41,7 +43,7 @@ class Pages(NamedTuple):
     bytes: int
     """Of the WebAssembly module."""
     verdict: CheckResult | None
-    """The comparison of the module with the model in node, or of the file in C without node; None if there was none."""
+    """The comparison of the module, run in node, with the model; None if there was none."""
 
     def __str__(self) -> str:
         return (
@@ -72,34 +74,39 @@ def export_wasm(
         model, weights, name, example, time_axis, rest: as of `export_c`.
         sample_rate: as of `export_c`; the page runs the model at this rate.
         folder: made if it is missing.
-        check: as of `export_c`; where node is installed, it runs the module itself, and the module is compared as well.
+        check: compare the file in C with the model, as `export_c` does, and the module as well, which node runs; None does
+            so where a compiler and node are installed.
 
     Raises:
         ArgumentError, ArgumentTypeError: as `export_c`.
         CheckError: the file in C or the module computes different numbers than the model; no file is written.
         ToolMissingError: clang, its linker or wasi-libc is not installed.
 
+    Warns:
+        UserWarning: the module was not compared with its model, because node was not found.
+
     Example:
         >>> pages = export_wasm(model, "site", name="amplifier")  # doctest: +SKIP
     """
     folder = checked_path(folder, "folder")
-    clang = find_tools()
+    clang, node = find_tools(), shutil.which(NODE)
+    if check and node is None:
+        raise ArgumentError(f"check=True of a page needs {NODE}, which runs its module: install {NODE}")
     exported, verify = compared(model, name, weights, check, example, time_axis, rest, sample_rate)
     module = compile_wasm(exported.source, clang)
     files = {f"{name}.wasm": module}
     for stored, written in PAGES.items():
         text = resources.files(__package__).joinpath("web").joinpath(stored).read_text(encoding="utf-8")
         files[written.format(name)] = text.replace("NAME", name).encode()
-    verdict, node = exported.verdict, shutil.which(NODE)
+    verdict = None
     if check is not False and node is not None:
-        verdict = verify(
-            execute=functools.partial(_run_in_node, node, name, files, exported.source.outputs),
-            by=NODE,
-        )
+        verdict = verify(execute=functools.partial(_run_in_node, node, name, files, exported.source.outputs), by=NODE)
     os.makedirs(folder, exist_ok=True)
     for file_name, data in files.items():
         with open_for_replace(Path(folder) / file_name) as file:
             file.write(data)
+    if check is None and verdict is None:
+        warnings.warn(f"{folder} {UNCHECKED}; {ACCEPTED}", stacklevel=2)
     return Pages(folder, tuple(files), len(module), verdict)
 
 
