@@ -134,3 +134,17 @@ def test_a_view_made_without_gradients_stops_them(view: str, base: str) -> None:
     assert (part * 2).stop_gradient
     if view != "split":  # it copies
         np.testing.assert_array_equal(part.numpy(), VIEWS[view](given).numpy())
+
+
+def test_a_reshaped_tensor_without_axes_has_its_own_memory():
+    """As in 2.6.2 (recorded): a program may sum `loss.reshape([1])` over processes in place, and use the loss later."""
+    for form in (lambda x: x.reshape([1]), lambda x: x.reshape([1, 1]), paddle.flatten, paddle.atleast_1d):
+        loss = paddle.to_tensor([1.0, 2.0]).sum()
+        form(loss).fill_(9.0)
+        assert loss.item() == 3.0
+    loss = paddle.stack([paddle.to_tensor(2.0), paddle.to_tensor(3.0)])[1]
+    for form in (lambda x: x.unsqueeze(0), lambda x: x.detach().reshape_([1])):
+        assert form(loss).item() == 3.0
+        form(loss).fill_(9.0)
+        assert loss.item() == 9.0
+        loss.fill_(3.0)

@@ -86,10 +86,12 @@ def _reformed(x: "Tensor", function: Callable[..., torch.Tensor], args: Any, kwa
     if function is linalg.t and x.ndim < 2:  # nothing changes, and no change is counted
         return x
     value = function(wrap(torch.Tensor.detach(x)), *args, **kwargs)
-    if value.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
+    # The forms of a tensor without axes may be copies, but any form fits its memory.
+    if x.ndim and value.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
         return None
+    offset = value.storage_offset() if x.ndim else x.storage_offset()
     try:
-        torch.Tensor.as_strided_(x, _shape(value), value.stride(), value.storage_offset())
+        torch.Tensor.as_strided_(x, _shape(value), value.stride(), offset)
     except RuntimeError as error:
         raise translate(error, function.__name__) from error
     return x

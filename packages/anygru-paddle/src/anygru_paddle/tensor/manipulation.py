@@ -60,6 +60,11 @@ def _reshaped(x: torch.Tensor, shape: Shape) -> list[int]:
     return sizes
 
 
+def _copied_number(x: torch.Tensor) -> torch.Tensor:
+    """`x`, or a copy of a tensor without axes: only of these, reshaped tensors have memory of their own in 2.6.2 (recorded)."""
+    return x if x.ndim else torch.clone(x)
+
+
 @operation
 def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """`x` in another shape: one length may be -1 (computed from the rest), 0 means the length that `x` has there."""
@@ -70,7 +75,7 @@ def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Ten
         )
     if not isinstance(shape, torch.Tensor) and list(shape) == list(x.shape):
         return x  # the tensor itself, as in 2.6.2 (recorded): `retain_grads` and in-place methods see it
-    return torch.reshape(x, _reshaped(x, shape))
+    return torch.reshape(_copied_number(x), _reshaped(x, shape))
 
 
 @operation
@@ -201,7 +206,7 @@ def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str
     need_tensor(x, "x", "flatten")
     if not x.ndim and (start_axis, stop_axis) not in ((0, -1), (0, 0), (-1, -1), (-1, 0)):
         raise ValueError("The stop_axis should be a int, and in range [-1, 0] for a tensor of no axes")
-    out = torch.flatten(x, start_axis, stop_axis)
+    out = torch.flatten(_copied_number(x), start_axis, stop_axis)
     # Another tensor, even where nothing changes, as in 2.6.2 (recorded).
     return out.view_as(out) if out is x else out
 
@@ -366,7 +371,7 @@ as_real = row("as_real", lambda x, name=None: torch.view_as_real(x), "Complex nu
 def _at_least(count: int) -> Any:
     def function(*inputs: Any, name: str | None = None) -> Any:
         raise_to = {1: torch.atleast_1d, 2: torch.atleast_2d, 3: torch.atleast_3d}[count]
-        out = [raise_to(as_torch(each)) for each in inputs]
+        out = [raise_to(_copied_number(as_torch(each))) for each in inputs]
         return out[0] if len(out) == 1 else out
 
     function.__name__ = f"atleast_{count}d"
