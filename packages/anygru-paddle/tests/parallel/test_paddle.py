@@ -1,11 +1,14 @@
 """paddle.distributed and paddle.DataParallel, through the commands that users type."""
 
+import json
+import lzma
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import test_random_programs
 
 from anygru.parallel import World
 from anygru_paddle.distributed.environment import place, set_torch_variables
@@ -36,6 +39,26 @@ def test_launch_as_on_paddles_page(tmp_path):
     assert done.stdout == (tmp_path / "log" / "workerlog.0").read_text()
     assert done.stdout.endswith("done 0\n")
     assert (tmp_path / "log" / "workerlog.1").read_text().endswith("done 1\n")
+
+
+@pytest.mark.slow
+def test_programs_of_two_processes_train_as_in_paddle(tmp_path, monkeypatch):
+    """Programs and recorded answers of `paddle_two_processes.py`: both processes have Paddle's numbers."""
+    monkeypatch.setitem(test_random_programs.TOLERANCE, "float32", 5e-3)
+    codes, *recorded = json.loads(lzma.decompress((HERE / "paddle_two_processes.json.xz").read_bytes()))
+    (tmp_path / "codes").write_text(json.dumps(codes))
+    done = run(str(HERE / "paddle_two_processes.py"), "answer", "codes", str(tmp_path / "answers"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    different = []
+    for rank, theirs in enumerate(recorded):
+        mine = json.loads((tmp_path / f"answers.{rank}").read_text())
+        assert len(mine) == len(theirs) == 40
+        different += [
+            code
+            for code, one, other in zip(codes, mine, theirs, strict=True)
+            if not test_random_programs.agree(one, other)
+        ]
+    assert different == []
 
 
 def torchrun_arguments(*arguments):
