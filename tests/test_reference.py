@@ -67,7 +67,11 @@ def test_only_listed_c_sources_read_variables() -> None:
         for path in (PACKAGE.parents[1] / "csrc").iterdir()
         if path.suffix in (".cpp", ".hpp") and "getenv" in path.read_text()
     }
-    assert sources == {"dispatch.cpp"}
+    assert sources == {"dispatch.cpp", "threads.cpp"}
+    assert set(re.findall(r'getenv\("(\w+)"\)', (PACKAGE.parents[1] / "csrc/threads.cpp").read_text())) == {
+        "GOMP_SPINCOUNT",
+        "OMP_WAIT_POLICY",
+    }, "OpenMP's own, which its documentation has"
 
 
 @pytest.mark.parametrize("command", [name for name in commands() if name != "launch"])  # its help is torchrun's

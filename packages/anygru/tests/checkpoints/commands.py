@@ -141,7 +141,7 @@ class Commands:
 
     def __init__(self) -> None:
         server = _SERVER.replace("TESTS", repr(str(Path(__file__).parent)))
-        command = [sys.executable, "-W", "ignore", "-c", server]
+        command = [sys.executable, "-B", "-W", "ignore", "-c", server]  # a script of a line leaves no compiled file
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._folder = Path(tempfile.mkdtemp(prefix="anygru-commands-"))
         self.good, self.error = self._folder / "good", ""
