@@ -201,3 +201,20 @@ def test_second_derivatives_of_a_changed_tensor_are_refused() -> None:
         layer.bias_ih_l0.add_(1.0)
     with pytest.raises(RuntimeError, match="was changed in place, and second derivatives compute that pass again"):
         torch.autograd.grad(output.sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize("name", ["bias_ih", "bias_hh"])
+def test_second_derivatives_of_a_loop_over_a_changed_cell_are_refused(name: str) -> None:
+    """Backward does not read a bias, so that first derivatives are right; second ones would compute with the new bias."""
+    for create_graph in (False, True):
+        cell, states = anygru.GRUCell(3, 4), [torch.zeros(2, 4)]
+        for x in torch.randn(4, 2, 3):
+            states.append(cell(x, states[-1]))
+        with torch.no_grad():
+            getattr(cell, name).add_(1.0)
+        for target in (states[2], cell.weight_hh):  # behind steps that share their weights, and behind all
+            if not create_graph:
+                torch.autograd.grad(states[-1].sum(), target, retain_graph=True)
+                continue
+            with pytest.raises(RuntimeError, match="was changed in place, and second derivatives"):
+                torch.autograd.grad(states[-1].sum(), target, create_graph=True)

@@ -257,3 +257,17 @@ def test_a_model_without_weights_is_refused(count: int, tmp_path: Path, capsys: 
     (tmp_path / "x.json").write_text(json.dumps({"in_shape": [None, None, 1], "layers": [layer] * count}))
     assert main(["export-c", str(tmp_path / "x.json"), "--out", str(tmp_path / "x.h"), "--no-check"]) == 2
     assert "its first layer must be" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shape", [(), (6,), None])
+def test_tensors_with_guitarmls_names_and_other_shapes_are_a_plain_state_dict(
+    shape: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    tensors = {"rec.weight_hh_l0": torch.zeros(6, 2), "lin.weight": torch.zeros(1, 2)}
+    if shape is not None:
+        tensors["rec.weight_ih_l0"] = torch.zeros(shape)
+    torch.save(tensors, tmp_path / "x.pt")
+    convert(tmp_path / "x.pt", tmp_path / "y.torch.json")
+    assert json.loads((tmp_path / "y.torch.json").read_text()) == {
+        name: each.tolist() for name, each in tensors.items()
+    }

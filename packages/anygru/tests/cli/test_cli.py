@@ -1,6 +1,7 @@
 """The parser: commands, help, and errors of one line."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -187,3 +188,13 @@ def test_importing_the_parser_imports_no_command():
     program = "import sys, anygru.cli; print([name for name in sys.modules if name.startswith('anygru.cli.')])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+def test_a_folder_that_cannot_be_listed_has_no_near_names(monkeypatch, capsys, tmp_path):
+    def refused(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    monkeypatch.setattr(os, "listdir", refused)
+    assert main(["inspect", str(tmp_path / "model.params")]) == 2
+    assert capsys.readouterr().err == f"anygru inspect: error: there is no file {str(tmp_path / 'model.params')!r}\n"

@@ -1,6 +1,6 @@
 """The model of a file that holds the order of its layers: RTNeural's, AIDA-X's and GuitarML's JSON."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -10,14 +10,6 @@ from torch import Tensor, nn
 from ..checkpoints import Checkpoint, stack
 from ..errors import CheckpointError
 from .residual import Residual
-
-_FUNCTIONS: dict[str, Callable[[], nn.Module]] = {
-    "tanh": nn.Tanh,
-    "relu": nn.ReLU,
-    "sigmoid": nn.Sigmoid,
-    "elu": nn.ELU,
-    "softmax": lambda: nn.Softmax(-1),
-}
 
 
 class Layers(nn.Sequential):
@@ -118,11 +110,12 @@ def _linear(checkpoint: Checkpoint, name: str) -> nn.Module:
 
 
 def _activation(name: str, place: str) -> nn.Module:
-    if name not in _FUNCTIONS:
+    if name not in stack.ACTIVATIONS:
         raise CheckpointError(
-            f"{place}: the activation {name!r:.60} is not known to RTNeural, which has {', '.join(_FUNCTIONS)}"
+            f"{place}: the activation {name!r:.60} is not known to RTNeural, which has {', '.join(stack.ACTIVATIONS)}"
         )
-    return _FUNCTIONS[name]()
+    module: nn.Module = getattr(nn, stack.ACTIVATIONS[name])(*[-1] * (name == "softmax"))
+    return module
 
 
 def _number(model: Mapping[str, Any], key: str, checkpoint: Checkpoint) -> float:

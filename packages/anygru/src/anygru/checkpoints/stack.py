@@ -15,6 +15,8 @@ from .reading.json_text import parse_json
 
 KEY = "anygru.layers"
 """The key of the metadata."""
+ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "sigmoid": "Sigmoid", "elu": "ELU", "softmax": "Softmax"}
+"""RTNeural's activations, with the names of torch's modules."""
 DENSE = ("dense", "time-distributed-dense")
 """The types of RTNeural's linear layers."""
 

@@ -13,6 +13,7 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import itertools
 import os
 import re
 import shutil
@@ -133,6 +134,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(Failure(f"not enough memory: {' '.join(str(error).split())}"), f"anygru {name}")
 
 
+def _names_in(folder: str) -> list[str]:
+    """Some names of a folder; none if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in itertools.islice(entries, 1000)]
+    except OSError:
+        return []
+
+
 def existing(path: str) -> str:
     """Return the path of a file or folder; commands ask before they import torch, which takes seconds.
 
@@ -141,8 +151,7 @@ def existing(path: str) -> str:
     """
     if not os.path.exists(path):
         folder, name = os.path.split(path)
-        others = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-        raise UsageError(f"there is no file {path!r}{near(name, others, os.path.join(folder, ''))}")
+        raise UsageError(f"there is no file {path!r}{near(name, _names_in(folder or '.'), os.path.join(folder, ''))}")
     return path
 
 

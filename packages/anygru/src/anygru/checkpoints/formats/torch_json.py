@@ -105,7 +105,9 @@ def _model(file: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_guitarml(tensors: Mapping[str, Any]) -> bool:
-    return {"rec.weight_hh_l0", "lin.weight"} <= set(tensors) and all(_NAME.match(name[:40]) for name in tensors)
+    matrices = (tensors.get(name) for name in ("rec.weight_ih_l0", "rec.weight_hh_l0", "lin.weight"))
+    has_shapes = all(isinstance(each, StoredTensor) and len(each.shape) == 2 for each in matrices)
+    return has_shapes and all(_NAME.match(name[:40]) for name in tensors)
 
 
 def _others(model: Mapping[str, Any]) -> dict[str, Any]:

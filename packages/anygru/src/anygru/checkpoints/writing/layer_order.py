@@ -10,8 +10,6 @@ from ..layout import join_name
 
 ADDED_INPUT = "+input"
 """The word for a model that adds its input to its output."""
-_FUNCTIONS = ("tanh", "relu", "sigmoid", "elu", "softmax")
-"""RTNeural's activations."""
 
 
 def _entry(kind: str, name: str, arrays: int, activation: str = "") -> dict[str, Any]:
@@ -35,12 +33,12 @@ def metadata_of_words(words: Sequence[str], checkpoint: Checkpoint) -> dict[str,
             layers += [_entry("gru", word, 3, "tanh")] * depths[word]
         elif join_name(word, "weight", ".") in checkpoint.stored:
             layers.append(_entry("dense", word, 1 + (join_name(word, "bias", ".") in checkpoint.stored)))
-        elif word in _FUNCTIONS:
+        elif word in stack.ACTIVATIONS:
             layers.append(_entry("activation", "", 0, word))
         else:
             raise CheckpointError(
                 f"{checkpoint.path}: layers: {word!r:.60} is no GRU and no linear layer of the file, and no activation "
-                f"({', '.join(_FUNCTIONS)})"
+                f"({', '.join(stack.ACTIVATIONS)})"
             )
     skip = {"in_skip": 1} if words[-1:] == [ADDED_INPUT] else {}
     return {stack.KEY: stack.as_text({"layers": layers, **skip}, checkpoint.path)}
@@ -74,7 +72,7 @@ def _entries(name: str, module: Any) -> Iterator[dict[str, Any]]:
 
     from ...layers.gru import GRU, FrozenGRU
 
-    functions = {nn.Tanh: "tanh", nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.ELU: "elu", nn.Softmax: "softmax"}
+    functions = {getattr(nn, module_name): word for word, module_name in stack.ACTIVATIONS.items()}
     if isinstance(module, nn.Sequential) and _computes_in_row(module):
         for inner, child in module.named_children():
             yield from _entries(f"{name}.{inner}", child)
