@@ -32,13 +32,12 @@ void pause_briefly() {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Clock::duration shortest_turn = std::chrono::microseconds(500);  // of another program that has our core
-
 void call_sleepers();
 
-// What the barriers tell about the machine: long waits one soon after another mean that other programs have our cores.
+// What the barriers show about the machine: where long waits take 20 of 100 milliseconds, other programs have our
+// cores. One such wait may be the system's, or a neighbour's on the host.
 struct Crowd {
-    std::atomic<int> long_waits{0};
+    std::atomic<Clock::rep> lost{0};   // in long waits
     std::atomic<Clock::rep> first{0};  // when the first of them was
     std::atomic<Clock::rep> until{0};  // when to try again
     std::atomic<Clock::rep> pause{0};  // how long the last pause was
@@ -48,9 +47,9 @@ struct Crowd {
         const Clock::rep now = Clock::now().time_since_epoch().count();
         if (now - first.load() > ticks(100)) {
             first.store(now);
-            long_waits.store(0);
+            lost.store(0);
         }
-        if (long_waits.fetch_add(1) >= 4) conclude();
+        if (lost.fetch_add(time.count()) + time.count() >= ticks(20)) conclude();
     }
 
     // Calls of small work leave the cores to other programs from now on, for a time that grows each time that a trial
@@ -58,7 +57,7 @@ struct Crowd {
     void conclude() {
         const Clock::rep now = Clock::now().time_since_epoch().count(), last = pause.load(), before = until.load();
         if (now < before) return;
-        long_waits.store(0);
+        lost.store(0);
         const bool again = last && now < before + ticks(2000);
         const Clock::rep next = !again ? ticks(100) : last < ticks(3000) ? 2 * last : last;
         pause.store(next);
@@ -82,14 +81,8 @@ void spin_until(const Done& done) {
         pause_briefly();
     }
     const Clock::time_point start = Clock::now();
-    Clock::time_point now = start;
-    while (!done()) {
-        const Clock::time_point before = now;
-        std::this_thread::yield();
-        now = Clock::now();
-        if (now - before > shortest_turn) crowd.conclude();  // somebody took the core
-    }
-    crowd.waited(now - start);
+    while (!done()) std::this_thread::yield();
+    crowd.waited(Clock::now() - start);
 }
 
 // Threads of our own, for processes without an OpenMP pool that we could borrow.
