@@ -170,12 +170,16 @@ def test_an_interpreter_without_anygru_keeps_its_own_packages(tmp_path):
 
 LISTED = """
 title: Paddle
+@far: far programs do not run; a near program
 
 [paddle.nn]
 + Known
 - Fold: a reshape; torch.nn.Fold
 - LostError: Exception
 - far/: torch.far
+- Far: @far
+- Farther: @far; torch.Farther
+~ Farthest old/: @far
 = paddle.nn.layer.*
 """
 
@@ -211,6 +215,23 @@ def test_a_listed_name_stands_in_until_it_is_used(small_dialect):
             use()
     with pytest.raises(NotImplementedError, match=r"paddle.nn.Fold.make is not covered"):
         Fold.make(3)
+
+
+def test_a_name_of_a_refused_style_names_the_style_and_both_ways_out(small_dialect):
+    with pytest.raises(dialects.NotCoveredError, match=r"Far is .* \(far programs do not run\); use a near program$"):
+        small_dialect.Far()
+    for use in (small_dialect.Farther, small_dialect.Farther.of):
+        with pytest.raises(dialects.NotCoveredError, match=r"not run\); use torch.Farther, in a near program$"):
+            use()
+
+
+def test_a_name_of_other_versions_is_not_there_and_says_why(small_dialect):
+    with pytest.raises(AttributeError, match=r"Farthest is .* \(far programs do not run\); use a near program$"):
+        _ = small_dialect.Farthest
+    with pytest.raises(ImportError, match=r"paddle.nn.old is .* \(far programs do not run\)"):
+        from paddle_like import old  # noqa: F401
+    with pytest.raises(AttributeError, match=r"paddle.nn.old is .* \(far programs do not run\)"):
+        _ = small_dialect.old
 
 
 def test_an_exception_stands_in_an_except_clause(small_dialect):

@@ -29,9 +29,9 @@ def rows(dialect: str) -> list[tuple[str, str, str]]:
             continue
         seen.add(contents)
         found += [(f"{module}.{name}", "covered", "") for name in listed.covered.get(module, ())]
-        for name, (why, instead, is_module) in listed.refused.get(module, {}).items():
-            reason = "; ".join(filter(None, (why, instead and f"use {instead}")))
-            found.append((f"{module}.{name}" + (" (module)" if is_module else ""), "refused", reason))
+        for name, refusal in listed.refused.get(module, {}).items():
+            reason = "; ".join(filter(None, (refusal.why, refusal.instead and f"use {refusal.instead}")))
+            found.append((f"{module}.{name}" + (" (module)" if refusal.is_module else ""), "refused", reason))
     return sorted(found, key=lambda row: (row[0].rpartition(".")[0].lower(), row[0].lower()))
 
 

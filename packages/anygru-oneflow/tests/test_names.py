@@ -1,9 +1,12 @@
 """Names of OneFlow's C++ module and of its settings: shared functions, and the way out of each refused name."""
 
+import sys
+
 import pytest
 
 import anygru_oneflow as flow
 from anygru.dialects import NotCoveredError
+from anygru.dialects.finder import DialectFinder
 from anygru.extend import names
 
 
@@ -37,3 +40,19 @@ def test_settings_of_communication_take_the_types_of_oneflow() -> None:
         settings.set_stream_num(True)
     with pytest.raises(AssertionError, match="allow_fuse_reduce: val must be of type bool, got 1"):
         settings.allow_fuse_reduce(1)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import oneflow.typing as tp", "from oneflow import typing", "import oneflow.compatible.single_client as flow"]
+    + [f"import oneflow; oneflow.{use}" for use in ("global_function", "FunctionConfig()", "config.gpu_device_num(1)")],
+)
+def test_the_first_error_of_a_lazy_program_names_the_way(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [DialectFinder(), *sys.meta_path])
+    known = set(sys.modules)
+    try:
+        with pytest.raises((ImportError, NotCoveredError), match=r"oneflow\..*0\.3 to 0\.6.*use a oneflow\.nn\.Module"):
+            exec(statement, {})
+    finally:
+        for each in [each for each in set(sys.modules) - known if each.partition(".")[0] == "oneflow"]:
+            del sys.modules[each]

@@ -112,6 +112,15 @@ def test_a_path_that_is_a_refused_name_too_can_be_imported(monkeypatch):
         "fluid.layers.data('x', [4])",
         "fluid.Executor(fluid.CPUPlace())",
         "fluid.program_guard(None)",
+        "fluid.Program()",
+        "fluid.default_main_program().global_block()",
+        "fluid.io.load_inference_model('folder', None)",
+        "fluid.layers.fc(None, 3)",
+        "fluid.layers.dynamic_gru(None, 4)",
+        "fluid.layers.DynamicRNN()",
+        "fluid.disable_dygraph()",
+        "paddle.base.Executor()",
+        "paddle.base.framework.program_guard()",
     ],
 )
 def test_the_first_error_of_a_static_graph_names_the_way(statement: str) -> None:

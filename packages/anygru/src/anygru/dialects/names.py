@@ -14,6 +14,9 @@ original, and in a section these lines:
     = paddle.nn.layer.*             import paths of the original for this module's names; "*" is one component; a path
                                     without "*" may have a file here; its names take precedence
     ! complete                      the section lists all names of the original's module; other names are typos
+    @static: no graphs; a Layer     above the sections: why a whole style of programs is refused, and the replacement
+    - Executor: @static             a name of that style; "- fc: @static; paddle.nn.Linear" has a replacement of its own
+    ~ layers: @static               a name that only other versions of the original have; it is refused when it is looked up
 
 Text before the last "; " is the reason, text after it is the replacement. "#" begins a comment.
 """
@@ -32,6 +35,7 @@ class Refusal(NamedTuple):
     why: str
     instead: str
     is_module: bool
+    of_other_versions: bool = False
 
 
 class Names(NamedTuple):
@@ -47,13 +51,12 @@ class Names(NamedTuple):
     """The framework's name in messages."""
 
     def refusal(self, name: str) -> Refusal | None:
-        """The line about a full name such as "paddle.nn.Conv3D", or about the refused module that it is in; None if none."""
+        """The line about a full name such as "paddle.nn.Conv3D", or about what it is in, if that is refused; None if none."""
         module, _, last = name.rpartition(".")
         found = self.refused.get(module, {}).get(last)
         if found is not None or not module:
             return found
-        above = self.refusal(module)
-        return above if above is not None and above.is_module else None
+        return self.refusal(module)
 
     def home(self, path: str) -> str | None:
         """The module with the names of an import path without a file, or None."""
@@ -72,33 +75,41 @@ def names(dialect: str) -> Names:
 
 
 def read(text: str) -> Names:
-    """Parse a `names.txt`. Raises ValueError that names the line."""
+    """Parse a `names.txt`. Raises ValueError that names the line, and KeyError that names a style without a description."""
     found = Names({}, {}, {}, set())
-    title = ""
+    head: dict[str, str] = {}
     sections: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         mark, _, rest = line.strip().partition(" ")
         if not mark or mark.startswith("#"):
             continue
-        if mark == "title:":
-            title = rest.strip()
+        if mark.endswith(":") and not sections:
+            head[mark[:-1]] = rest.strip()
         elif mark.startswith("["):
             sections = line.strip("[] ").split()
         elif sections and mark == "+":
             for section in sections:
                 found.covered[section] = found.covered.get(section, ()) + tuple(rest.split())
-        elif sections and mark == "-" and ": " in rest:
-            listed, _, reason = rest.partition(": ")
-            why, _, instead = reason.strip().rpartition("; ")
+        elif sections and mark in ("-", "~") and ": " in rest:
             for section in sections:
-                for name in listed.split():
-                    refusal = Refusal(why, instead, name.endswith("/"))
-                    found.refused.setdefault(section, {})[name.rstrip("/")] = refusal
+                found.refused.setdefault(section, {}).update(_refusals(mark, rest, head))
         elif sections and (mark, rest) == ("!", "complete"):
             found.complete.update(sections)
         elif sections and mark == "=":
             found.paths.update(dict.fromkeys(rest.split(), sections[-1]))
         else:
-            expected = "[module], '+ names', '- names: instead', '= paths' or '! complete'"
+            expected = "[module], '+ names', '- names: instead', '~ names: instead', '= paths' or '! complete'"
             raise ValueError(f"names.txt, line {number}: expected {expected}, got {line!r}")
-    return found._replace(title=title)
+    return found._replace(title=head.get("title", ""))
+
+
+def _refusals(mark: str, line: str, styles: dict[str, str]) -> dict[str, Refusal]:
+    """The names of a line "names: why; instead", where one of both can be the name of a style."""
+    listed, _, reason = line.partition(": ")
+    why, _, instead = reason.strip().rpartition("; ")
+    if instead.startswith("@"):
+        why, _, instead = styles[instead].rpartition("; ")
+    elif why.startswith("@"):
+        why, _, way = styles[why].rpartition("; ")
+        instead = f"{instead}, in {way}"
+    return {each.rstrip("/"): Refusal(why, instead, each.endswith("/"), mark == "~") for each in listed.split()}

@@ -104,14 +104,17 @@ def refuser(module: str) -> Callable[[str], Any]:
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         full = f"{module}.{name}"
         listed = names(dialect_of(module))
-        if listed.refusal(full) is not None:
+        refusal = listed.refusal(full)
+        if refusal is not None and not refusal.of_other_versions:
             return stand_in(full)
         if listed.home(full) is not None:
             return other_path(full)
         package = listed.paths.get(module)
         if package is not None and package != module and hasattr(_module(package), name):
             return getattr(_module(package), name)
-        if module in listed.complete:  # a typo; in `from ... import` Python raises `cannot import name`
+        if (
+            refusal is None and module in listed.complete
+        ):  # a typo; in `from ... import` Python raises `cannot import name`
             raise AttributeError(f"module {module!r} has no attribute {name!r}{_near_name(full)}", name=name)
         error = not_covered(full)
         if actual_name(full) not in sys.modules and _is_from_import(sys._getframe(1)):

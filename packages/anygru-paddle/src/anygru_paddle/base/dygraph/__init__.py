@@ -1,7 +1,6 @@
 """Dynamic graphs: gradients on and off, arrays as tensors."""
 
 from .base import *
-from .base import disable_dygraph as disable_dygraph
 from .base import enable_dygraph as enable_dygraph
 from .base import enabled as enabled
 from .base import guard as guard

@@ -18,7 +18,7 @@ from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
 from .. import core, unique_name
 
-__all__ = ["disable_static", "enable_grad", "enable_static", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["disable_static", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 
 class _KeepsSignature:
@@ -194,20 +194,7 @@ def disable_static(place: Any = None) -> None:
         core.set_expected_place(core.as_place(place, "place"))
 
 
-def enable_static() -> None:
-    """Static graphs are not covered.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    raise NotImplementedError(
-        "paddle.enable_static: static graphs do not run here: no Program is built, and Executor, static.data and the functions "
-        "of fluid.layers that make parameters are refused. Dynamic graphs run: write the network as a paddle.nn.Layer and call "
-        "it on tensors. `anygru convert` reads the weights that a static program saved (.pdiparams, parameter folders)"
-    )
-
-
-enable_dygraph, disable_dygraph = disable_static, enable_static
+enable_dygraph = disable_static
 
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:

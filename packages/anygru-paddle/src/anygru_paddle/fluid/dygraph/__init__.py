@@ -10,7 +10,6 @@ from . import nn as nn
 from . import parallel as parallel
 from . import rnn as rnn
 from .base import BackwardStrategy as BackwardStrategy
-from .base import disable_dygraph as disable_dygraph
 from .base import enable_dygraph as enable_dygraph
 from .base import enabled as enabled
 from .base import grad as grad

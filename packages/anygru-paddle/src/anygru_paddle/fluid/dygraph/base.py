@@ -1,7 +1,6 @@
 """`paddle.fluid.dygraph.base`."""
 
 from ...base.dygraph.base import disable_static as enable_dygraph
-from ...base.dygraph.base import enable_static as disable_dygraph
 from ...base.dygraph.base import enabled as enabled
 from ...base.dygraph.base import grad as grad
 from ...base.dygraph.base import guard as guard
@@ -10,9 +9,7 @@ from ...base.dygraph.base import no_grad_ as no_grad_
 from ...base.dygraph.base import to_variable as to_variable
 
 __all__ = [
-    "BackwardStrategy", "disable_dygraph", "disable_imperative", "enable_dygraph", "enable_imperative", "enabled", "grad",
-    "guard", "no_grad",
-    "no_grad_", "to_variable",
+    "BackwardStrategy", "enable_dygraph", "enable_imperative", "enabled", "grad", "guard", "no_grad", "no_grad_", "to_variable",
 ]  # fmt: skip
 
 
@@ -22,4 +19,4 @@ class BackwardStrategy:
     sort_sum_gradient = False
 
 
-enable_imperative, disable_imperative = enable_dygraph, disable_dygraph
+enable_imperative = enable_dygraph

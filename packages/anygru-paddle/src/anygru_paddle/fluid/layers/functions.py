@@ -233,15 +233,6 @@ def matmul(
     return out if alpha == 1.0 else math.scale(out, alpha)
 
 
-def fc(*args: Any, **kwargs: Any) -> Any:
-    """Makes parameters by itself, which belongs to static graphs.
-
-    Raises:
-        NotImplementedError: always; `paddle.nn.Linear` is the way.
-    """
-    raise NotImplementedError("fluid.layers.fc is not covered: use fluid.dygraph.Linear or paddle.nn.Linear")
-
-
 def pool2d(
     input: torch.Tensor,
     pool_size: int | Sequence[int] = -1,
@@ -319,5 +310,5 @@ def gaussian_random(
 
 __all__ = [
     *" ".join(_SAME.values()).split(), *_ROWS, *(f"elementwise_{_name}" for _name in _PAIRS), "create_global_var",
-    "cross_entropy", "dropout", "fc", "gaussian_random", "matmul", "mul", "one_hot", "pool2d",
+    "cross_entropy", "dropout", "gaussian_random", "matmul", "mul", "one_hot", "pool2d",
 ]  # fmt: skip
