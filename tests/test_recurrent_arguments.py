@@ -237,3 +237,24 @@ def test_wrong_arguments_raise_the_dialects_error(dialect: str) -> None:
             if not isinstance(raised, errors) or not str(raised).strip():
                 wrong.append(f"{name}, {what}: {raised!r}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call", "near"),
+    [
+        ("paddle", lambda paddle: paddle.nn.GRU(I, H, num_layer=2), "num_layers"),
+        ("paddle", lambda paddle: paddle.nn.Conv2D(3, 3, 1, paddin=1), "padding"),
+        ("paddle", lambda paddle: paddle.nn.Softmax(axs=1), "axis"),
+        ("paddle", lambda paddle: paddle.fluid.optimizer.Adam(lerning_rate=1), "learning_rate"),
+        ("paddle", lambda paddle: paddle.fluid.layers.reduce_sum(paddle.ones([2]), dimm=0), "dim"),
+        ("mxnet", lambda mx: mx.nd.FullyConnected(mx.nd.ones((2, 3)), num_hiden=3), "num_hidden"),
+        ("mxnet", lambda mx: mx.np.sort(mx.np.ones(3), axs=0), "axis"),
+        ("chainer", lambda chainer: chainer.optimizers.Adam(alfa=1), "alpha"),
+        ("chainer", lambda chainer: chainer.functions.leaky_relu(np.ones(3, "float32"), slop=1), "slope"),
+        ("oneflow", lambda flow: flow.utils.data.DataLoader([1], batchsize=1), "batch_size"),
+    ],
+)
+def test_a_misspelt_keyword_names_the_near_one(dialect: str, call: Callable[[Any], Any], near: str) -> None:
+    """Python does it for functions with a signature since 3.13; these have a table."""
+    with pytest.raises(Exception, match=rf"argument '\w+'.*did you mean {near}\?$"):
+        call(pytest.importorskip(f"anygru_{dialect}"))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy
 import torch
 
+from anygru.extend import bound
+
 from .backends import cuda
 from .backends._tensors import as_tensor
 from .serializer import AbstractSerializer, Deserializer
@@ -63,9 +65,8 @@ def generate_init(cls: type, arguments: dict[str, Any], receive: Callable[[Any, 
     signature = inspect.Signature([inspect.Parameter("self", kind), *parameters])
 
     def __init__(self: Any, *args: Any, **kwds: Any) -> None:
-        bound = signature.bind(self, *args, **kwds)
-        bound.apply_defaults()
-        receive(self, {name: bound.arguments[name] for name in arguments})
+        given = bound(signature, f"{cls.__name__}.__init__", (self, *args), kwds).arguments
+        receive(self, {name: given[name] for name in arguments})
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"

@@ -27,6 +27,7 @@ _HOME = {
     "NUMPY_OF_TORCH": "dialects.kit.numbers:NUMPY_OF_TORCH",
     "TORCH_OF_NUMPY": "dialects.kit.numbers:TORCH_OF_NUMPY",
     "behind_hooks": "dialects.kit.graph:behind_hooks",
+    "bound": "dialects.kit.arguments:bound",
     "centred": "dialects.kit.numbers:centred",
     "cpp_numbers": "dialects.kit.cpp_numbers",
     "fans": "dialects.kit.fans:fans",

@@ -21,6 +21,7 @@ from .cli import Failure, UsageError, existing, needed
 from .cli.spinning import bounded
 from .cli.terminal import STANDARD_INPUT, count
 from .dialects.kit import cpp_numbers, schedules
+from .dialects.kit.arguments import bound
 from .dialects.kit.fans import fans
 from .dialects.kit.graph import behind_hooks, is_release, leave_graph
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
@@ -54,6 +55,7 @@ __all__ = [
     "Weights",
     "Workers",
     "behind_hooks",
+    "bound",
     "centred",
     "chainer_files",
     "convert",

@@ -1,5 +1,6 @@
 """The shared definitions of the dialects, against torch's own."""
 
+import inspect
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from anygru.dialects.kit import cpp_numbers, schedules
+from anygru.dialects.kit.arguments import bound
 from anygru.dialects.kit.fans import fans
 from anygru.dialects.kit.graph import behind_hooks, is_release, leave_graph
 from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
@@ -134,3 +136,15 @@ def test_centred_rows_leave_a_normalization_its_digits(shape):
     mine.backward(slopes)
     exact.backward(slopes.double())
     torch.testing.assert_close(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_an_error_about_arguments_names_the_function_and_the_near_name() -> None:
+    def layer(size: int, num_layers: int = 1) -> None: ...
+
+    form = inspect.signature(layer)
+    assert bound(form, "layer", (3,), {}).arguments == {"size": 3, "num_layers": 1}
+    assert bound(form, "layer", (3,), {}, defaults=False).arguments == {"size": 3}
+    with pytest.raises(TypeError, match=r"^layer\(\) got an .* 'num_layer'; did you mean num_layers\?$"):
+        bound(form, "layer", (3,), {"num_layer": 2})
+    with pytest.raises(TypeError, match=r"^layer\(\) missing a required argument: 'size'$"):
+        bound(form, "layer", (), {})

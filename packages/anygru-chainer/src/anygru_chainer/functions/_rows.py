@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 import numpy
 import torch
 
+from anygru.extend import bound
+
 from .._torch_function import TorchFunction
 from ..utils import type_check
 from ..utils.helpers import force_array
@@ -149,9 +151,7 @@ class Row(TorchFunction):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         if kwargs or len(args) != len(self.options.parameters):
-            bound = self.options.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
+            args = bound(self.options, type(self).__name__, args, kwargs).args
         prepare = type(self).prepare
         self._values = args if prepare is None else prepare(*args)
         self.__dict__.update(zip(self.options.parameters, self._values, strict=True))
@@ -248,9 +248,7 @@ def function(
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs or (len(args) != len(bare) and not spread):
-                bound = signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                args = bound.args
+                args = bound(signature, body.__name__, args, kwargs).args
             if unless is not None and unless(*args):
                 return as_variable(args[0])
             if spread:

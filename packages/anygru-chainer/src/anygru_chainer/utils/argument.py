@@ -3,6 +3,8 @@
 import inspect
 from typing import Any
 
+from anygru.extend import near
+
 
 def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:
     """Raise ValueError with the given message if one of the named (removed) keywords was passed."""
@@ -23,7 +25,8 @@ def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **un
         # The message names the function that was called, as Python's own would.
         frame = inspect.currentframe()
         caller = frame.f_back.f_code.co_name if frame is not None and frame.f_back is not None else "function"
-        raise TypeError(f"{caller}() got unexpected keyword argument(s) {names}")
+        hint = near(min(kwargs), (name for name, _ in name_and_values))
+        raise TypeError(f"{caller}() got unexpected keyword argument(s) {names}{hint}")
     return values
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from anygru.extend import bound
+
 from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
 from ..context import as_context
 from ..operators.arithmetic import BINARY, whole_of
@@ -62,10 +64,7 @@ def _bound(name: str, compute: Function, args: tuple, kwargs: dict[str, Any]) ->
         form = inspect.signature(compute)
     except ValueError:  # torch's functions have no signature
         return
-    try:
-        form.bind(*args, **kwargs)
-    except TypeError as error:
-        raise TypeError(f"{name}() {error}") from error
+    bound(form, name, args, kwargs)
 
 
 def _is_integer(x: Any) -> bool:

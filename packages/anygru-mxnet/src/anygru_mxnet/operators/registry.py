@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from anygru.extend import near
+
 from ..base import MXNetError, Sizes
 
 Shape = tuple[int, ...] | None
@@ -114,7 +116,8 @@ class Operator:
                 continue  # an attribute of a symbol's node, which MXNet's functions of arrays also accept (1.9.1, recorded)
             if key not in self.attributes and not (self.variadic and key == "num_args"):
                 raise MXNetError(
-                    f"{self.name}: Cannot find argument '{key}', Possible Arguments: {', '.join(sorted(self.attributes))}"
+                    f"{self.name}: Cannot find argument '{key}', Possible Arguments: "
+                    f"{', '.join(sorted(self.attributes))}{near(key, self.attributes)}"
                 )
 
     def expect(self, given: int, attributes: Mapping[str, Any]) -> None:

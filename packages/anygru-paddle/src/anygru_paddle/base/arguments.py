@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from anygru.extend import bound
+
 
 def signature(**defaults: Any) -> inspect.Signature:
     """The signature of these arguments, in this order."""
@@ -14,19 +16,12 @@ def signature(**defaults: Any) -> inspect.Signature:
     )
 
 
-def given(by: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name, defaults included. Raises TypeError where they do not fit."""
-    bound = by.bind(*args, **kwargs)
-    bound.apply_defaults()
-    return bound.arguments
-
-
-def function_of(compute: Callable[[SimpleNamespace], Any], **defaults: Any) -> Callable[..., Any]:
+def function_of(name: str, compute: Callable[[SimpleNamespace], Any], /, **defaults: Any) -> Callable[..., Any]:
     """A function with these arguments, which `compute` gets as attributes of an object."""
     own = signature(**defaults)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return compute(SimpleNamespace(**given(own, args, kwargs)))
+        return compute(SimpleNamespace(**bound(own, name, args, kwargs).arguments))
 
     function.__signature__ = own  # type: ignore[attr-defined]
     return function
@@ -37,7 +32,7 @@ def initializer(build: Callable[[Any, SimpleNamespace], None], **defaults: Any) 
     own = signature(**defaults)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        build(self, SimpleNamespace(**given(own, args, kwargs)))
+        build(self, SimpleNamespace(**bound(own, f"{type(self).__name__}.__init__", args, kwargs).arguments))
 
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     __init__.__signature__ = own.replace(parameters=[me, *own.parameters.values()])  # type: ignore[attr-defined]

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from anygru.extend import bound
+
 from ..optimizer import optimizers as current
 from ..optimizer.optimizer import Optimizer as Optimizer
 from ..tensor.creation import to_tensor
@@ -43,9 +45,8 @@ def _first_name(optimizer: type[Optimizer], arguments: str, **defaults: Any) -> 
     signature = inspect.Signature(parameters)
 
     def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        optimizer.__init__(self, **{_RENAMED.get(name, name): value for name, value in bound.arguments.items()})
+        given = bound(signature, f"{type(self).__name__}.__init__", args, kwargs).arguments
+        optimizer.__init__(self, **{_RENAMED.get(name, name): value for name, value in given.items()})
 
     doc = f"`paddle.optimizer.{optimizer.__name__}` with the arguments {arguments.replace(' ', ', ')}."
     members = {"__init__": __init__, "__doc__": doc, "__module__": __name__, "__signature__": signature}

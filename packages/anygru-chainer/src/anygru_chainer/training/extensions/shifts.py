@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy
 
+from anygru.extend import bound
+
 from ...serializer import AbstractSerializer
 from ..extension import Extension
 
@@ -51,8 +53,7 @@ class _Shift(Extension):
         cls.__signature__ = cls._signature  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        given = self._signature.bind(*args, **kwargs)
-        given.apply_defaults()
+        given = bound(self._signature, f"{type(self).__name__}.__init__", args, kwargs)
         self._t: int = 0
         self._last_value: Any = None
         for name, value in given.arguments.items():

@@ -9,6 +9,8 @@ import torch
 import torch.utils.data
 from torch.utils.data import Dataset, IterableDataset, dataloader
 
+from anygru.extend import bound
+
 from ...framework.generator import Generator, default_generator
 from ._utils.collate import default_collate, default_convert
 
@@ -83,7 +85,7 @@ class DataLoader(dataloader.DataLoader[Any]):
     """As torch.utils.data.DataLoader, with OneFlow's tensors; its iterators have a method `next`."""
 
     def __init__(self, dataset: Dataset[Any], *arguments: Any, **keywords: Any) -> None:
-        given = _ARGUMENTS.bind(self, dataset, *arguments, **keywords)
+        given = bound(_ARGUMENTS, "DataLoader.__init__", (self, dataset, *arguments), keywords, defaults=False)
         options = given.arguments
         in_batches = options.get("batch_size", 1) is not None or options.get("batch_sampler") is not None
         if options.get("collate_fn") is None:

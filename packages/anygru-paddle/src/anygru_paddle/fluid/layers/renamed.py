@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from anygru.extend import not_covered
+from anygru.extend import near, not_covered
 
 from ...nn.functional.operators import activation_of
 
@@ -48,7 +48,7 @@ def renamed(name: str, function: Callable[..., Any], arguments: str, then: Calla
         values = {**defaults, **dict(zip(order, args, strict=False))}
         for key, value in kwargs.items():
             if key not in targets:
-                raise TypeError(f"{name}() got an unexpected keyword argument {key!r}")
+                raise TypeError(f"{name}() got an unexpected keyword argument {key!r}{near(key, targets)}")
             values[targets[key]] = value
         for key, only in fixed:
             given = values.pop(key, only)

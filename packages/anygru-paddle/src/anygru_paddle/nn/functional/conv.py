@@ -94,7 +94,7 @@ def _transposed(dims: int) -> Function:
     # conv2d_transpose alone has dilation before groups.
     middle = {"dilation": 1, "groups": 1} if dims == 2 else {"groups": 1, "dilation": 1}
     last = {"output_size": None, "data_format": _FORMATS[dims - 1], "name": None}
-    return row(name, function_of(compute, **first, **middle, **last), what)
+    return row(name, function_of(name, compute, **first, **middle, **last), what)
 
 
 conv1d, conv2d, conv3d = (_convolution(dims) for dims in (1, 2, 3))

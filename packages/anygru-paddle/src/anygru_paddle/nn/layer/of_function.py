@@ -4,7 +4,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ...base.arguments import given, signature
+from anygru.extend import bound
+
+from ...base.arguments import signature
 from .layers import Layer
 
 Checks = Callable[[dict[str, Any]], None]
@@ -22,7 +24,7 @@ class FunctionLayer(Layer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        values = given(self._signature, args, kwargs)
+        values = bound(self._signature, f"{type(self).__name__}.__init__", args, kwargs).arguments
         check = type(self)._check
         if check is not None:
             check(values)
