@@ -68,6 +68,53 @@ def test_an_array_for_a_tensor_is_a_type_error_that_names_it(call: Any) -> None:
         call(flow.ones(2, 3), np.ones((2, 3), dtype="float32"))
 
 
+X = flow.tensor([[0.1, 0.2], [0.3, 0.4]])
+OTHERS: list[Any] = [[[0.1, 0.2], [0.3, 0.4]], 0.5, 2, (0.1, 0.2), None, "a", np.ones((2, 2), dtype="float32")]
+LABELS = flow.tensor([0, 1])
+TAKES_A_TENSOR: dict[str, Any] = {
+    "x": [flow.softmax, flow.mean, flow.sum, flow.std, flow.log_softmax, flow.prod, flow.all, nn.functional.softmax],
+    "input": [
+        nn.SmoothL1Loss(), nn.BCEWithLogitsLoss(), nn.MSELoss(), nn.CrossEntropyLoss(),
+        nn.functional.cross_entropy, nn.NLLLoss(), nn.functional.mse_loss, nn.functional.binary_cross_entropy,
+    ],
+    "target": [lambda other, _, loss=loss: loss(X, other) for loss in (nn.NLLLoss(), nn.functional.cross_entropy)],
+    "mask": [lambda other, _: X.masked_fill(other, 0.0), lambda other, _: flow.masked_fill(X, other, 0.0)],
+    "source": [lambda other, _: X.index_add(0, LABELS, other)],
+    "other": [lambda other, _: X.allclose(other)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argument", "function"), [(name, each) for name in TAKES_A_TENSOR for each in TAKES_A_TENSOR[name]]
+)
+def test_another_object_for_a_tensor_is_a_type_error_that_names_the_argument(argument: str, function: Any) -> None:
+    for other in OTHERS:
+        given = (other,) if argument == "x" else (other, LABELS)
+        with pytest.raises(TypeError, match=rf"argument '{argument}' .*must be .*{type(other).__name__}"):
+            function(*given)
+
+
+def test_each_layer_refuses_an_object_that_is_no_tensor() -> None:
+    for layer in (nn.Softmax(1), nn.LogSoftmax(1), nn.Flatten(), nn.Dropout(), nn.GLU()):
+        with pytest.raises(
+            TypeError, match=rf"{type(layer).__name__}\(\): argument '\w+' must be tensor, not <class 'list'>"
+        ):
+            layer([[0.1, 0.2]])
+    for call in (flow.logical_and, flow.logical_or, flow.logical_xor):
+        with pytest.raises(TypeError, match="'other' must be tensor"):
+            call(X, [1.0])
+
+
+def test_an_attribute_error_of_a_program_remains_one() -> None:
+    class Reader(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.shape
+
+    for model in (Reader(), nn.Sequential(Reader())):
+        with pytest.raises(AttributeError, match="'list' object has no attribute 'shape'"):
+            model([1.0])
+
+
 def test_numbers_and_printed_forms() -> None:
     for convert in (int, float):
         with pytest.raises(AssertionError, match="one element"):

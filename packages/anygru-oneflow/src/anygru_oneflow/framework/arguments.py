@@ -5,13 +5,17 @@ with these names. Positional arguments keep their places. Arguments behind a bar
 positional in OneFlow. A star marks sizes, which may be one sequence or single numbers.
 """
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 import torch
 
 from anygru.extend import names
+
+from .dressing import DRESSED, NotATensor
 
 _NAMES = """
 x: all any argmax argmin broadcast_like cast celu elu erfinv_ flatten flip fold hardshrink hardswish hardtanh leaky_relu
@@ -56,6 +60,8 @@ obj: is_tensor
 
 # Functions that overwrite their tensor if `inplace` is true, which torch's functions cannot.
 _IN_PLACE = "add floor_divide fmod hardshrink mul pow softshrink sub"
+# Methods with tensors among their arguments that torch does not check.
+_OF_TENSORS = "allclose bincount index_add index_add_ masked_fill masked_fill_"
 
 
 def _rows() -> Iterator[tuple[str, list[str], list[str]]]:
@@ -70,10 +76,16 @@ def _rows() -> Iterator[tuple[str, list[str], list[str]]]:
 def with_oneflows_names(functions: dict[str, Any]) -> dict[str, Any]:
     """The functions of the tables, which then take OneFlow's names of arguments as well."""
     found: dict[str, Any] = {name: _in_place_too(functions[name]) for name in _IN_PLACE.split() if name in functions}
+    places: dict[str, list[str]] = {}
     for name, given, named in _rows():
         if name in functions:
             found[name] = _by_place(found.get(name, functions[name]), given, named)
-    return found
+            places[name] = [argument.removeprefix("*") for argument in given]
+    return {
+        name: of_tensors(function, places.get(name, ()))
+        for name, function in (functions | found).items()
+        if isinstance(function, FunctionType) and not name.startswith("_")
+    }
 
 
 def teach_methods(kind: type) -> None:
@@ -82,6 +94,50 @@ def teach_methods(kind: type) -> None:
     for name, given, named in _rows():
         if name in covered and len(given + named) > 1:
             setattr(kind, name, _by_place(getattr(kind, name), given, named))
+    for name in _OF_TENSORS.split():
+        setattr(kind, name, of_tensors(getattr(kind, name)))
+
+
+def of_tensors(function: Callable[..., Any], given: Sequence[str] = ()) -> Callable[..., Any]:
+    """The function, with a TypeError as OneFlow's, which names the argument, if it treats another object as a tensor.
+
+    It checks no argument before the call: an AttributeError has the object that lacks the attribute.
+
+    Args:
+        given: OneFlow's names of the first arguments. The names of other arguments come from the function.
+    """
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except (AttributeError, NotATensor) as error:
+            name = _argument(function, given, arguments, keywords, error)
+            if name is None:
+                raise
+            wrong, of = type(error.obj), function.__qualname__.removesuffix(".forward").rpartition(".")[2]
+            raise TypeError(
+                f"{of}(): argument {name!r} must be tensor, not {wrong}; oneflow.tensor makes one"
+            ) from error
+
+    return call
+
+
+def _argument(
+    function: Callable[..., Any], given: Sequence[str], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Any
+) -> str | None:
+    """The name of the argument that an error is about; None if it is about another object."""
+    is_ours = isinstance(error, NotATensor) or any(
+        hasattr(kind, error.name) for kind in (torch.Tensor, *DRESSED.values())
+    )
+    if isinstance(error.obj, torch.Tensor) or not is_ours:
+        return None
+    try:
+        known = [*given, *list(inspect.signature(function).parameters)[len(given) :]]
+    except ValueError:  # torch's own has no signature
+        known = [*given, "input", "other"][: max(len(given), 2)]
+    passed = [*zip(known, arguments, strict=False), *keywords.items()]
+    return next((name for name, value in passed if value is error.obj), None)
 
 
 def _by_place(function: Callable[..., Any], given: list[str], named: list[str]) -> Callable[..., Any]:

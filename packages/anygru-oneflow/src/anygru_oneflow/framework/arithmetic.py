@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import reduce, wraps
 from typing import Any
 
+import numpy as np
 import torch
 
 from .dressing import dress, torch_dtype
@@ -107,8 +108,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 def div(input: Any, other: Any) -> Any:
-    """`input / other`. Bools by a whole number are rounded down; for two tensors of bools the result is `input` (recorded in
-    0.9.0)."""
+    """`input / other`. Bools by a whole number are rounded down; two tensors of bools give `input` (recorded in 0.9.0)."""
     if _is_bool(input):
         if _is_bool(other):
             return torch.logical_or(input, torch.zeros_like(other))
@@ -143,9 +143,7 @@ class _Power(torch.autograd.Function):
     """A power of floating point, with the gradients of OneFlow 0.9.0, which differ from torch's at 0 and below (recorded).
 
     For such a base the exponent's gradient is 0 if base and exponent have one shape, and NaN or infinite for different
-    shapes; the base's gradient
-    is
-    `exponent * base ** (exponent - 1)` at any exponent.
+    shapes; the base's gradient is `exponent * base ** (exponent - 1)` at any exponent.
     """
 
     @staticmethod
@@ -213,14 +211,14 @@ def relu(input: Any, inplace: bool = False) -> Any:
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """`input + value * tensor1 * tensor2`, of any types."""
-    if all(map(_is_floating, (input, tensor1, tensor2))):
+    if _is_floating(input) & _is_floating(tensor1) & _is_floating(tensor2):
         return torch.addcmul(input, tensor1, tensor2, value=value)
     return add(input, mul(mul(tensor1, tensor2), value))
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """`input + value * tensor1 / tensor2`, of any types."""
-    if all(map(_is_floating, (input, tensor1, tensor2))):
+    if _is_floating(input) & _is_floating(tensor1) & _is_floating(tensor2):
         return torch.addcdiv(input, tensor1, tensor2, value=value)
     return add(input, mul(div(tensor1, tensor2), value))
 
@@ -306,7 +304,10 @@ def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Any, Any], Any]
 
 
 def _truth(value: Any) -> torch.Tensor:
-    return value if isinstance(value, torch.Tensor) else torch.tensor(bool(value))
+    if isinstance(value, (int, float, np.generic)):
+        return torch.tensor(bool(value))
+    torch_dtype(value)  # raises TypeError for other objects
+    return value
 
 
 logical_and = _logical(torch.logical_and)

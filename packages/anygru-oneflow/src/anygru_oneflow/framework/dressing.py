@@ -116,9 +116,17 @@ def copied(values: Any) -> Any:
     return values
 
 
+class NotATensor(TypeError):
+    """An object `obj` that is not a tensor, where a tensor is needed."""
+
+    def __init__(self, obj: object) -> None:
+        super().__init__(f"a tensor is needed, got {type(obj).__name__}")
+        self.obj = obj
+
+
 def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
     """torch's type of any tensor. Raises TypeError, as OneFlow does, for any other object."""
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"a tensor is needed, got {type(tensor).__name__}")
+        raise NotATensor(tensor)
     with torch._C.DisableTorchFunctionSubclass():
         return tensor.dtype

@@ -54,6 +54,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
 
 def gather_nd(input: Tensor, index: Tensor) -> Tensor:
     """The entries at places [..., K] of the first K dimensions."""
+    torch_dtype(input)  # an array would take the places as well
     return input[index.long().unbind(-1)]  # type: ignore[return-value]
 
 
@@ -79,6 +80,7 @@ def batch_gather(input: Tensor, index: Tensor) -> Tensor:
 
 def broadcast_like(input: Tensor, like: Tensor, broadcast_axes: Sequence[int] = ()) -> Tensor:
     """The tensor in the shape of another; `broadcast_axes` are the axes that it does not have."""
+    torch_dtype(input)
     shape = list(input.shape)
     if len(shape) < like.dim():
         for axis in sorted(axis % like.dim() for axis in broadcast_axes):
@@ -95,6 +97,7 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
 
 def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
     """The area under the ROC curve of predictions of labels 0 and 1, as float32 [1]."""
+    torch_dtype(label), torch_dtype(pred)
     flags, values = label.flatten() == 1, pred.flatten()
     with torch._C.DisableTorchFunctionSubclass():
         _, group, sizes = torch.unique(values, return_inverse=True, return_counts=True)

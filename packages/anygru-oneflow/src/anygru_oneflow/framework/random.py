@@ -94,6 +94,7 @@ def _randint(
 
 def _randint_like(input: torch.Tensor, *limits: Any, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
     """torch.randint_like, which gives whole numbers for a tensor of any type (recorded in 0.9.0)."""
+    torch_dtype(input)
     if isinstance(input, DTensor):
         return torch.randint_like(input, *limits, dtype=dtype or torch.int64, **keywords)
     return _randint(*limits, size=tuple(input.shape), dtype=dtype, **{"device": input.device, **keywords})

@@ -1,9 +1,12 @@
 """Losses: torch's, with OneFlow's arguments."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 
+from ...framework.dressing import torch_dtype
 from ...framework.tensor import Tensor
 from ..functional import functions as F
 from .adopted import adopt
@@ -15,10 +18,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _loss(layer: type[torch.nn.Module], positional: str) -> Any:
-    """A loss of torch, which refuses an unknown reduction when it is made."""
+def _loss(layer: type[torch.nn.Module], positional: str, forward: Callable[..., Any] | None = None) -> Any:
+    """A loss of torch, which refuses an unknown reduction when it is made, and later any input except tensors."""
     adopted = adopt(layer, positional)
-    make = adopted.__init__
+    make, compute = adopted.__init__, forward or adopted.forward
+
+    @wraps(compute)
+    def of_tensors_only(self: Any, *inputs: Any, **named: Any) -> Any:
+        for value in (*inputs, *named.values()):
+            torch_dtype(value)
+        return compute(self, *inputs, **named)
 
     def checked(self: Any, *arguments: Any, **keywords: Any) -> None:
         make(self, *arguments, **keywords)
@@ -27,6 +36,8 @@ def _loss(layer: type[torch.nn.Module], positional: str) -> Any:
         )
 
     adopted.__init__ = checked
+    if layer is not torch.nn.CTCLoss:  # which takes lengths as numbers
+        adopted.forward = of_tensors_only
     return adopted
 
 
@@ -37,12 +48,18 @@ def _reduced(losses: Tensor, reduction: str) -> Any:
 MSELoss = _loss(torch.nn.MSELoss, "reduction")
 L1Loss = _loss(torch.nn.L1Loss, "reduction")
 SmoothL1Loss = _loss(torch.nn.SmoothL1Loss, "reduction beta")
-KLDivLoss = _loss(torch.nn.KLDivLoss, "reduction log_target")
-KLDivLoss.forward = lambda self, input, target: F.kl_div(input, target, self.log_target, self.reduction)
+KLDivLoss = _loss(
+    torch.nn.KLDivLoss,
+    "reduction log_target",
+    lambda self, input, target: F.kl_div(input, target, self.log_target, self.reduction),
+)
 BCELoss = _loss(torch.nn.BCELoss, "weight reduction")
-MarginRankingLoss = _loss(torch.nn.MarginRankingLoss, "margin reduction")
-MarginRankingLoss.forward = lambda self, input1, input2, target: _reduced(
-    (self.margin - target * (input1 - input2)).clamp(min=0), self.reduction
+MarginRankingLoss = _loss(
+    torch.nn.MarginRankingLoss,
+    "margin reduction",
+    lambda self, input1, input2, target: _reduced(
+        (self.margin - target * (input1 - input2)).clamp(min=0), self.reduction
+    ),
 )
 TripletMarginLoss = _loss(torch.nn.TripletMarginLoss, "margin p eps swap size_average reduce reduction")
 CTCLoss = _loss(torch.nn.CTCLoss, "blank reduction zero_infinity")
