@@ -161,6 +161,14 @@ def test_conversions(grid):
     assert grid.as_in_context(mx.cpu()) is grid
 
 
+@pytest.mark.parametrize("name", ["abs", "exp", "argsort", "sum", "dot", "batch_dot"])
+def test_none_for_an_array_is_an_error_of_mxnet_that_names_the_input(name: str) -> None:
+    function = getattr(mx.nd, name)
+    given = (mx.nd.ones((2, 2, 2)), None) if name.endswith("dot") else (None,)
+    with pytest.raises(MXNetError, match=rf"(?s){'rhs' if len(given) > 1 else 'data'}.*None"):
+        function(*given)
+
+
 def test_errors_of_operators(grid):
     with pytest.raises(AssertionError, match="data must have NDArray type"):
         nd.sum(3)

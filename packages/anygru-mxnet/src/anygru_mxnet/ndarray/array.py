@@ -192,6 +192,11 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
         raise
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         raise MXNetError(f"{operator.name}: {str(error).replace(operator.compute.__name__, operator.name)}") from error
+    except AttributeError as error:
+        missing = [name for name, value in zip(operator.inputs, values, strict=False) if value is None]
+        if error.obj is not None or not missing:
+            raise
+        raise MXNetError(f"{operator.name}: {' and '.join(missing)} must be an NDArray, got None") from error
     given = _wrap_results(result, ctx, out)
     if carried or (state.recording and isinstance(result, Tensor) and not result.is_floating_point()):
         _connect_gradients(given, operator, arguments, attributes)
