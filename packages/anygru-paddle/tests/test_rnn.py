@@ -222,6 +222,18 @@ def test_rnn_runs_its_cell_step_by_step(is_reverse, lengths):
         np.testing.assert_allclose(fast.numpy(), slow.numpy(), atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM, nn.SimpleRNN])
+def test_lengths_in_a_column(kind):
+    """Public programs sum masks to [B, 1]; 2.6.2's kernel reads them in any shape that begins with the batch."""
+    layer = fill(kind(3, 4, direction="bidirect"))
+    x = paddle.to_tensor(np.random.RandomState(1).uniform(-1, 1, (2, 5, 3)).astype("float32"))
+    column, row = (layer(x, sequence_length=paddle.to_tensor(lengths))[0].numpy() for lengths in ([[3], [5]], [3, 5]))
+    np.testing.assert_array_equal(column, row)
+    for refused in ([[3, 5]], [[3, 1], [5, 1]]):
+        with pytest.raises(ValueError, match="The size of SequenceLength"):
+            layer(x, sequence_length=paddle.to_tensor(refused))
+
+
 def test_state_dict_of_a_gru_lists_its_cells_too():
     assert list(nn.GRU(2, 3).state_dict())[3:6] == ["bias_hh_l0", "0.cell.weight_ih", "0.cell.weight_hh"]
 

@@ -155,7 +155,7 @@ class RNNBase(LayerList):
         Args:
             inputs: [B, T, I], or [T, B, I] if `time_major`.
             initial_states: [L * D, B, H], for an LSTM a pair of them; zeros without it.
-            sequence_length: steps of each sequence, int32 or int64 [B]; the output past them is zero.
+            sequence_length: steps of each sequence, int32 or int64 [B] or [B, 1]; the output past them is zero.
 
         Returns:
             The output [B, T, D * H] (or time first), and the state of each layer and direction after the last step of
@@ -171,7 +171,7 @@ class RNNBase(LayerList):
         x = plain(inputs)
         need_dtype(x, cells[0].weight_ih, "rnn(): inputs")
         batch = x.shape[1 if self.time_major else 0]
-        lengths = checked_lengths(sequence_length, batch)
+        lengths = checked_lengths(sequence_length, batch, columns=True)
         states = None if initial_states is None else self._checked_states(initial_states, x, [len(cells), batch])
         drops = self.training and self.dropout > 0 and len(cells) > self.num_directions
         output, last = (self._dropping if drops else self._run)(cells, x, states, lengths)

@@ -85,8 +85,12 @@ class RNNCellBase(Layer):
         return None
 
 
-def checked_lengths(sequence_length: torch.Tensor | None, batch: int) -> torch.Tensor | None:
+def checked_lengths(
+    sequence_length: torch.Tensor | None, batch: int, columns: bool = False
+) -> torch.Tensor | None:
     """The lengths in torch's form.
+
+    `columns` takes [B, 1] besides [B], as the kernel behind Paddle 2.6.2's layers does; `paddle.nn.RNN` refuses it there.
 
     Raises:
         ValueError: unless None or an int32 or int64 tensor with one length a sequence.
@@ -103,7 +107,9 @@ def checked_lengths(sequence_length: torch.Tensor | None, batch: int) -> torch.T
         raise ValueError(
             f"(InvalidArgument) sequence_length must be int32 or int64, but received {sequence_length.dtype}"
         )
-    if lengths.numel() != batch or lengths.dim() != 1:
+    if columns and lengths.shape[:1] == (batch,) and lengths.numel() == batch:
+        lengths = lengths.reshape(-1)
+    if lengths.shape != (batch,):
         raise ValueError(
             "(InvalidArgument) The size of SequenceLength has to equal the batch_size. But received batch_size is "
             f"{batch} and the shape of SequenceLength is {list(lengths.shape)}."
