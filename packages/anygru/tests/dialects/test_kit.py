@@ -107,7 +107,9 @@ def test_a_view_leaves_its_graph_and_keeps_its_memory() -> None:
         leave_graph(part)
         assert (part.requires_grad, part.is_leaf) == (False, True)
     view = y[1:3]
+    square = view * view  # the graph keeps the view
     leave_graph(view)
+    assert torch.autograd.grad(square.sum(), x)[0].tolist() == [0.0, 8.0, 8.0, 0.0]
     view.fill_(7.0)
     assert y.tolist() == [2.0, 7.0, 7.0, 2.0]
 

@@ -108,6 +108,9 @@ at_end_of_backward: Callable[[Callable[[], None]], None] | None = _find(
 """Call a function at the end of the running backward pass, which alone keeps the function alive. Without these three names,
 loops over cells sum gradients step by step."""
 
+swap_contents: Callable[[torch.Tensor, torch.Tensor], None] = _find("_C._swap_tensor_impl", torch.utils.swap_tensors)
+"""Swap what two tensor objects stand for. The public function refuses tensors that a graph has saved."""
+
 
 def plain_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """`function.apply` without its part for torch.func, for calls that are under no transform and have no tensors of one.

@@ -6,6 +6,8 @@ from functools import cache, partial
 
 import torch
 
+from ...facts.torch_private import swap_contents
+
 
 def is_release(error: Exception) -> bool:
     """Whether this error of torch means a second backward pass through a freed graph.
@@ -27,7 +29,7 @@ def leave_graph(tensor: torch.Tensor) -> None:
     detached = torch.Tensor.detach(tensor)
     detached.__class__ = type(tensor)
     detached.__dict__.update(tensor.__dict__)
-    torch.utils.swap_tensors(tensor, detached)
+    swap_contents(tensor, detached)
 
 
 @contextlib.contextmanager
