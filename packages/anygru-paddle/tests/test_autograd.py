@@ -1,5 +1,6 @@
 """Gradients as Paddle 2.6.2 gives them on a CPU (recorded)."""
 
+import copy
 import inspect
 
 import numpy as np
@@ -268,3 +269,49 @@ def test_grad_through_a_py_layer_stops_gradients():
 
     x = leaf(1.0, 2.0)
     assert paddle.grad(Same.apply(x).sum(), x)[0].stop_gradient
+
+
+def test_graphs_of_a_leaf_that_is_frozen_later_give_it_its_gradient():
+    """A generator's step freezes the critic after its forward pass; 2.6.2 adds the gradient nevertheless (recorded)."""
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    x.register_hook(lambda gradient: gradient * 2)
+    y = x * 3
+    x.stop_gradient = True
+    z = x * 5
+    assert z.stop_gradient
+    for expected in (6.0, 12.0):
+        (y + z).sum().backward(retain_graph=True)
+        np.testing.assert_array_equal(x.grad.numpy(), [expected] * 2)
+    x.stop_gradient = False
+    (y + x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [20.0] * 2)
+
+
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y[1:], lambda y: y.reshape([2, 1])])
+def test_a_tensor_returns_to_its_graph(part):
+    """`stop_gradient = False` after True: a critic's step and then a generator's through one sample (recorded, 2.6.2)."""
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    y = part(x * 2)
+    expected = paddle.grad(y.sum() * 3, x, retain_graph=True)[0].numpy()
+    square = y * y
+    y.stop_gradient = True
+    assert (y * 3).stop_gradient
+    copy.deepcopy(y)
+    y.stop_gradient = False
+    (y * 3).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+    square.sum().backward()  # its saved value counts as unchanged
+    y = x * 2
+    y.stop_gradient = True
+    y.detach_()
+    y.stop_gradient = False
+    assert y.is_leaf
+
+
+def test_a_pylayer_may_return_an_input_that_stops_gradients():
+    class Same(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    assert Same.apply(paddle.ones([2])).stop_gradient

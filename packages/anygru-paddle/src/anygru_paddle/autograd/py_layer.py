@@ -71,7 +71,8 @@ class _Bridge(torch.autograd.Function):
             raise ValueError("(InvalidArgument) At least one output of `PyLayer.forward` is a `Tensor`.")
         call.outputs = outputs
         for place in call.tensor_outputs:
-            if values[place].is_leaf and any(values[place] is each for each in call.tensors()):
+            given = any(values[place] is each for each in call.tensors())
+            if given and values[place].is_leaf and values[place].requires_grad:
                 raise ValueError(
                     f"(InvalidArgument) Leaf Var ({getattr(values[place], '_name', '')}) that doesn't stop gradient can't use "
                     "inplace strategy."

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.autograd.grad_mode import _unsafe_preserve_version_counter
+from torch.autograd.graph import get_gradient_edge
 
 from anygru.extend import leave_graph
 
@@ -53,6 +55,27 @@ def no_leafs_hooks(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
             leaf.__dict__.pop("_hooks_rest", None)
 
 
+def _accumulate_frozen(leaf: torch.Tensor) -> None:
+    """Graphs that used `leaf` before it was frozen add to its gradient as in Paddle 2.6.2 (recorded); torch's do not."""
+
+    def add(gradients: tuple[torch.Tensor | None, ...]) -> None:
+        if gradients[0] is not None and not leaf.requires_grad:
+            before, own = _torch_grad(leaf), plain(gradients[0].detach())
+            _set_torch_grad(leaf, own.clone() if before is None else before + own)
+
+    get_gradient_edge(leaf).node.register_prehook(add)
+
+
+def _return_to_graph(tensor: torch.Tensor) -> bool:
+    """Give a tensor that left its graph by `stop_gradient = True` its step of it again, as Paddle 2.6.2 does (recorded)."""
+    left = tensor.__dict__.pop("_left", None)
+    if left is None or left.data_ptr() != tensor.data_ptr() or _torch_shape(left) != _torch_shape(tensor):
+        return False
+    with torch.enable_grad(), _unsafe_preserve_version_counter(tensor):
+        torch.Tensor.copy_(tensor, left)  # the same memory: only the step of the graph is new
+    return True
+
+
 class TensorHookRemoveHelper:
     """Takes a gradient hook off again."""
 
@@ -95,9 +118,15 @@ class Differentiable(torch.Tensor):
             return
         self.__dict__.pop("_stop_gradient", None)
         if stop and not self.is_leaf:
+            with torch.enable_grad():
+                left = plain(torch.Tensor.view_as(self, self))
             leave_graph(self)
-        elif bool(stop) == self.requires_grad:
-            self.requires_grad_(not stop)
+            self.__dict__["_left"] = left
+        elif stop and self.requires_grad:
+            _accumulate_frozen(self)
+            self.requires_grad_(False)
+        elif not (stop or self.requires_grad or _return_to_graph(self)):
+            self.requires_grad_()
 
     @property
     def grad(self) -> "Tensor | None":

@@ -261,6 +261,7 @@ class Tensor(Differentiable):
     def detach_(self) -> "Tensor":
         """Leave the gradient graph."""
         leave_graph(self)
+        self.__dict__.pop("_left", None)
         return self
 
     def _only(self, target: str) -> Any:
@@ -321,7 +322,8 @@ class Tensor(Differentiable):
             new = torch.Tensor.clone(self)
         new.__class__ = type(self)
         for key, value in self.__dict__.items():
-            new.__dict__[key] = value if key == "_stop_gradient" else copy.deepcopy(value, memo)
+            if key != "_left":
+                new.__dict__[key] = value if key == "_stop_gradient" else copy.deepcopy(value, memo)
         new.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]  # as Paddle 2.6.2 (recorded)
         new.requires_grad_(self.requires_grad)
         return new  # type: ignore[return-value]

@@ -85,9 +85,7 @@ class RNNCellBase(Layer):
         return None
 
 
-def checked_lengths(
-    sequence_length: torch.Tensor | None, batch: int, columns: bool = False
-) -> torch.Tensor | None:
+def checked_lengths(sequence_length: torch.Tensor | None, batch: int, columns: bool = False) -> torch.Tensor | None:
     """The lengths in torch's form.
 
     `columns` takes [B, 1] besides [B], as the kernel behind Paddle 2.6.2's layers does; `paddle.nn.RNN` refuses it there.
