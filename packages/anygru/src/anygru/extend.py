@@ -32,7 +32,7 @@ _HOME = {
     "cpp_numbers": "dialects.kit.cpp_numbers",
     "fans": "dialects.kit.fans:fans",
     "is_release": "dialects.kit.graph:is_release",
-    "leave_graph": "dialects.kit.graph:leave_graph",
+    "leave_graph": "facts.torch_private:leave_graph",
     "schedules": "dialects.kit.schedules",
     "single": "dialects.kit.numbers:single",
     # files: the originals' formats, and the means to read and write others safely

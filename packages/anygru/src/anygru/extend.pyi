@@ -23,13 +23,13 @@ from .cli.terminal import STANDARD_INPUT, count
 from .dialects.kit import cpp_numbers, schedules
 from .dialects.kit.arguments import bound
 from .dialects.kit.fans import fans
-from .dialects.kit.graph import behind_hooks, is_release, leave_graph
+from .dialects.kit.graph import behind_hooks, is_release
 from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
 from .dialects.names import names
 from .dialects.stand_ins import cover, not_covered, refuser
 from .errors import near
 from .facts import gates, torch_private
-from .facts.torch_private import backward, gradients
+from .facts.torch_private import backward, gradients, leave_graph
 from .facts.weights import Weights
 from .onnx.operators import onnxscript_operators
 from .parallel.addresses import serve_store

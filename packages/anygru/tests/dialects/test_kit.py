@@ -10,8 +10,9 @@ import torch
 from anygru.dialects.kit import cpp_numbers, schedules
 from anygru.dialects.kit.arguments import bound
 from anygru.dialects.kit.fans import fans
-from anygru.dialects.kit.graph import behind_hooks, is_release, leave_graph
+from anygru.dialects.kit.graph import behind_hooks, is_release
 from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, centred, single
+from anygru.facts.torch_private import leave_graph
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (4, 2, 7), (6, 4, 3, 2)])

@@ -108,8 +108,22 @@ at_end_of_backward: Callable[[Callable[[], None]], None] | None = _find(
 """Call a function at the end of the running backward pass, which alone keeps the function alive. Without these three names,
 loops over cells sum gradients step by step."""
 
-swap_contents: Callable[[torch.Tensor, torch.Tensor], None] = _find("_C._swap_tensor_impl", torch.utils.swap_tensors)
+_swap_contents: Callable[[torch.Tensor, torch.Tensor], None] = _find("_C._swap_tensor_impl", torch.utils.swap_tensors)
 """Swap what two tensor objects stand for. The public function refuses tensors that a graph has saved."""
+
+
+def leave_graph(tensor: torch.Tensor) -> None:
+    """Make a tensor a leaf without gradients that keeps its memory.
+
+    `torch.Tensor.detach_` refuses views: there the object takes over the contents of a detached tensor instead.
+    """
+    if not tensor._is_view():
+        torch.Tensor.detach_(tensor)
+        return
+    detached = torch.Tensor.detach(tensor)
+    detached.__class__ = type(tensor)
+    detached.__dict__.update(tensor.__dict__)
+    _swap_contents(tensor, detached)
 
 
 def plain_apply(function: type[torch.autograd.Function]) -> Callable[..., Any]:

@@ -1,12 +1,10 @@
-"""Recognize the error of a released autograd graph, detach tensors from a graph, and see gradients behind hooks."""
+"""Recognize the error of a released autograd graph, and see gradients behind hooks."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 import torch
-
-from ...facts.torch_private import swap_contents
 
 
 def is_release(error: Exception) -> bool:
@@ -16,20 +14,6 @@ def is_release(error: Exception) -> bool:
     failure are also released. So the error is compared with a provoked one.
     """
     return str(error) == _words()
-
-
-def leave_graph(tensor: torch.Tensor) -> None:
-    """Make a tensor a leaf without gradients that keeps its memory.
-
-    `torch.Tensor.detach_` refuses views: there the object takes over the contents of a detached tensor instead.
-    """
-    if not tensor._is_view():
-        torch.Tensor.detach_(tensor)
-        return
-    detached = torch.Tensor.detach(tensor)
-    detached.__class__ = type(tensor)
-    detached.__dict__.update(tensor.__dict__)
-    swap_contents(tensor, detached)
 
 
 @contextlib.contextmanager
