@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import anygru_oneflow as flow
+from anygru.dialects import NotCoveredError
 from anygru_oneflow import nn
 from anygru_oneflow.nn import functional as F
 from anygru_oneflow.utils import data
@@ -269,3 +270,26 @@ def test_a_sampler_of_several_processes() -> None:
 def test_torchs_generators_still_draw() -> None:
     first, second = (flow.randn(3, generator=torch.Generator().manual_seed(1)).tolist() for _ in range(2))
     assert first == second == torch.randn(3, generator=torch.Generator().manual_seed(1)).tolist()
+
+
+def test_a_categorical_distribution_draws_the_numbers_of_0_9() -> None:
+    weights = flow.tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 0.0]])
+    flow.manual_seed(3)
+    policy = flow.distributions.Categorical(probs=weights)
+    draws = [policy.sample(shape).tolist() for shape in ((), (4,), (2, 3))]
+    assert draws == [
+        [0, 0],
+        [[2, 0], [1, 0], [2, 0], [2, 1]],
+        [[[1, 0], [2, 0], [1, 1]], [[1, 0], [2, 0], [0, 0]]],
+    ]
+    np.testing.assert_allclose(policy.probs.numpy(), [[1 / 6, 1 / 3, 1 / 2], [0.75, 0.25, 0]], rtol=1e-6)
+    np.testing.assert_allclose(policy.logits()[1].numpy(), [-0.287682, -1.386294, -15.942385], rtol=1e-5)
+    of_logits = flow.distributions.Categorical(logits=weights)
+    np.testing.assert_allclose(of_logits.probs[0].numpy(), [0.09003057, 0.24472848, 0.66524094], rtol=1e-6)
+    assert of_logits.logits is weights
+    assert (policy.batch_shape, policy.sample((5,)).dtype) == (flow.Size([2]), flow.int64)
+    for wrong in ({}, {"probs": weights, "logits": weights}, {"probs": weights[0, 0]}):
+        with pytest.raises(ValueError, match="probs"):
+            flow.distributions.Categorical(**wrong)
+    with pytest.raises(NotCoveredError, match=r"torch\.distributions\.Categorical"):
+        policy.log_prob(flow.tensor([0, 1]))

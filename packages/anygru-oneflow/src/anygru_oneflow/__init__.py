@@ -17,6 +17,7 @@ from . import (
     comm,
     cuda,
     distributed,
+    distributions,
     env,
     framework,
     linalg,
