@@ -12,6 +12,7 @@ import anygru as package
 from anygru.cli import trial, variants, watching
 
 MODEL = """
+import os
 import torch
 
 class Model(torch.nn.Module):
@@ -32,6 +33,24 @@ def by_name():
 
 def wrong():
     return Model()
+
+def of_a_class():
+    return torch.nn.GRU, torch.ones(1, 2, 3)
+
+def of_other_width():
+    return torch.nn.GRU(8, 16), [torch.ones(1, 2, 3)]
+
+class Tired(Model):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        if self.calls > 5:
+            os._exit(9) if self.training else int("tired")
+        return super().forward(x)
+
+def tired():
+    return Tired(), torch.randn(1, 20, 8)
 
 def failing():
     raise RuntimeError("no data here")
@@ -76,8 +95,9 @@ def test_training_has_no_frozen_variants(anygru, model):
 def test_a_model_without_grus_stays_as_it_is(anygru, model):
     result = anygru("try", f"{model}:without", *QUICK)
     assert result.status == 0
-    assert "Keep the model as it is" in result.out or "Recommended" in result.out
-    assert rows(result.out)["accelerated"][2] == 0
+    assert "Keep the model as it is" in result.out
+    assert "nothing can be accelerated: it has no GRU" in result.out
+    assert "Recommended" not in result.out
 
 
 @pytest.mark.parametrize(
@@ -85,10 +105,14 @@ def test_a_model_without_grus_stays_as_it_is(anygru, model):
     [
         ("my_model.py:nothing", 2, "my_model.py has no function 'nothing'"),
         ("my_model.py:wrong", 2, "my_model.py:wrong must return (module, example inputs), got Model"),
+        ("my_model.py:of_a_class", 2, "got (the class GRU, Tensor[1, 2, 3])"),
+        ("my_model.py:of_other_width", 2, "(called with (list))"),
+        ("my_model.py:tired", 2, "invalid literal for int() with base 10: 'tired' (called with (Tensor[1, 20, 8]))"),
+        ("my_model.py:", 2, "TARGET must be FILE.py:NAME, MODULE:NAME or SCRIPT.py, got 'my_model.py:'"),
         ("my_model.py:failing", 2, f"my_model.py:{FAILING}: RuntimeError: no data here"),
         ("damaged.py:build", 2, "damaged.py:2: SyntaxError: "),
         ("no_file.py:build", 2, "there is no file 'no_file.py'"),
-        ("no_module:build", 2, "No module named 'no_module'"),
+        ("no_module:build", 2, "measured: ModuleNotFoundError: No module named 'no_module'"),
     ],
 )
 def test_a_wrong_target_is_one_line(anygru, model, monkeypatch, target, status, words):
@@ -98,6 +122,12 @@ def test_a_wrong_target_is_one_line(anygru, model, monkeypatch, target, status, 
     assert result.status == status
     assert words in result.error
     assert result.error.count("\n") == 1
+
+
+def test_a_model_that_ends_its_process_is_a_failure(anygru, model):
+    result = anygru("try", f"{model}:tired", "--train", *QUICK)
+    assert (result.status, result.error.count("\n")) == (1, 1)
+    assert "its process ended with status 9" in result.error
 
 
 def made(name, *turns, difference=0.0):
@@ -305,6 +335,7 @@ def test_a_script_that_fails_is_one_line(anygru, tmp_path, name):
     assert result.status == 1
     assert result.error.startswith("anygru try: error: the script as it is ended with status 1:")
     assert "no data" in result.error
+    assert name != "failing" or re.search(r"script\.py:\d+: \w*Error: ", result.error)
     assert result.error.count("\n") == 1
 
 

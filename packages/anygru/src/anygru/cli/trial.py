@@ -5,6 +5,7 @@ it times calls for each {"seconds"}. A script builds its model itself: it runs u
 """
 
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -38,11 +39,20 @@ def load(target: str) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
     torch.manual_seed(0)
     made = build()
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], torch.nn.Module)):
-        raise TargetError(f"{target} must return (module, example inputs), got {type(made).__name__}")
+        raise TargetError(f"{target} must return (module, example inputs), got {_kind(made)}")
     model, inputs = made
     if isinstance(inputs, dict):
         return model, (), inputs
     return model, inputs if isinstance(inputs, tuple) else (inputs,), {}
+
+
+def _kind(value: Any) -> str:
+    """The type of a value in an error: of a tuple the types in it, of a tensor its shape."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_kind, value))})"
+    if isinstance(value, torch.Tensor):
+        return f"Tensor{list(value.shape)}"
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 class _OnnxGRUs(torch.nn.Module):
@@ -99,20 +109,27 @@ def prepare(model: torch.nn.Module, variant: str, train: bool) -> tuple[torch.nn
     """The model changed into a variant, and the words of the report.
 
     Raises:
-        TargetError: nothing in it can be frozen.
+        TargetError: nothing in it can be accelerated or frozen.
     """
     model.train(train)
     if variant == "accelerated" and not isinstance(model, _OnnxGRUs):
-        return model, str(anygru.accelerate(model))
+        accelerated = anygru.accelerate(model)
+        if not accelerated.changed:
+            raise _nothing("accelerated", accelerated.unchanged)
+        return model, str(accelerated)
     if not variant.startswith("frozen"):
         return model, ""
     weights = cast("anygru.quantization.WeightFormat", variant.partition(" ")[2])
     holder = _Holder(model)
     report = anygru.freeze(holder, weights)
     if not report.changed:
-        reasons = "; ".join(dict.fromkeys(report.unchanged.values())) or "it has no GRU"
-        raise TargetError(f"nothing can be frozen: {reasons}")
+        raise _nothing("frozen", report.unchanged)
     return holder, str(report)
+
+
+def _nothing(done: str, unchanged: dict[str, str]) -> TargetError:
+    reasons = "; ".join(dict.fromkeys(unchanged.values())) or "it has no GRU"
+    return TargetError(f"nothing can be {done}: {reasons}")
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
@@ -179,7 +196,8 @@ def _place(error: BaseException) -> str:
     """The file and line of the user's code in which an error was raised: "FILE:LINE: ", or "" if there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: "
-    hidden = (os.path.dirname(os.path.dirname(anygru.__file__)), os.path.dirname(torch.__file__), "<frozen")
+    packages = (os.path.dirname(str(each.__file__)) for each in (torch, importlib))
+    hidden = (os.path.dirname(os.path.dirname(anygru.__file__)), *packages, "<frozen")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(hidden)]
     return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
 
@@ -193,6 +211,7 @@ class Trial:
         os.dup2(2, 1)  # a model's own prints go to standard error, ...
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # ... and a script that reads its input finds nothing
         self.request = json.loads(self.requests.readline())
+        self.call = ""
 
     def answer(self, words: dict[str, Any]) -> None:
         """Write one line for the parent."""
@@ -241,13 +260,14 @@ class Trial:
             self.answer({"error": f"{error}"})
             return
         words = traceback.format_exception_only(error)[-1].strip()
-        self.answer({"error": f"{_place(error)}{words}"})
+        self.answer({"error": f"{_place(error)}{words}{self.call}"})
 
     def _measure(self, model: torch.nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         request = self.request
         kind = type(model)
         model, report = prepare(model, request["variant"], request["train"])
         call = make_call(model, arguments, options, request["train"])
+        self.call = f" (called with {_kind((*arguments, *options.values()))})"
         if request.get("onnx") and request["variant"] == "as it is":
             call = call_of_onnx_runtime(model, arguments, request["threads"])
         torch.manual_seed(1)

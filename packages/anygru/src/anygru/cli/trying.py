@@ -53,6 +53,8 @@ def main(args: argparse.Namespace) -> int:
     if args.onnx is not None and args.train:
         raise UsageError("--onnx measures inference; leave out --train")
     is_script = args.target is not None and ":" not in args.target
+    if args.target is not None and not is_script and not all(args.target.rpartition(":")[::2]):
+        raise UsageError(f"TARGET must be FILE.py:NAME, MODULE:NAME or SCRIPT.py, got {args.target!r}")
     if args.arguments and not is_script:
         raise UsageError("--arguments needs a script as TARGET")
     file: str = args.onnx or (args.target if is_script else args.target.rpartition(":")[0])
@@ -131,11 +133,13 @@ def _run(command: list[str], how: str) -> float:
     )
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["nothing on standard error"]
+        places = re.findall(r'^ +File "([^"]+)", line (\d+)', done.stderr, re.MULTILINE)
+        own = [f"{file}:{line}: " for file, line in places if not file.startswith((sys.prefix, sys.base_prefix, "<"))]
         missing = re.match(r"ModuleNotFoundError: No module named '(\w+)", last[0])
         way = ""
         if missing is not None and missing[1] in EXTRAS:
             way = f"; a script for {missing[1]} runs with `anygru run`, and is not measured"
-        raise Failure(f"the script {how} ended with status {done.returncode}: {last[0]}{way}")
+        raise Failure(f"the script {how} ended with status {done.returncode}: {''.join(own[-1:])}{last[0]}{way}")
     return time.perf_counter() - start
 
 

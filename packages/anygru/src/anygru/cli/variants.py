@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import printable
-from . import UsageError, needed
+from . import Failure, UsageError, needed
 from .terminal import console
 
 VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen bfloat16_rows", "frozen int8")
@@ -63,6 +63,7 @@ class Variant:
     repeatable: bool = True
     bytes: int = 0
     is_layer: bool = False
+    is_dead: bool = False
     report: str = ""
     times: list[float] = field(default_factory=list)
     turns: list[float] = field(default_factory=list)
@@ -87,7 +88,7 @@ class Variant:
     def start(self) -> None:
         """Build the model and call it once."""
         answer = self.ask({**self.model, "variant": self.name, "output": str(self.output)})
-        self.error = answer.get("error", "")
+        self.error, self.is_dead = answer.get("error", ""), answer.get("dead", False)
         self.report = answer.get("report", "")
         self.repeatable = answer.get("repeatable", True)
         self.bytes = answer.get("bytes", 0)
@@ -103,7 +104,18 @@ class Variant:
             line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
-        return json.loads(line) if line else {"error": f"its process ended with status {self.process.wait()}"}
+        return (
+            json.loads(line)
+            if line
+            else {"error": f"its process ended with status {self.process.wait()}", "dead": True}
+        )
+
+    def turn(self, seconds: float) -> list[float]:
+        """The times of the calls of one turn; none, and an error, if a call fails."""
+        answer = self.ask({"seconds": seconds})
+        self.error, self.is_dead = answer.get("error", ""), answer.get("dead", False)
+        found: list[float] = answer.get("times", [])
+        return found
 
     def close(self) -> None:
         if self.process is not None:
@@ -142,8 +154,7 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
     for variant in variants:
         variant.start()
         if variant.error:
-            if expected is None:
-                raise UsageError(f"the model as it is cannot be measured: {variant.error}")
+            _check(variants[0])
             continue
         if expected is None:  # only now, since a wrong target would fail in all of them
             for other in variants[1:]:
@@ -158,12 +169,20 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
             variant.greatest = expected.abs().max().item()
     running = [variant for variant in variants if not variant.error]
     for variant in running:
-        variant.ask({"seconds": seconds / 4})
+        variant.turn(seconds / 4)
     for _ in range(rounds):
         for variant in running:
-            times = variant.ask({"seconds": seconds})["times"]
-            variant.times += times
-            variant.turns.append(statistics.median(times))
+            if times := [] if variant.error else variant.turn(seconds):
+                variant.times += times
+                variant.turns.append(statistics.median(times))
+        _check(variants[0])
+
+
+def _check(first: Variant) -> None:
+    """Raise the error of the unchanged model, if any: without it there is nothing to compare."""
+    if first.error:
+        kind = Failure if first.is_dead else UsageError
+        raise kind(f"the model as it is cannot be measured: {first.error}")
 
 
 def show(variants: list[Variant], recommends: bool = True) -> None:
@@ -190,7 +209,8 @@ def show(variants: list[Variant], recommends: bool = True) -> None:
     best = recommended(variants)
     if best is None:
         out.print("Keep the model as it is: no variant is faster and close enough.")
-        out.print(printable(variants[1].report), markup=False)
+        if variants[1].report:
+            out.print(printable(variants[1].report), markup=False)
         return
     out.print(f"\nRecommended: {best.name}, {best.ratios(first)} times as fast.", markup=False)
     lines = ["import anygru", ADOPT[best.name]]
