@@ -165,3 +165,26 @@ def test_a_plateau_leaves_the_rate_of_a_later_group() -> None:
     for _ in range(2):
         schedule.step(1.0)
     assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.7]
+
+
+@pytest.mark.parametrize("fill", ["uniform_", "normal_", "exponential_"])
+@pytest.mark.parametrize("part", [..., 0])
+def test_random_numbers_overwrite_a_parameter_outside_of_autograd(fill: str, part: Any) -> None:
+    """`self.weight.uniform_(-a, a)` in a constructor, without `no_grad`, as in a port of ELMo."""
+    weight = nn.Parameter(flow.zeros(2, 3))
+    drawn = weight if part is ... else weight[part]
+    assert getattr(drawn, fill)(0.5) is drawn
+    assert (weight[part].numpy() != 0).all()
+    (weight * weight).sum().backward()
+    np.testing.assert_array_equal(weight.grad.numpy(), 2 * weight.numpy())
+
+
+def test_a_part_of_a_parameter_is_filled_outside_of_autograd() -> None:
+    weight = nn.Parameter(flow.ones(3, 2))
+    assert weight[0].fill_(3.0).tolist() == weight[0].tolist() == [3, 3]
+    weight[1].zero_()
+    (weight * weight).sum().backward()
+    np.testing.assert_array_equal(weight.grad.numpy(), [[6, 6], [0, 0], [2, 2]])
+    for change in (weight.fill_, weight.zero_, flow.zero_):
+        with pytest.raises(RuntimeError, match="leaf"):
+            change(*([2.0] if change == weight.fill_ else [weight] if change is flow.zero_ else []))

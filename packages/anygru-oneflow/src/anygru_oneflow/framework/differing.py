@@ -127,8 +127,15 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Any:
 
 
 def fill_(self: Tensor, value: Any) -> Any:
-    """Put the value everywhere, as the type stores it."""
-    return torch.Tensor.fill_(self, stored(value, torch_dtype(self)))
+    """Put the value everywhere, as the type stores it; into a part of a leaf as well (recorded in 0.9.0)."""
+    is_part = self._is_view() and self._base is not None and self._base.is_leaf and self._base.requires_grad
+    torch.Tensor.fill_(self.detach() if is_part else self, stored(value, torch_dtype(self)))
+    return self
+
+
+def zero_(self: Tensor) -> Any:
+    """Put zeros everywhere."""
+    return fill_(self, 0)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:
@@ -304,7 +311,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, argwhere, bincount, softmax, log_softmax, copy_, allclose, fill_, index_add, index_add_, isclose,
+    sort, argsort, argwhere, bincount, softmax, log_softmax, copy_, allclose, fill_, zero_, index_add, index_add_, isclose,
     masked_fill, masked_fill_, masked_select, flatten, narrow, nonzero, topk, flip, roll, scatter, squeeze, unfold,
     unique, where,
 )  # fmt: skip

@@ -152,6 +152,18 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
     return dress(torch.from_numpy(places).reshape(*input.shape[:-1], num_samples))
 
 
+def _outside_the_graph(fill: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that overwrites its tensor without a step of autograd, so also a leaf, as in 0.9.0 (recorded)."""
+
+    @wraps(fill)
+    def call(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        fill(self.detach(), *arguments, **keywords)
+        return self
+
+    return call
+
+
+@_outside_the_graph
 def _uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None, **named: float) -> Any:
     """Overwrite with numbers from `a` up to `b`."""
     low, high = float(named.get("from", a)), float(named.get("to", b))
@@ -161,6 +173,7 @@ def _uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = 
     return torch.Tensor.copy_(self, drawn(generator, "uniform", tuple(self.shape), low, high, _real(torch_dtype(self))))
 
 
+@_outside_the_graph
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrite with normal numbers."""
     if isinstance(self, DTensor) or not is_drawn_here(self.device, generator):
@@ -168,6 +181,7 @@ def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     return torch.Tensor.copy_(self, drawn(generator, "normal", tuple(self.shape), mean, std, _real(torch_dtype(self))))
 
 
+@_outside_the_graph
 def _exponential_(self: Tensor, lambd: float = 1.0, generator: Any = None) -> Any:
     """Overwrite with exponential numbers of a rate."""
     if isinstance(self, DTensor) or not is_drawn_here(self.device, generator):
