@@ -25,6 +25,15 @@ def run(backend: Backend, problem: Problem, call: Call, found: tuple[Tensor, Ten
     return results
 
 
+def compute(backend: Backend, problem: Problem, call: Call) -> Results:
+    """As `reference.run`, by a backend with `forward` and `backward`: as one node of autograd if a tensor needs gradients."""
+    if problem.needs_grad:
+        return run(backend, problem, call)
+    assert backend.forward is not None
+    output, h_n, _ = backend.forward(problem, call, False)
+    return output, h_n
+
+
 @lru_cache(maxsize=256)
 def plan(layout: Layout, reset: str, needs: tuple[bool, ...], is_one_step: bool) -> tuple[Any, ...]:
     """How `keep` and `restore` split the tensors of a call: into the tensors that the backward pass of torch's own GRU
