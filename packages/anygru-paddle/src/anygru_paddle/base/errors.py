@@ -13,6 +13,16 @@ class UnsettledError(ValueError, RuntimeError, IndexError):
     """
 
 
+class NoTensorError(ValueError, AttributeError):
+    """The error for an argument that must be a tensor.
+
+    Paddle 2.6.2 raises ValueError where a kernel gets the argument first, and AttributeError where Python asks it for its
+    shape or dtype before (recorded); every handler of one of them catches this.
+    """
+
+    is_paddles = True
+
+
 class EnforceNotMet(Exception):
     """The error of Paddle's kernels for values, as opposed to shapes and dtypes, that they refuse."""
 
@@ -30,13 +40,6 @@ def paddles(error: Error) -> Error:
 def no_kernel(message: str) -> RuntimeError:
     """The RuntimeError for an operation that Paddle does not have for a dtype."""
     return paddles(RuntimeError(message))
-
-
-def no_tensor(message: str) -> ValueError:
-    """The ValueError for an argument that must be a tensor."""
-    error = paddles(ValueError(message))
-    error.is_of_a_tensor = True  # type: ignore[attr-defined]
-    return error
 
 
 def divided_by_zero() -> EnforceNotMet:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..tensor.operation import wrap
+from ..tensor.operation import operation, wrap
 from ..tensor.tensor import Tensor
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
@@ -198,6 +198,7 @@ class Auc(Metric):
         return self._name
 
 
+@operation
 def accuracy(
     input: torch.Tensor,
     label: torch.Tensor,
@@ -205,8 +206,8 @@ def accuracy(
     correct: Any = None,
     total: Any = None,
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """The share of rows of `input` with the label [N, 1] among the k best classes."""
     best = torch.topk(input, k, -1)[1]
     right = torch.eq(best, torch.Tensor.to(torch.reshape(label, [-1, 1]), torch.int64)).any(dim=-1)
-    return wrap(right.to(torch.float32).mean())
+    return right.to(torch.float32).mean()

@@ -19,7 +19,7 @@ import torch
 from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
 from ..base import core
-from ..base.errors import UnsettledError, no_kernel, no_tensor
+from ..base.errors import NoTensorError, UnsettledError, no_kernel
 from ..framework.kinds import Operand
 from ..framework.recording import recording
 from .kernels import lacking
@@ -129,7 +129,7 @@ def translate(error: Exception, name: str) -> Exception:
     """The error that Paddle raises where torch raised `error` inside the operation `name`."""
     if isinstance(error, (ArgumentError, ArgumentTypeError)):
         return ValueError(f"(InvalidArgument) {error}")
-    if isinstance(error, (torch.OutOfMemoryError, AnygruError)) or getattr(error, "is_paddles", False):
+    if isinstance(error, (torch.OutOfMemoryError, AnygruError, AttributeError)) or getattr(error, "is_paddles", False):
         return error
     if isinstance(error, NotImplementedError):
         return no_kernel(f"(NotFound) {name}(): {error}")
@@ -168,6 +168,21 @@ def _takes_one_tensor(function: Callable[..., Any]) -> bool:
     return first.annotation is torch.Tensor or (first.annotation is first.empty and first.name not in _LISTS)
 
 
+def _no_tensor(function: Callable[..., Any], args: Any, kwargs: Any) -> Exception | None:
+    """Paddle's error for the first argument that stands in a tensor's place and is none; None if there is no such argument."""
+    try:
+        signature = inspect.signature(function)
+        given = signature.bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return None
+    for place, (name, value) in enumerate(given.items()):
+        kind = signature.parameters[name].annotation
+        wanted = kind is torch.Tensor or kind == torch.Tensor | None or (not place and _takes_one_tensor(function))
+        if wanted and not isinstance(value, torch.Tensor) and (value is not None or kind is torch.Tensor or not place):
+            return NoTensorError(_must_be_tensor(value, name, function.__name__))
+    return None
+
+
 def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
     """Give a function Paddle's results and errors.
 
@@ -192,12 +207,13 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
             else:
                 with core.gpu:  # the device of the tensors that it makes
                     result = function(*args, **kwargs)
-        except (RuntimeError, TypeError, IndexError, ValueError) as error:
+        except (RuntimeError, TypeError, IndexError, ValueError, AttributeError) as error:
             translated: Exception = error
             if not isinstance(error, ValueError) and not _is_of_the_call(error):
-                missing = (
-                    None if isinstance(error, TypeError) else lacking(function.__name__, args[0] if args else None)
-                )
+                if isinstance(error, (TypeError, AttributeError)):
+                    missing = _no_tensor(function, args, kwargs)
+                else:
+                    missing = lacking(function.__name__, args[0] if args else None)
                 translated = missing or translate(error, function.__name__)
             translated = unsettled(translated, *args, *kwargs.values())
             if translated is error:
@@ -225,12 +241,14 @@ def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise ValueError(f"(InvalidArgument) {error}") from error
 
 
+def _must_be_tensor(value: Any, name: str, called: str) -> str:
+    return f"(InvalidArgument) {called}(): argument '{name}' must be Tensor, but got {type(value).__name__}"
+
+
 def need_tensor(value: Operand, name: str, operation_name: str) -> None:
     """Raise Paddle's ValueError unless `value` is a tensor."""
     if not isinstance(value, torch.Tensor):
-        raise no_tensor(
-            f"(InvalidArgument) {operation_name}(): argument '{name}' must be Tensor, but got {type(value).__name__}"
-        )
+        raise NoTensorError(_must_be_tensor(value, name, operation_name))
 
 
 def need_float(x: torch.Tensor, operation_name: str) -> None:

@@ -58,8 +58,7 @@ def std(
 
 def numel(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The number of elements, as an int64 tensor."""
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x must be a Tensor in numel, got {type(x)}")
+    need_tensor(x, "x", "numel")
     return wrap(torch.tensor(torch.Tensor.numel(x)))
 
 
