@@ -204,6 +204,11 @@ def test_the_deprecated_product_of_batches_warns():
         F.matmul(a, a, transb=True)
 
 
+class Twice(chainer.FunctionNode):
+    def forward(self, inputs):
+        return (inputs[0] * 2,)
+
+
 @pytest.mark.parametrize(
     ("error", "call"),
     [
@@ -216,6 +221,8 @@ def test_the_deprecated_product_of_batches_warns():
         (ZeroDivisionError, lambda: F.mean(X[:0])),
         (InvalidType, lambda: F.flipud(IDS)),
         (ValueError, lambda: F.softmax_cross_entropy(X, IDS.astype("i"), class_weight=np.ones(2))),
+        (TypeError, lambda: Twice().apply(chainer.Variable(X))),
+        (ValueError, lambda: Twice().apply(X)),
     ],
 )
 def test_what_cannot_be_done_is_refused_as_the_original_does(error, call):

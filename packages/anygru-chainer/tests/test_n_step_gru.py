@@ -154,6 +154,8 @@ def test_a_anygru_layer_shares_the_parameters():
         ((None, [np.zeros((2, 3), "f")]), InvalidType, "dtype"),
         ((np.zeros((1, 1, 4)), [np.zeros((2, 3))]), IndexError, "S = 2"),
         ((np.zeros((2, 1, 4)), [np.zeros((2, 3))] * 2), IndexError, "B = 2"),
+        ((None, []), IndexError, "out of range"),
+        ((np.zeros((2, 0, 4)), []), IndexError, "at least one sequence"),
         ((None, [np.zeros(3)]), IndexError, r"xs\[0\] must be \[L, I\]"),
         ((None, [np.zeros((2, 3)), np.zeros((0, 3))]), IndexError, r"xs\[1\] must have at least one step"),
     ],
@@ -161,6 +163,42 @@ def test_a_anygru_layer_shares_the_parameters():
 def test_what_does_not_fit_is_refused_in_words(arguments, error, words):
     with pytest.raises(error, match=words):
         make(L.NStepGRU, 2, 3, 4, 0.0)(*arguments)
+
+
+@pytest.mark.parametrize(("dtypes", "longest"), [("fd", 0), ("df", 1), ("if", 1)])
+def test_sequences_get_the_dtype_of_the_longest(dtypes, longest):
+    gru = make(L.NStepGRU, 1, 3, 4, 0.0)
+    for parameter in gru.params():
+        parameter.array = parameter.array.astype("f")
+    xs = [np.ones((3 if b == longest else 1, 3), dtype) for b, dtype in enumerate(dtypes)]
+    second = chainer.Variable(xs[1 - longest].astype("d"))
+    hy, ys = gru(None, [second if b != longest else x for b, x in enumerate(xs)])
+    assert hy.dtype == ys[0].dtype == ys[1].dtype == np.float32
+    np.testing.assert_allclose(hy.array, gru(None, [x.astype("f") for x in xs])[0].array)
+    F.sum(hy).backward()
+    assert second.grad.dtype == np.float64
+    assert second.grad.any()
+
+
+@pytest.mark.parametrize("link", [L.GRU, L.StatelessGRU, L.LSTM, L.StatelessLSTM])
+def test_a_step_takes_matrices_of_another_dtype(link):
+    np.random.seed(0)
+    step, x, h = link(3, 4), np.ones((2, 3), "f"), np.ones((2, 4), "f")
+    states = () if hasattr(step, "reset_state") else (h,) if link is L.StatelessGRU else (h, h)
+
+    def values():
+        if not states:
+            step.reset_state()
+            step(x)
+        found = step(*states, x)
+        return found[1].array if isinstance(found, tuple) else found.array
+
+    expected = values()
+    for part in step.children():
+        part.W.array = part.W.array.astype("d")
+        found = values()
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, 1e-5)
 
 
 def test_a_single_layer_has_no_use_for_dropout():

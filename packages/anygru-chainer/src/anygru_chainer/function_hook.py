@@ -40,11 +40,15 @@ def of_link(link: Any) -> dict[str, Any]:
     return {**thread.link, **(link._local_link_hooks or {})}
 
 
-def without_hooks(links: Iterable[Any], kind: type) -> bool:
-    """Whether one function may replace the calls of some links: no hook observes them, and all are of this class."""
+def may_join(links: Iterable[Any], kind: type, dtype: Any) -> bool:
+    """Whether one function may replace the calls of some links: no hook observes them, and all are of this class and dtype."""
     if thread.link or thread.function:
         return False
-    return not any(link._local_link_hooks or type(link) is not kind for link in links)
+    for link in links:
+        w = link.W._data[0]
+        if link._local_link_hooks or type(link) is not kind or not (w is None or w.dtype == dtype):
+            return False
+    return True
 
 
 class Hook:

@@ -72,15 +72,25 @@ class FunctionNode:
             "called as if it were a callable. Use apply() method instead."
         )
 
+    def _several(self, inputs: Any) -> Any:
+        """`inputs`. One Variable or array is refused, because each of its rows would be an input."""
+        if isinstance(inputs, (variable.Variable, *ARRAYS)):
+            error = (
+                TypeError if isinstance(inputs, variable.Variable) else ValueError
+            )  # as where Chainer tests for truth
+            raise error(f"{self.label}.apply takes a tuple of inputs, got one {type(inputs).__name__}: apply((x,))")
+        return inputs
+
     def apply(self, inputs: Any) -> tuple[variable.Variable, ...]:
         """Compute the outputs of Variables or arrays, and join the graph if one of them requires a gradient.
 
         Raises:
             chainer.utils.type_check.InvalidType: an input has a wrong shape or dtype.
-            TypeError: inputs on different devices, or `forward` did not return a tuple of arrays.
+            TypeError: inputs on different devices, one Variable, or `forward` did not return a tuple of arrays.
+            ValueError: one array instead of a tuple.
         """
         variables, data, requires_grad, on_gpu = [], [], False, False
-        for x in inputs:
+        for x in inputs if type(inputs) is tuple else self._several(inputs):
             if not isinstance(x, variable.Variable):
                 x = variable.Variable(x, requires_grad=False)
             variables.append(x)

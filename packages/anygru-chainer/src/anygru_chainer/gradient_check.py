@@ -27,7 +27,7 @@ def numerical_grad(
     diff_atol: float = 0,
     diff_rtol: float = 1e-2,
     center_outputs: Any = None,
-) -> tuple[Any, ...]:
+) -> list[Any]:
     """Gradients of a function by central differences.
 
     Args:
@@ -50,7 +50,7 @@ def numerical_grad(
             raise RuntimeError(f"The dtype of input arrays must be kind of float, got {x.dtype}")
     steps = (-1.0, -0.5, 0.0, 0.5, 1.0) if detect_nondifferentiable else (-1.0, 1.0)
     with using_config("type_check", False):
-        return tuple(_difference(f, x, grad_outputs, eps, steps, diff_atol, diff_rtol) for x in inputs)
+        return [_difference(f, x, grad_outputs, eps, steps, diff_atol, diff_rtol) for x in inputs]
 
 
 def _copy(y: Any) -> Any:

@@ -327,6 +327,8 @@ def run(stack: Stack, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike)
     parameters: list[Any] = []
     for cell in range(stack.n_layers * (2 if stack.bidirectional else 1)):
         parameters += [*ws[cell][:n], *bs[cell][:n]]
+    if len(xs) == 0:
+        raise IndexError("xs must have at least one sequence, got none")
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")

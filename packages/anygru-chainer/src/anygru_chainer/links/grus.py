@@ -103,13 +103,13 @@ class GRUBase(Chain):
     def _parts(self) -> list[Any]:
         return [self.W_r, self.W_z, self.W, self.U_r, self.U_z, self.U]
 
-    def _is_plain(self) -> bool:
+    def _is_plain(self, x: VariableLike) -> bool:
         """Whether one function may compute the step: no hook observes it, and the six links are unchanged."""
         parts = self._parts()
-        return function_hook.without_hooks(parts, Linear) and all(part.b is not None for part in parts)
+        return function_hook.may_join(parts, Linear, x.dtype) and all(part.b is not None for part in parts)
 
     def _step(self, h: VariableLike, x: VariableLike) -> Variable:
-        if not self._is_plain():
+        if not self._is_plain(x):
             return self._step_by_links(h, x)
         x = _as_rows(x)
         for part in (self.W_r, self.W_z, self.W):
@@ -187,7 +187,7 @@ class StatefulGRU(Stateful, GRUBase):
         return linear_interpolate(sigmoid(z), tanh(candidate), h)
 
     def _first_step(self, x: VariableLike) -> Variable:
-        if not self._is_plain():
+        if not self._is_plain(x):
             z, candidate = self.W_z(x), self.W(x)
             return sigmoid(z) * tanh(candidate)
         x = _as_rows(x)

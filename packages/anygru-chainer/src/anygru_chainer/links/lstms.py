@@ -75,7 +75,7 @@ class LSTMBase(Chain):
         if x.ndim > 2:
             x = x.reshape(x.shape[0], -1)
         alike = c.shape[0] == x.shape[0] and upward.b is not None and lateral.b is None
-        if alike and x.dtype == upward.W.dtype and function_hook.without_hooks((upward, lateral), Linear):
+        if alike and function_hook.may_join((upward, lateral), Linear, x.dtype):
             return lstm_step(c, x, [upward.W, upward.b], [] if h is None else [h, lateral.W])
         sums = upward(x)
         return lstm(c, sums if h is None else sums + lateral(h))

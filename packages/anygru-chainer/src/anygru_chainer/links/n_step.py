@@ -14,6 +14,7 @@ from ..backends._tensors import as_array, as_tensor
 from ..functions import _n_step
 from ..functions import _n_step as _kinds
 from ..functions._n_step import longest_first
+from ..functions.arrays import cast
 from ..link import ChainList, Link
 from ..types import InitializerSpec, VariableLike
 from ..utils import argument
@@ -44,6 +45,12 @@ def permutate_list(lst: Sequence[Any], indices: Sequence[int] | numpy.ndarray, i
     for i, item in zip(indices, lst, strict=False):
         restored[i] = item
     return restored
+
+
+def _in_one_dtype(xs: Sequence[VariableLike]) -> list[VariableLike]:
+    """The sequences in the dtype of the longest one, in which Chainer copies them (7.8.1, `transpose_sequence`, recorded)."""
+    dtype = xs[longest_first([len(x) for x in xs])[0]].dtype
+    return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
 
 
 class NStepRNNBase(ChainList):
@@ -164,9 +171,13 @@ class NStepRNNBase(ChainList):
             argument.parse_kwargs(kwargs, train=train)
         if not isinstance(xs, (list, tuple)):
             raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
+        mixed = False
         for i, x in enumerate(xs):
             if not hasattr(x, "shape") and not hasattr(x, "__len__"):
                 raise TypeError(f"xs[{i}] must be an array or a Variable, got {type(x)}")
+            mixed |= getattr(x, "dtype", None) != getattr(xs[0], "dtype", None)
+        if mixed:
+            xs = _in_one_dtype(xs)
         states = list(states)
         for i, state in enumerate(states):
             states[i] = self.init_hx(xs) if state is None else state
