@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from c_programs import tool
@@ -13,6 +14,7 @@ from helpers import mostly_slow
 from torch import Tensor, nn
 
 import anygru
+import anygru.onnx
 from anygru.c_export import Residual, ToolMissingError, checking, export_wasm
 
 
@@ -74,6 +76,47 @@ def test_a_stepper_starts_at_rest() -> None:
     stepper.step(torch.ones(2, 1))
     stepper.reset(1)
     torch.testing.assert_close(stepper.step(x)[1], first[1])
+
+
+@pytest.mark.parametrize("kind", ["layer", *KINDS[2:]])
+def test_sessions_start_at_rest(kind: str) -> None:
+    used = anygru.GRU(1, 6, 2) if kind == "layer" else model(kind)
+    pool = anygru.SessionPool(used, 3, rest=0.3, **(GRAPH if kind == "graph" else {}))
+    long = torch.full((1, 900, 1), 0.3)
+    with torch.no_grad():
+        steady = used(long[0])[0][-1] if kind == "layer" else used(long)[0, -1]
+    x, other = torch.full((1,), 0.3), torch.ones(1)
+    first, second = pool.open(), pool.open()
+    assert pool.open(first.state_bytes()).steps == 0
+    for session in (first, second):
+        torch.testing.assert_close(session.step(x), steady)
+        session.step(other)
+    assert (first.step(x) - steady).abs().max() > 1e-4
+    first.reset()
+    torch.testing.assert_close(first.step(x), steady)
+    first.step(other)
+    found = pool.step([second, first], torch.stack((x, x)), torch.tensor([False, True]))
+    torch.testing.assert_close(found[1], steady)
+    assert (found[0] - steady).abs().max() > 1e-4
+    assert (second.steps, first.steps) == (3, 1)
+    torch.testing.assert_close(pool.open(first.state_bytes()).step(x), steady)
+
+
+@pytest.mark.parametrize("kind", ["layer", *KINDS[2:]])
+def test_a_step_as_onnx_starts_at_rest(kind: str, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    torch.manual_seed(1)
+    used, rows = (anygru.GRU(1, 6, 2), 3) if kind == "layer" else (model(kind), 1)
+    anygru.onnx.export_step(used, tmp_path / "step.onnx", rest=0.3, **(GRAPH if kind == "graph" else {}))
+    session = runtime.InferenceSession(tmp_path / "step.onnx")
+    steps = torch.cat((torch.full((900, rows, 1), 0.3), torch.randn(8, rows, 1)))
+    with torch.no_grad():
+        expected = used(steps)[0] if kind == "layer" else used(steps.transpose(0, 1)).transpose(0, 1)
+    shape = [rows if isinstance(size, str) else size for size in session.get_inputs()[1].shape]
+    state = np.zeros(shape, np.float32)
+    for place in range(890, 908):
+        output, state = session.run(["output", "new_state"], {"input": steps[place].numpy(), "state": state})
+        torch.testing.assert_close(torch.from_numpy(output), expected[place], atol=1e-6, rtol=1e-5)
 
 
 def test_a_page_and_a_file_have_the_sample_rate(tmp_path: Path) -> None:

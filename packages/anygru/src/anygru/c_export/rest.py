@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
 from ..layers.gru import FrozenGRUCell, GRUCell
 from ..layers.machine import Machine
-from ..layers.stepper import REST_STEPS, at_rest, constant_step, rest_of
+from ..layers.stepper import constant_step, settled, start_of
 from .checking import outputs_of, unwrapped
 from .reading import PAIRS
 
@@ -36,9 +35,10 @@ def rest_of_chain(model: nn.Module, inputs: int, value: Tensor | float) -> Rest:
         ArgumentError, ArgumentTypeError: the value does not fit, or the state does not come to rest.
     """
     step = constant_step(torch.empty(inputs), value)
+    seen: list[tuple[nn.Module, Tensor]] = []
+    total = 0
     row: Any = unwrapped(model)
     row = row.c_parts() if hasattr(row, "c_parts") else row
-    seen: list[tuple[nn.Module, Tensor]] = []
 
     def keep(module: nn.Module, arguments: Any, result: Any) -> None:
         cell = not isinstance(result, tuple)
@@ -46,26 +46,25 @@ def rest_of_chain(model: nn.Module, inputs: int, value: Tensor | float) -> Rest:
             seen.pop()  # a cell is called for every step
         seen.append((module, result if cell else result[1]))
 
+    def state_after(steps: int) -> Tensor:
+        nonlocal total
+        total += steps
+        seen.clear()
+        outputs_of(row, step.expand(total, inputs))
+        return torch.cat([state.float().flatten() for _, state in seen])
+
     kinds = (*PAIRS, nn.GRUCell, GRUCell, FrozenGRUCell)
     hooks = [module.register_forward_hook(keep) for module in row.modules() if isinstance(module, kinds)]
-    before: list[Tensor] = []
     try:
-        steps = 64
-        while steps <= REST_STEPS:
-            seen.clear()
-            outputs_of(row, step.expand(steps, inputs))
-            after = [state.float() for _, state in seen]
-            if before and all(map(at_rest, before, after)):
-                return Rest(after, step.expand(steps, inputs))
-            before, steps = after, 2 * steps
+        settled(state_after)
     finally:
         for hook in hooks:
             hook.remove()
-    raise ArgumentError(f"rest: the state still changes after {REST_STEPS} steps of this input, so it has no rest")
+    return Rest([state.float() for _, state in seen], step.expand(total, inputs))
 
 
 def rest_of_graph(machine: Machine, value: Tensor | float) -> Rest:
     """The rest of a model as a graph; raises as `rest_of_chain`."""
-    states, steps = rest_of(machine, value)
+    states, steps = start_of(machine, value)
     step = constant_step(machine.longer.new_empty(machine.step_shape), value).float().flatten()
     return Rest([states[0].float()], step.expand(steps, -1))

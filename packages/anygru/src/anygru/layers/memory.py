@@ -30,22 +30,15 @@ class StateRows(NamedTuple):
     Attributes:
         states: [capacity, size], the state of every session.
         places: the rows of the call, distinct, int64 [n]; None: all.
-        resets: bool [n], rows that start again from zeros before the step; None: none.
     """
 
     states: Tensor
     places: Tensor | None
-    resets: Tensor | None = None
-
-    def part(self, offset: int, size: int) -> Tensor:
-        """The part [n, size] of the rows; a view if the rows are all, otherwise a copy."""
-        part = self.states[:, offset : offset + size]
-        return part if self.places is None else part.index_select(0, self.places)
 
     def read(self, offset: int, size: int) -> Tensor:
-        """As `part`, with the rows in `resets` zero; `write` gives it back."""
-        part = self.part(offset, size)
-        return part if self.resets is None else part.masked_fill_(self.resets.unsqueeze(1), 0.0)
+        """The part [n, size] of the rows; a view if the rows are all, otherwise a copy; `write` gives it back."""
+        part = self.states[:, offset : offset + size]
+        return part if self.places is None else part.index_select(0, self.places)
 
     def write(self, offset: int, size: int, values: Tensor) -> None:
         """Store the part again; values that are already in place stay."""
@@ -62,8 +55,6 @@ class GraphRows:
     Args:
         states: [1, size] for each memory, by its offset.
     """
-
-    resets = None
 
     def __init__(self, states: dict[int, Tensor]) -> None:
         self.states, self.written = states, dict(states)
@@ -176,7 +167,7 @@ class GRUMemory(Memory):
                 raise ArgumentError(f"{self.name}: a graph of one step has no resets and no decay")
             return rows.step(self, input)
         check_start(self.name, h_0)
-        if rows.resets is not None or resets is not None or decay is not None:
+        if resets is not None or decay is not None:
             part = rows.read(self.offset, self.size)
             if resets is not None:
                 part.masked_fill_(resets.reshape(-1, 1).bool(), 0.0)
@@ -185,9 +176,9 @@ class GRUMemory(Memory):
             rows.write(self.offset, self.size, part)
         if self.lanes == 1:
             output = self._stream.advance_rows(input.select(time, 0), rows.states, self.offset, rows.places)
-            after = rows.part(self.offset, self.size)
+            after = rows.read(self.offset, self.size)
         else:
-            after = rows.part(self.offset, self.size).reshape(len(input) if time else input.shape[1], -1)
+            after = rows.read(self.offset, self.size).reshape(len(input) if time else input.shape[1], -1)
             output = self._stream.advance_rows(input.select(time, 0), after, 0, None)
             rows.write(self.offset, self.size, after.reshape(-1, self.size))
         if self.num_layers == 1:

@@ -19,7 +19,7 @@ from . import state_bytes
 from .machine import Machine
 from .memory import StateRows
 from .shared import check_size
-from .stepper import check_step
+from .stepper import check_step, start_of
 
 _FEW, _SMALL = 8, 2 << 20
 """The most submitted steps of a lone GRU that are computed in sequence, and the most bytes of weights that they may
@@ -66,9 +66,9 @@ class Session:
         return await self._pool._submit(self, x)
 
     def reset(self) -> None:
-        """Start the sequence again from a state of zeros."""
+        """Start the sequence again."""
         with _Use(self._pool, [self]) as rows:
-            self._pool._states[int(rows[0])] = 0
+            self._pool._states[int(rows[0])] = self._pool._start
             self._pool._steps[rows] = 0
 
     def state_bytes(self) -> bytes:
@@ -106,7 +106,7 @@ class SessionPool:
     Args:
         model: as for `anygru.stepper`.
         capacity: the most sessions at a time.
-        example, batch_first, time_axis: as for `anygru.stepper`.
+        example, batch_first, time_axis, rest: as for `anygru.stepper`.
         evict: None: a full pool raises SessionError; "idle": the session that has waited longest for a step leaves.
         on_evict: called with a session that leaves, before it is closed: it can take `state_bytes()`.
         max_delay: seconds that a submitted step waits for others at most.
@@ -132,6 +132,7 @@ class SessionPool:
         *,
         batch_first: bool | None = None,
         time_axis: int | None = None,
+        rest: Tensor | float | None = None,
         evict: str | None = None,
         on_evict: Callable[[Session], Any] | None = None,
         max_delay: float = 1e-3,
@@ -146,6 +147,7 @@ class SessionPool:
         self._machine = Machine(model, example, batch_first, time_axis)
         self._machine.check_rows()
         self._states = self._machine.zeros(self.capacity)
+        self._start = start_of(self._machine, rest)[0]
         self._advance = self._machine.advance
         weights = sum(each.numel() * each.element_size() for each in (*model.parameters(), *model.buffers()))
         self._few = min(_FEW, _SMALL // max(weights, 1)) if self._advance is not None else 1
@@ -184,7 +186,7 @@ class SessionPool:
         return self.capacity - len(self._free)
 
     def open(self, state: bytes | None = None) -> Session:
-        """A new session, from a state of zeros or from `Session.state_bytes()`.
+        """A new session, from a state of zeros, or of rest, or from `Session.state_bytes()`.
 
         Raises:
             SessionError: the pool is full, and evicts nothing.
@@ -197,7 +199,7 @@ class SessionPool:
             session = Session(self, self._free.pop())
             if self._idle is not None:
                 self._idle[session._row] = weakref.ref(session)
-            self._states[session._row] = 0 if values is None else values
+            self._states[session._row] = self._start if values is None else values
             self._steps[session._row] = steps
         return session
 
@@ -205,7 +207,7 @@ class SessionPool:
         """The outputs [n, ...] for one step x [n, ...] of n different sessions, in any order.
 
         Args:
-            resets: bool [n]: where it is true, a session starts again from a state of zeros before the step.
+            resets: bool [n]: where it is true, a session starts again before the step.
 
         Raises:
             SessionError: a session is closed, is given twice, belongs to another pool, or is stepped by another thread.
@@ -218,9 +220,10 @@ class SessionPool:
             raise ArgumentError("sessions must name at least one session")
         with _Use(self, sessions) as rows:
             places = torch.from_numpy(rows).to(self._states.device)
-            output = self._machine.step(StateRows(self._states, places, resets), x)
             if resets is not None:
+                self._states[places[resets]] = self._start
                 self._steps[places[resets].cpu().numpy()] = 0
+            output = self._machine.step(StateRows(self._states, places), x)
             self._steps[rows] += 1
         return output
 

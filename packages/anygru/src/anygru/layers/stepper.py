@@ -1,6 +1,6 @@
 """A whole model one step at a time, for a fixed number of sequences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ class Stepper:
         if batch_size > 1:
             machine.check_rows()
         self.batch_size = batch_size
-        self._start = machine.zeros(1) if rest is None else rest_of(machine, rest)[0]
+        self._start = start_of(machine, rest)[0]
         self._states = self._start.repeat(batch_size, 1)
 
     def step(self, x: Tensor, resets: Tensor | None = None) -> Tensor:
@@ -144,22 +144,39 @@ def at_rest(before: Tensor, after: Tensor) -> bool:
     return bool((after - before).abs().max() <= bound)
 
 
-def rest_of(machine: Machine, value: Tensor | float) -> tuple[Tensor, int]:
-    """The state [1, numbers per sequence] after a constant input, and the steps after which it no longer changes.
+def settled(state_after: Callable[[int], Tensor]) -> tuple[Tensor, int]:
+    """The state that no longer changes, and its step; `state_after` gives the state some steps after its last answer.
 
     Raises:
-        ArgumentError, ArgumentTypeError: the value does not fit, or the state does not come to rest.
+        ArgumentError: the state does not come to rest.
     """
-    step = constant_step(machine.longer.new_empty(machine.step_shape), value).unsqueeze(0)
-    states, steps = machine.zeros(1), 0
+    before, steps = state_after(64), 64
     while steps < REST_STEPS:
-        before, more = states.clone(), max(steps, 64)
-        for _ in range(more):
-            machine.step(StateRows(states, None), step)
-        steps += more
-        if at_rest(before, states):
-            return states, steps
+        after = state_after(steps)
+        steps *= 2
+        if at_rest(before, after):
+            return after, steps
+        before = after
     raise ArgumentError(f"rest: the state still changes after {steps} steps of this input, so it has no rest")
+
+
+def start_of(machine: Machine, rest: Tensor | float | None) -> tuple[Tensor, int]:
+    """The state [1, numbers per sequence] of a new sequence, zeros or the rest after a constant input, and the steps to it.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: the input does not fit, or the state does not come to rest.
+    """
+    states = machine.zeros(1)
+    if rest is None:
+        return states, 0
+    step = constant_step(machine.longer.new_empty(machine.step_shape), rest).unsqueeze(0)
+
+    def state_after(steps: int) -> Tensor:
+        for _ in range(steps):
+            machine.step(StateRows(states, None), step)
+        return states.clone()
+
+    return settled(state_after)
 
 
 def check_step(machine: Machine, x: Tensor, rows: int | None, resets: Tensor | None = None) -> None:

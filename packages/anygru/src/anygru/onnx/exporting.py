@@ -20,6 +20,7 @@ from ..layers import gru as layers
 from ..layers.frozen import Frozen
 from ..layers.machine import Machine
 from ..layers.shared import evaluating
+from ..layers.stepper import start_of
 from ..operator.frozen_weights import FrozenWeights
 from ..patching import rerouting
 from .operators import OPSET, check_activation, onnxscript_operators, translations
@@ -132,6 +133,7 @@ def export_step(
     example: Tensor | None = None,
     batch_first: bool | None = None,
     time_axis: int | None = None,
+    rest: Tensor | float | None = None,
 ) -> torch.onnx.ONNXProgram:
     """Export a stream: one step of a layer or of a whole model, with the state as an input and an output.
 
@@ -143,16 +145,20 @@ def export_step(
         layer: an anygru.GRU or FrozenGRU of one direction; or a model that `anygru.stepper` takes.
         path: where to write the file; None writes nothing.
         example, batch_first, time_axis: of a model, as for `anygru.stepper`.
+        rest: a constant input, one number or a step: `state` is then the difference from the state that such an input leads to,
+            so that a stream with zeros as its first state starts at rest.
 
     Raises:
-        ArgumentError: the layer is bidirectional, so it has no single steps, or the model cannot be stepped.
+        ArgumentError: the layer is bidirectional, so it has no single steps; the model cannot be stepped; or its state does
+            not come to rest within 16,384 steps.
         ArgumentTypeError: `layer` is not a module.
     """
     if not isinstance(layer, layers.GRU | layers.FrozenGRU):
         machine = Machine(layer, example, batch_first, time_axis)
         frame = machine.longer.narrow(machine.batch, 0, 1).select(machine.time, 0)
+        step = ModelStep(machine)
         return export(
-            ModelStep(machine).eval(),
+            (step if rest is None else _FromRest(step, start_of(machine, rest)[0])).eval(),
             (frame, machine.zeros(1)),
             path,
             input_names=["input", "state"],
@@ -165,15 +171,34 @@ def export_step(
     input = torch.zeros(2, layer.input_size, dtype=like.dtype, device=like.device)
     state = input.new_zeros(layer.num_layers, 2, layer.hidden_size)
     batch = torch.export.Dim("batch")
+    one: nn.Module = _Step(layer)
+    if rest is not None:
+        start = start_of(Machine(layer), rest)[0]
+        one = _FromRest(one, start.view(layer.num_layers, 1, layer.hidden_size))
     with evaluating(layer):
         return export(
-            _Step(layer).eval(),
+            one.eval(),
             (input, state),
             path,
             dynamic_shapes={"input": {0: batch}, "state": {1: batch}},
             input_names=["input", "state"],
             output_names=["output", "new_state"],
         )
+
+
+class _FromRest(nn.Module):
+    """A step whose state is the difference from a start."""
+
+    start: Tensor
+
+    def __init__(self, step: nn.Module, start: Tensor) -> None:
+        super().__init__()
+        self.step = step
+        self.register_buffer("start", start)
+
+    def forward(self, input: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        output, new_state = self.step(input, state + self.start)
+        return output, new_state - self.start
 
 
 class _Step(nn.Module):
