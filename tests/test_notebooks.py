@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 LIBRARIES = {"forecasting_libraries": ("darts", "neuralforecast", "sktime", "pytorch_forecasting")}
 """Imports of the notebooks that `make` does not install."""
+TOOLS = {"denoisers": ("cc", "clang", "wasm-ld", "node"), "guitar_amplifier": ("cc",)}
 
 
 def code(notebook: dict[str, Any]) -> list[dict[str, Any]]:
@@ -61,6 +63,9 @@ def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in LIBRARIES.get(path.stem, ()):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed; the nightly job `downstream_notebook` runs this notebook")
+    for tool in TOOLS.get(path.stem, ()):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
     monkeypatch.syspath_prepend(ROOT / "docs")
     sys.modules.pop("run_notebooks", None)
     import run_notebooks
