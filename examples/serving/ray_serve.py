@@ -7,6 +7,7 @@ replica the steps since its last save are lost, which the counter tells, as in s
 """
 
 import argparse
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def application(options: argparse.Namespace) -> serve.Application:
 
     def build() -> ASGIApp:
         torch.set_num_threads(1)
+        gc.freeze()  # as in serve.py
         return Service(options, Shared(actor, serve.get_replica_context().replica_id.unique_id)).app
 
     @serve.deployment(

@@ -26,6 +26,7 @@ dropped after --keep seconds, and the oldest where there are more than --keep-mo
 import argparse
 import asyncio
 import contextlib
+import gc
 import importlib.util
 import json
 import logging
@@ -205,7 +206,7 @@ class Service:
                 if each.session is not None and each.session.steps != each.saved:  # 0 once it is closed
                     changed[token] = each, each.session.steps
                     states |= kept(token, each.session)
-                if number % 100 == 99:
+                if number % 20 == 19:
                     await asyncio.sleep(0)  # steps of other sessions come between
         try:
             if states:
@@ -405,6 +406,7 @@ def main() -> None:
     options = arguments(__doc__).parse_args()
     torch.set_num_threads(1)  # steps of small batches; more processes use more cores
     service = Service(options, States(options.states, options.keep_most, options.keep))
+    gc.freeze()  # the collector would stop all sessions for 0.2 s to look through the modules, which stay
     uvicorn.run(
         service.app,
         host=options.host,

@@ -1,8 +1,11 @@
 """The service of `examples/serving`: every client gets the outputs of the model alone, and states survive a restart."""
 
 import asyncio
+import collections
 import contextlib
+import functools
 import importlib.util
+import itertools
 import json
 import os
 import random
@@ -31,6 +34,7 @@ SERVICE = Path(__file__).resolve().parents[3] / "examples/serving/serve.py"
 WIDTH = 6
 
 
+@functools.cache  # metrics have names that a process registers once
 def example(name):
     """A program of the folder as a module."""
     spec = importlib.util.spec_from_file_location(name, SERVICE.with_stem(name))
@@ -327,6 +331,35 @@ def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("no database" * 1000)
     with pytest.raises(sqlite3.DatabaseError):
         module.States(tmp_path / "text", 3, 10.0)
+
+
+def test_steps_come_between_the_states_of_a_save(folder, monkeypatch):
+    """A step takes five turns of the event loop, and packing a state as long as a quarter of a step."""
+    module, turns, packed = example("serve"), itertools.count(1), collections.Counter()
+    service = module.Service(
+        module.arguments("").parse_args([str(folder / "model.safetensors")]), module.States(None, 500, 1e9)
+    )
+    pack = module.state_of
+    monkeypatch.setattr(module, "state_of", lambda session: packed.update([turn[0]]) or pack(session))
+    turn = [0]
+
+    async def others():
+        for turn[0] in turns:
+            await asyncio.sleep(0)
+
+    async def work():
+        for name in map(str, range(200)):
+            service.open[name] = module.Connection()
+            service.open[name].session = service.pool.open()
+            service.open[name].session.step(torch.ones(WIDTH))
+        task = asyncio.create_task(others())
+        await service.save()
+        task.cancel()
+        return [await service.states.get(name) is not None for name in service.open]
+
+    assert all(asyncio.run(work()))
+    assert packed.total() == 200
+    assert max(packed.values()) <= 20
 
 
 def test_a_save_that_fails_is_seen_and_tried_again(folder, start):
