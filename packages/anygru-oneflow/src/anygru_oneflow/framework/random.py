@@ -223,6 +223,6 @@ def set_rng_state(state: Tensor) -> None:
     default_generator.set_state(state)
 
 
-Tensor.uniform_, Tensor.normal_ = _uniform_, _normal_  # type: ignore[assignment, method-assign]
+Tensor.uniform_, Tensor.normal_ = _uniform_, _normal_  # type: ignore[method-assign]
 Tensor.exponential_, Tensor.bernoulli_ = _exponential_, _bernoulli_  # type: ignore[assignment, method-assign]
 Tensor.bernoulli = bernoulli  # type: ignore[assignment, method-assign]
