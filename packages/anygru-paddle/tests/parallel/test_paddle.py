@@ -1,15 +1,22 @@
 """paddle.distributed and paddle.DataParallel, through the commands that users type."""
 
+import importlib
 import json
 import lzma
+import multiprocessing
 import os
+import socket
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import paddle_two_processes
 import pytest
 import test_random_programs
+import torch
 
+from anygru.dialects.finder import install
 from anygru.parallel import World
 from anygru_paddle.distributed.environment import place, set_torch_variables
 from anygru_paddle.distributed.launch import main as launcher
@@ -41,24 +48,54 @@ def test_launch_as_on_paddles_page(tmp_path):
     assert (tmp_path / "log" / "workerlog.1").read_text().endswith("done 1\n")
 
 
+def different(codes, recorded, path, monkeypatch):
+    """The programs whose answers, in files with the rank behind `path`, are not Paddle's."""
+    monkeypatch.setitem(test_random_programs.TOLERANCE, "float32", 5e-3)
+    found = []
+    for rank, theirs in enumerate(recorded):
+        mine = json.loads(Path(f"{path}.{rank}").read_text())
+        rows = zip(codes, mine, theirs, strict=True)
+        found += [code for code, one, other in rows if not test_random_programs.agree(one, other)]
+    return found
+
+
 @pytest.mark.slow
 def test_programs_of_two_processes_train_as_in_paddle(tmp_path, monkeypatch):
     """Programs and recorded answers of `paddle_two_processes.py`: both processes have Paddle's numbers."""
-    monkeypatch.setitem(test_random_programs.TOLERANCE, "float32", 5e-3)
     codes, *recorded = json.loads(lzma.decompress((HERE / "paddle_two_processes.json.xz").read_bytes()))
+    assert len(codes) == 40
     (tmp_path / "codes").write_text(json.dumps(codes))
     done = run(str(HERE / "paddle_two_processes.py"), "answer", "codes", str(tmp_path / "answers"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    different = []
-    for rank, theirs in enumerate(recorded):
-        mine = json.loads((tmp_path / f"answers.{rank}").read_text())
-        assert len(mine) == len(theirs) == 40
-        different += [
-            code
-            for code, one, other in zip(codes, mine, theirs, strict=True)
-            if not test_random_programs.agree(one, other)
-        ]
-    assert different == []
+    assert different(codes, recorded, tmp_path / "answers", monkeypatch) == []
+
+
+def _answer_in_a_fork(rank, ends, codes, path):
+    torch.set_num_threads(1)  # the threads of the parent are not in its fork
+    os.environ |= {"PADDLE_TRAINER_ID": rank, "PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ENDPOINTS": ends}
+    install()
+    paddle_two_processes.answer(codes, path)
+
+
+def test_one_program_of_two_processes_trains_as_in_paddle(tmp_path, monkeypatch):
+    """The first of these programs, in two forks of this process: they import nothing, and have the launcher's variables."""
+    codes, *recorded = json.loads(lzma.decompress((HERE / "paddle_two_processes.json.xz").read_bytes()))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        ends = ",".join(f"127.0.0.1:{free.getsockname()[1] + rank}" for rank in (0, 1))
+    importlib.import_module("torch._dynamo")  # DataParallel needs it; here both forks have it
+    fork = multiprocessing.get_context("fork")
+    started = [
+        fork.Process(target=_answer_in_a_fork, args=(rank, ends, codes[:1], str(tmp_path / "answers"))) for rank in "01"
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
+        for process in started:
+            process.start()
+    for process in started:
+        process.join(120)
+    assert [process.exitcode for process in started] == [0, 0]
+    assert different(codes[:1], [each[:1] for each in recorded], tmp_path / "answers", monkeypatch) == []
 
 
 def torchrun_arguments(*arguments):
