@@ -40,8 +40,6 @@ html_copy_source = False
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-# Links from a page to a file of the repository outside `docs/` are for readers of the repository.
-suppress_warnings = ["myst.xref_missing"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -49,13 +47,37 @@ autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 
+ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/anygru/anygru/blob/main/"
-"""The README's links begin with it, for package pages; on this site they lead to the pages of guides and notebooks."""
+"""The README's links begin with it, for package pages."""
+PICTURES = "https://raw.githubusercontent.com/anygru/anygru/main/docs/"
 
 
-def _shorten_links(app: Any, path: Any, document: str, content: list[str]) -> None:
-    content[0] = content[0].replace(f"]({REPOSITORY}docs/", "](docs/")
-    content[0] = re.sub(rf"\]\({re.escape(REPOSITORY)}examples/(\w+)\.ipynb", r"](docs/notebooks/\1.md", content[0])
+def _with_links(text: str, *folders: Path) -> str:
+    """Let links to guides and notebooks lead to their pages, and links to other files to the repository; relative links begin
+    in the first folder where there is such a file."""
+
+    def link(match: re.Match[str]) -> str:
+        path, mark, anchor = match[2].partition("#")
+        bases = (ROOT,) if match[1] else folders
+        found = next((file for base in bases if path.strip("/") and (file := (base / path).resolve()).exists()), None)
+        if found is None or not found.is_relative_to(ROOT):
+            return match[0]
+        if found.suffix == ".ipynb":
+            return f"](/notebooks/{found.stem}.md)"
+        page = found.is_relative_to(ROOT / "docs") and found.suffix == ".md"
+        place = f"/{found.relative_to(ROOT / 'docs')}" if page else f"{REPOSITORY}{found.relative_to(ROOT)}"
+        return match[0] if found.suffix in (".svg", ".png") else f"]({place}{mark}{anchor})"
+
+    return re.sub(rf"\]\(({re.escape(REPOSITORY)})?([^)\s:]+)\)", link, text.replace(PICTURES, "/"))
+
+
+def _links_of_page(app: Any, page: str, content: list[str]) -> None:
+    content[0] = _with_links(content[0], (ROOT / "docs" / page).parent, ROOT / "examples")
+
+
+def _links_of_included_file(app: Any, path: Path, page: str, content: list[str]) -> None:
+    content[0] = _with_links(content[0], (ROOT / "docs" / path).parent)
 
 
 def _signature_of_init(app: Any, what: str, name: str, value: Any, options: Any, given: str, returns: str) -> Any:
@@ -76,4 +98,5 @@ def _without_field_numbers(app: Any, what: str, name: str, value: Any, options: 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", _without_field_numbers)
     app.connect("autodoc-process-signature", _signature_of_init)
-    app.connect("include-read", _shorten_links)
+    app.connect("include-read", _links_of_included_file)
+    app.connect("source-read", _links_of_page, priority=600)  # after notebooks have replaced their directives
