@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from .base.errors import paddles
-from .tensor.operation import need_tensor, operation, plain
+from .tensor.operation import operation, plain
 
 __all__ = ["istft", "stft"]
 
@@ -31,7 +31,6 @@ def _real(x: torch.Tensor) -> torch.dtype:
 @operation
 def frame(x: torch.Tensor, frame_length: int, hop_length: int, axis: int = -1, name: str | None = None) -> torch.Tensor:
     """Overlapping parts of the last axis [..., frame_length, count], or of the first one [count, frame_length, ...]."""
-    need_tensor(x, "x", "frame")
     if axis not in (0, -1):
         raise ValueError(f"Unexpected axis: {axis}. It should be 0 or -1.")
     for value, what in ((frame_length, "frame_length"), (hop_length, "hop_length")):
@@ -44,7 +43,6 @@ def frame(x: torch.Tensor, frame_length: int, hop_length: int, axis: int = -1, n
 @operation
 def overlap_add(x: torch.Tensor, hop_length: int, axis: int = -1, name: str | None = None) -> torch.Tensor:
     """The sum of overlapping parts, `hop_length` apart: the inverse of `frame` if no frames overlap."""
-    need_tensor(x, "x", "overlap_add")
     if axis not in (0, -1):
         raise ValueError(f"Unexpected axis: {axis}. It should be 0 or -1.")
     parts = plain(x) if axis == -1 else torch.movedim(plain(x), (0, 1), (-1, -2))
@@ -80,7 +78,6 @@ def stft(
     Raises:
         AssertionError: for lengths, windows or modes that do not fit.
     """
-    need_tensor(x, "x", "stft")
     if x.ndim not in (1, 2):
         raise AssertionError(f"x should be a 1D or 2D real tensor, but got rank of x is {x.ndim}")
     if pad_mode not in ("constant", "reflect"):
@@ -112,7 +109,6 @@ def istft(
     Raises:
         AssertionError: for lengths or windows that do not fit.
     """
-    need_tensor(x, "x", "istft")
     if x.ndim not in (2, 3):
         raise AssertionError(f"x should be a 2D or 3D complex tensor, but got rank of x is {x.ndim}")
     if not x.is_complex():

@@ -96,21 +96,7 @@ class eager:
 class VarDesc:
     """Holds `VarType`, with the members by which old scripts name element types."""
 
-    class VarType:
-        """The element types, spelled as in Paddle's protocol buffers."""
-
-        BOOL = types.bool_
-        INT8 = types.int8
-        UINT8 = types.uint8
-        INT16 = types.int16
-        INT32 = types.int32
-        INT64 = types.int64
-        FP16 = types.float16
-        BF16 = types.bfloat16
-        FP32 = types.float32
-        FP64 = types.float64
-        COMPLEX64 = types.complex64
-        COMPLEX128 = types.complex128
+    VarType = type("VarType", (), {each.name: each for each in types.ALL})
 
 
 def is_compiled_with_cuda() -> bool:

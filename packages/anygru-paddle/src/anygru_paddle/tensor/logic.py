@@ -55,7 +55,6 @@ greater_equal = _compare("greater_equal", torch.ge, "Where x is y or above.")
 @operation
 def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Whether two tensors have the same shape and values."""
-    need_tensor(y, "y", "equal_all")
     if list(x.shape) != list(y.shape):  # for all dtypes
         return torch.tensor(False)
     need_same_dtype(x, y, "equal_all", (torch.bool, *NUMBERS))
@@ -135,14 +134,12 @@ bitwise_xor = _logic("bitwise_xor", torch.bitwise_xor, "The bits set in exactly 
 @operation
 def logical_not(x: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None) -> torch.Tensor:
     """Where x is false."""
-    need_tensor(x, "x", "logical_not")
     return _write(torch.logical_not(x), out)
 
 
 @operation
 def bitwise_not(x: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None) -> torch.Tensor:
     """The bits that are not set."""
-    need_tensor(x, "x", "bitwise_not")
     return _write(torch.bitwise_not(x), out)
 
 

@@ -16,7 +16,6 @@ from .operation import (
     as_torch,
     need_float,
     need_same_dtype,
-    need_tensor,
     no_small,
     operation,
     promoted,
@@ -43,7 +42,6 @@ _unbind_copy: Callable[..., Sequence[torch.Tensor]] = torch.unbind_copy  # type:
 @operation
 def cast(x: torch.Tensor, dtype: DTypeLike) -> torch.Tensor:
     """A copy of `x` in another dtype, or in the same one."""
-    need_tensor(x, "x", "cast")
     wanted = torch_dtype(dtype)
     return torch.clone(x) if x.dtype == as_dtype(wanted) else to_dtype(x, wanted)
 
@@ -68,7 +66,6 @@ def _copied_number(x: torch.Tensor) -> torch.Tensor:
 @operation
 def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """`x` in another shape: one length may be -1 (computed from the rest), 0 means the length that `x` has there."""
-    need_tensor(x, "x", "reshape")
     if not isinstance(shape, (list, tuple, torch.Tensor)):
         raise ValueError(
             f"(InvalidArgument) reshape(): shape must be a list, a tuple or a Tensor, got {type(shape).__name__}"
@@ -81,7 +78,6 @@ def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Ten
 @operation
 def transpose(x: torch.Tensor, perm: Sequence[int], name: str | None = None) -> torch.Tensor:
     """The axes of `x` in the order `perm`; axes that a shorter `perm` omits keep their places."""
-    need_tensor(x, "x", "transpose")
     if isinstance(perm, int):
         raise ValueError(f"(InvalidArgument) transpose(): perm must be a list of {x.ndim} axes, but got {perm}")
     axes = as_sizes(perm)
@@ -122,7 +118,6 @@ def stack(x: Any, axis: int = 0, name: str | None = None) -> torch.Tensor:
 @operation
 def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[torch.Tensor]:
     """`x` cut along an axis into equal parts, or into parts of given lengths (one may be -1)."""
-    need_tensor(x, "x", "split")
     axis = int(axis)
     if axis < -x.ndim:
         raise AssertionError(f"(rank(x) + axis) must >= 0, got axis {axis} of shape {list(x.shape)}")
@@ -184,7 +179,6 @@ unbind = row("unbind", _slices, "The slices along an axis, without it.")
 @operation
 def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> torch.Tensor:
     """`x` without its axes of length 1, or without the axes of `axis` that have length 1."""
-    need_tensor(x, "x", "squeeze")
     axis = as_axis(axis)
     # An empty list means all axes (recorded, 2.6.2).
     return torch.squeeze(x) if axis is None or axis == () else torch.squeeze(x, axis)
@@ -193,7 +187,6 @@ def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> torch
 @operation
 def unsqueeze(x: torch.Tensor, axis: Axis, name: str | None = None) -> torch.Tensor:
     """`x` with axes of length 1 put in, one after another."""
-    need_tensor(x, "x", "unsqueeze")
     axes = as_axis(axis)
     for each in (axes,) if isinstance(axes, int) else axes:
         x = torch.unsqueeze(x, each)
@@ -203,7 +196,6 @@ def unsqueeze(x: torch.Tensor, axis: Axis, name: str | None = None) -> torch.Ten
 @operation
 def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> torch.Tensor:
     """The axes from `start_axis` to `stop_axis` made one."""
-    need_tensor(x, "x", "flatten")
     if not x.ndim and (start_axis, stop_axis) not in ((0, -1), (0, 0), (-1, -1), (-1, 0)):
         raise ValueError("The stop_axis should be a int, and in range [-1, 0] for a tensor of no axes")
     out = torch.flatten(_copied_number(x), start_axis, stop_axis)
@@ -226,7 +218,6 @@ def _repeated(x: torch.Tensor, sizes: list[int]) -> torch.Tensor:
 @operation
 def expand(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """`x` repeated along axes of length 1; -1 keeps a length. A copy, as in 2.6.2 (recorded), which may be written to."""
-    need_tensor(x, "x", "expand")
     return _repeated(x, as_sizes(shape))
 
 

@@ -15,7 +15,6 @@ from .operation import (
     as_sizes,
     need_float,
     need_same_dtype,
-    need_tensor,
     no_small,
     operation,
     promoted,
@@ -80,7 +79,6 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
 @operation
 def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
     """x to the power y, a number or a tensor of the same dtype."""
-    need_tensor(x, "x", "pow")
     if not isinstance(y, torch.Tensor) or y.dtype == x.dtype:
         no_small(x, "pow")
     if isinstance(y, torch.Tensor):
@@ -161,7 +159,6 @@ def scale(
     name: str | None = None,
 ) -> torch.Tensor:
     """scale * x + bias, or scale * (x + bias)."""
-    need_tensor(x, "x", "scale")
     if act is not None:
         raise not_covered(f"paddle.scale(act={act!r})", "the activation on the result")
     # Of float64 the bias is also rounded: 0.1 * 1 + 0.1 is 0.20000000149 (recorded, 2.6.2).
@@ -181,7 +178,6 @@ def stanh(x: torch.Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name:
 @operation
 def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = None) -> torch.Tensor:
     """x held between `min` and `max`."""
-    need_tensor(x, "x", "clip")
     low, high = (each.item() if isinstance(each, torch.Tensor) else each for each in (min, max))
     if low is None and high is None:
         return torch.clone(x)

@@ -246,7 +246,7 @@ def _must_be_tensor(value: Any, name: str, called: str) -> str:
 
 
 def need_tensor(value: Operand, name: str, operation_name: str) -> None:
-    """Raise Paddle's ValueError unless `value` is a tensor."""
+    """Raise Paddle's error unless `value` is a tensor, in code that would compute with it; `operation` finds the other cases."""
     if not isinstance(value, torch.Tensor):
         raise NoTensorError(_must_be_tensor(value, name, operation_name))
 

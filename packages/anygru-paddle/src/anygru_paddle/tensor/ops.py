@@ -109,7 +109,6 @@ sgn = _any(
 @operation
 def trunc(input: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The integer part."""
-    need_tensor(input, "input", "trunc")
     return torch.trunc(input)
 
 

@@ -8,7 +8,7 @@ import torch
 from ..base.errors import divided_by_zero, no_kernel
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Operand
-from .operation import NUMBERS, float_of_int, need_same_dtype, need_tensor, no_small, operation, promoted, row
+from .operation import NUMBERS, float_of_int, need_same_dtype, no_small, operation, promoted, row
 
 __all__ = [
     "atan2", "floor_divide", "floor_mod", "fmax", "fmin", "gcd", "heaviside", "hypot", "lcm", "logaddexp", "maximum",
@@ -66,8 +66,6 @@ def _atan2(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 @operation
 def hypot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """sqrt(x * x + y * y), of float32 and float64; y may hold int32 or int64."""
-    need_tensor(x, "x", "hypot")
-    need_tensor(y, "y", "hypot")
     for each in (x, y):
         if torch_dtype(each.dtype) not in NUMBERS[2:] and not (each is y and y.dtype in NUMBERS[:2]):
             raise no_kernel(f"(NotFound) hypot() is not implemented for {each.dtype}; cast to float32 first")

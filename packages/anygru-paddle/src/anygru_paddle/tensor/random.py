@@ -128,7 +128,6 @@ def randperm(n: int, dtype: DTypeLike = "int64", name: str | None = None) -> tor
 @operation
 def bernoulli(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """1 with the given probability, 0 otherwise."""
-    need_tensor(x, "x", "bernoulli")
     draws = uniform_values(list(x.shape), 0.0, 1.0, torch_dtype(x.dtype))
     return torch.Tensor.to(torch.lt(draws, x), torch_dtype(x.dtype))
 
@@ -151,7 +150,6 @@ def multinomial(
     Raises:
         ValueError: for weights that are negative or all zeros, or fewer than the draws without replacement.
     """
-    need_tensor(x, "x", "multinomial")
     count, kind = int(num_samples), _kind(torch_dtype(x.dtype))
     if count < 1 or x.ndim not in (1, 2):
         raise ValueError(f"(InvalidArgument) multinomial(): {count} samples of weights of shape {list(x.shape)}")

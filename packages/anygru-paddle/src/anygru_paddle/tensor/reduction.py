@@ -56,7 +56,6 @@ def sum(
     x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
 ) -> torch.Tensor:
     """The sum along axes (all of them by default); of bools and int32 in int64."""
-    need_tensor(x, "x", "sum")
     wanted = (
         torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
     )
@@ -102,7 +101,6 @@ def prod(
     x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
     """The product along axes (all of them by default)."""
-    need_tensor(x, "x", "prod")
     if dtype is None:
         no_small(x, "prod")
     out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))

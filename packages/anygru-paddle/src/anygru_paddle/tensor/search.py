@@ -50,7 +50,6 @@ argmin = _position(
 @operation
 def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The positions that sort an axis."""
-    need_tensor(x, "x", "argsort")
     # Equal elements keep their order here; 2.6.2's own sort mixes them, by the length of the axis (recorded).
     return torch.argsort(x, dim=axis, descending=descending, stable=True)
 
@@ -58,7 +57,6 @@ def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str
 @operation
 def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The elements in order along an axis."""
-    need_tensor(x, "x", "sort")
     no_small(x, "sort")
     return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
 
@@ -68,7 +66,6 @@ def topk(
     x: torch.Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
 ) -> Any:
     """The k largest (smallest) elements along an axis (the last) and their positions."""
-    need_tensor(x, "x", "topk")
     no_small(x, "topk")
     if int(k) < 1:
         raise ValueError(f"(InvalidArgument) topk(): k must be at least 1, got {int(k)}")
@@ -113,7 +110,6 @@ def _choose(condition: torch.Tensor, x: Any, y: Operand) -> torch.Tensor:
 @operation
 def nonzero(x: torch.Tensor, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: [count, axes], or a [count, 1] tensor for each axis."""
-    need_tensor(x, "x", "nonzero")
     if not x.ndim:
         raise ValueError("(InvalidArgument) nonzero(): x should have one axis at least")
     found = torch.nonzero(x)
@@ -129,7 +125,6 @@ def masked_select(x: torch.Tensor, mask: torch.Tensor, name: str | None = None) 
 @operation
 def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str | None = None) -> torch.Tensor:
     """Slices of `x` along an axis at the positions `index`."""
-    need_tensor(x, "x", "index_select")
     return torch.index_select(x, axis, index)
 
 

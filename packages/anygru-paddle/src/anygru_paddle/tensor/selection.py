@@ -8,7 +8,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import DTypeLike, Operand, Shape
-from .operation import as_sizes, as_torch, need_tensor, operation, row
+from .operation import as_sizes, as_torch, operation, row
 
 __all__ = [
     "crop", "gather", "gather_nd", "index_add", "index_fill", "index_put", "masked_fill", "put_along_axis",
@@ -25,7 +25,6 @@ def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | N
         ValueError: if `index` does not hold integers.
         IndexError: for a position below 0 or beyond the axis.
     """
-    need_tensor(index, "index", "gather")
     if index.is_floating_point():
         raise ValueError(f"(InvalidArgument) gather(): index must be int32 or int64, got {index.dtype}")
     axis = 0 if axis is None else int(axis)

@@ -6,7 +6,7 @@ import torch
 
 from ..base.errors import paddles
 from ..framework.dtype import single
-from .operation import need_float, need_tensor, operation, plain, row
+from .operation import need_float, operation, plain, row
 from .stat import of_axes
 
 __all__ = [
@@ -140,7 +140,6 @@ def fill_diagonal_tensor(
     x: torch.Tensor, y: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
 ) -> torch.Tensor:
     """`x` with `y` along the diagonal of two axes, the diagonal as the last axis of `y`."""
-    need_tensor(y, "y", "fill_diagonal_tensor")
     return torch.diagonal_scatter(x, y, offset, dim1, dim2)
 
 
@@ -149,7 +148,6 @@ def shard_index(
     input: torch.Tensor, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1
 ) -> torch.Tensor:
     """Numbers of the shard `shard_id` counted from its first one, `ignore_value` for numbers of other shards."""
-    need_tensor(input, "input", "shard_index")
     if not 0 <= shard_id < nshards:
         raise ValueError(f"The shard_id({shard_id}) should be in [0, {nshards})")
     size = (index_num + nshards - 1) // nshards

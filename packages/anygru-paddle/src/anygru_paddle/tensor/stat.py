@@ -15,7 +15,6 @@ __all__ = ["mean", "median", "nanmedian", "numel", "quantile", "std", "var"]
 @operation
 def mean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The mean along axes (all by default); of integers the integer part of it."""
-    need_tensor(x, "x", "mean")
     axis = as_axis(axis)
     axis = None if axis == () else axis
     # torch.mean refuses integers and bools; 2.6.2 gives their type, bools for bools (recorded).
@@ -65,7 +64,6 @@ def numel(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
 @operation
 def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The middle element along an axis; of an even number of elements the mean of the two middle ones."""
-    need_tensor(x, "x", "median")
     # The median of integers is float32, the median of `nanmedian` an integer (recorded, 2.6.2).
     values = torch.Tensor.to(x, torch.float32) if not x.is_floating_point() else x
     if axis is None:

@@ -9,7 +9,7 @@ import torch
 from ...base.errors import paddles
 from ...framework.dtype import single, torch_dtype
 from ...tensor.inplace import in_place
-from ...tensor.operation import need_float, need_tensor, operation, plain, row
+from ...tensor.operation import need_float, operation, plain, row
 from ...tensor.ops import sigmoid as sigmoid
 from ...tensor.ops import tanh as tanh
 from ...tensor.random import uniform_values
@@ -189,7 +189,6 @@ def rrelu(
 @operation
 def glu(x: torch.Tensor, axis: int = -1, name: str | None = None) -> torch.Tensor:
     """The first half along an axis times the sigmoid of the second."""
-    need_tensor(x, "x", "glu")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"Expected value range of `axis` is [{-x.ndim}, {x.ndim}), but received axis: {axis}")
     if x.shape[axis] % 2:

@@ -161,7 +161,6 @@ def pad(
         value: the value that 'constant' adds; it may be an array or tensor of one element.
         data_format: which axis holds the channels.
     """
-    need_tensor(x, "x", "pad")
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise AssertionError(f"mode should be one of constant, reflect, replicate, circular, but got {mode}.")
     widths = as_sizes(pad)

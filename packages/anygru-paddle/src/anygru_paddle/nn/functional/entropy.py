@@ -6,7 +6,7 @@ import torch
 
 from ...base.errors import paddles
 from ...framework.dtype import single, torch_dtype
-from ...tensor.operation import need_tensor, operation, plain
+from ...tensor.operation import operation, plain
 from .loss import check_reduction, reduced
 from .softmaxes import log_softmax
 
@@ -119,8 +119,6 @@ def cross_entropy(
     """
     if reduction not in ("sum", "mean", "none"):
         check_reduction(reduction, "softmax_cross_entropy")
-    need_tensor(input, "input", "cross_entropy")
-    need_tensor(label, "label", "cross_entropy")
     # 0 and negative numbers pass and have no effect on soft labels (Paddle 2.6.2, recorded).
     if ignore_index > 0 and soft_label:
         raise ValueError(

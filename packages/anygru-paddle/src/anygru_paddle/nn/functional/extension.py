@@ -7,7 +7,7 @@ import torch
 from ...base.errors import no_kernel
 from ...framework.dtype import torch_dtype
 from ...tensor.creation import diag_embed as diag_embed
-from ...tensor.operation import need_tensor, operation, plain
+from ...tensor.operation import operation, plain
 
 __all__ = ["diag_embed", "gather_tree", "sequence_mask"]
 
@@ -15,7 +15,6 @@ __all__ = ["diag_embed", "gather_tree", "sequence_mask"]
 @operation
 def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
     """Ones for the first x steps of `maxlen` (the longest), zeros after: lengths [...] give [..., maxlen]."""
-    need_tensor(x, "x", "sequence_mask")
     steps = -1 if maxlen is None else int(maxlen)
     if steps < 0:
         steps = int(x.max()) if torch.Tensor.numel(x) else 0
@@ -31,8 +30,6 @@ def gather_tree(ids: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
     Raises:
         ValueError: unless both have three axes.
     """
-    need_tensor(ids, "ids", "gather_tree")
-    need_tensor(parents, "parents", "gather_tree")
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
         raise ValueError(
             "The input ids and parents must be 3D tensors of one shape [max_time, batch_size, beam_size], got "

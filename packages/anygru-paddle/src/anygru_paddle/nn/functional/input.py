@@ -3,7 +3,7 @@
 import torch
 
 from ...base.errors import no_kernel, paddles
-from ...tensor.operation import need_tensor, operation, plain
+from ...tensor.operation import operation, plain
 
 __all__ = ["embedding", "one_hot"]
 
@@ -17,7 +17,6 @@ def embedding(
     Raises:
         ValueError: if a position is not a row, or `padding_idx` is none.
     """
-    need_tensor(x, "x", "embedding")
     rows = int(weight.shape[0])
     if x.is_floating_point():
         raise paddles(NotImplementedError(f"(Unimplemented) embedding(): x must be int32 or int64, got {x.dtype}"))
@@ -58,7 +57,6 @@ def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> torch
         RuntimeError: unless x holds integers.
         ValueError: for a position that is not a class.
     """
-    need_tensor(x, "x", "one_hot")
     if x.is_floating_point():
         raise no_kernel(f"(NotFound) one_hot(): x must be int32 or int64, got {x.dtype}; cast with astype")
     index = torch.Tensor.to(x, torch.int64)

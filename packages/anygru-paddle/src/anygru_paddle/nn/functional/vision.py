@@ -121,7 +121,6 @@ def interpolate(
     Raises:
         ValueError: for a mode that does not fit the number of axes, or unless exactly one of size and factor is given.
     """
-    need_tensor(x, "x", "interpolate")
     mode = mode.lower()
     if mode not in (*_AXES, "nearest", "area"):
         known = "'linear', 'area', 'bilinear', 'trilinear', 'bicubic', 'nearest'"
@@ -155,7 +154,6 @@ def unfold(
     x: torch.Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
 ) -> torch.Tensor:
     """The windows of images [N, C, H, W] as columns [N, C * window, windows]."""
-    need_tensor(x, "x", "unfold")
     margins = _pair(paddings)
     if len(margins) == 4:  # top, left, bottom, right
         x = torch.nn.functional.pad(plain(x), (margins[1], margins[3], margins[0], margins[2]))
@@ -170,7 +168,6 @@ def fold(
     name: str | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """Images [N, C, H, W] as the sums of windows [N, C * window, windows] that `unfold` gave."""
-    need_tensor(x, "x", "fold")
     sizes = _pair(output_sizes), _pair(kernel_sizes), _pair(dilations), _pair(paddings), _pair(strides)
     return torch.nn.functional.fold(plain(x), *sizes)
 
