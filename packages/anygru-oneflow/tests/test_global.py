@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -174,3 +179,58 @@ def test_an_older_torch_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> N
         NotCoveredError, match=r"to_global with torch 2\.10\.0 is not covered .*; use torch 2\.13 or newer"
     ):
         flow.ones(2).to_global(placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast)
+
+
+PAGE = Path(global_tensor.__file__).with_name("README.md").read_text(encoding="utf-8")
+HOME = Path(flow.__file__).parent
+
+
+def test_every_name_on_the_page_of_global_tensors_exists() -> None:
+    def path(name: str) -> Path:
+        places = [HOME, HOME / "processes", HOME / "framework", Path(__file__).parents[1]]
+        return next(place / name for place in places if (place / name).is_file())
+
+    for name in re.findall(r"[\w/]+\.py", PAGE):
+        assert path(name)
+    named = re.findall(r"(\w+\.py): ([\w.]+)(?:\([^)]*\))?(?:, ([\w.]+))?", PAGE)
+    named += [(file, name, "") for name, file in re.findall(r"`(\w+)` in\s+`(\w+\.py)`", PAGE)]
+    assert len(named) == 9
+    for file, *found in named:
+        module = importlib.import_module(".".join(path(file).relative_to(HOME.parent).with_suffix("").parts))
+        for name in filter(None, found):
+            functools.reduce(getattr, name.split("."), module)
+    kinds = {"broadcast": B, "split": S(0), "partial_sum": P}
+    rows = re.findall(r"\| `(\w+)(?:\(i\))?` \| `(\w+)", PAGE)
+    assert dict(rows) == {
+        name: type(flow.ones(2, placement=HERE, sbp=kind).placements[0]).__name__ for name, kind in kinds.items()
+    }
+
+
+def _place(frame: Any) -> str:
+    return f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
+
+
+def test_the_drawing_of_the_way_through_an_operator() -> None:
+    """Each call on the page happens in its order: forward, backward, and one message for two parameters."""
+    parameters = [nn.Parameter(flow.ones(3, 2, placement=HERE, sbp=B)) for _ in range(2)]
+    x = flow.ones(4, 2).to_global(HERE, S(0))
+
+    def calls(act: Any) -> tuple[Any, list[str]]:
+        seen: list[str] = []
+        sys.setprofile(lambda frame, event, _: seen.append(_place(frame)) if event == "call" else None)
+        try:
+            return act(), seen
+        finally:
+            sys.setprofile(None)
+
+    y, forward = calls(lambda: nn.functional.linear(x, parameters[0]))
+    assert y.sbp == (S(0),)
+    way = ["tensor.__torch_function__", "layouts.call", "split.call", "split._linear"]
+    way += ["pieces.pieces_of", "pieces.piece_of", "pieces.assembled"]
+    assert [forward.index(name) for name in way] == sorted(forward.index(name) for name in way)
+    loss = (y + nn.functional.linear(x, parameters[1])).sum()
+    _, backward = calls(loss.backward)
+    way = ["pieces.backward", "gradients.take", "gradients.close", "gradients._closed"]
+    assert [backward.index(name) for name in way] == sorted(backward.index(name) for name in way)
+    assert [backward.count(name) for name in way[1:]] == [2, 1, 1]
+    assert all(parameter.grad.sbp == (B,) for parameter in parameters)
