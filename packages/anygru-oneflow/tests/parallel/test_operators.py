@@ -20,7 +20,7 @@ pytestmark = pytest.mark.needs_torch(2, 13, because="older layouts of distribute
 OTHERS = """
 amp autocast autocast_decorator autograd arange as_tensor bernoulli bernoulli_ bfloat16 bool BoolTensor broadcast_shapes
 ByteTensor byte CharTensor clear_autocast_cache comm convert_oneflow_dtype_to_numpy_dtype cuda cpu default_generator
-device distributed DoubleTensor dtype empty empty_like enable_grad env expm erfinv_ eye finfo FloatTensor float16
+device distributed distributions DoubleTensor dtype empty empty_like enable_grad env expm erfinv_ eye finfo FloatTensor float16
 float32 float64 framework from_dlpack from_numpy full full_like Generator get_autocast_cpu_dtype get_autocast_gpu_dtype
 get_default_dtype get_rng_state global_to_global HalfTensor hann_window iinfo index_add_ inference_mode initial_seed
 int32 int64 int8 IntTensor is_autocast_cache_enabled is_autocast_enabled is_floating_point is_grad_enabled is_nonzero
