@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem, plain_problem
-from . import aten, cpu_calls, products, recorded
+from . import aten, cpu_calls, memory, products, recorded
 from .backend import Backend, Gradients
 from .cpu_backward import BackwardPass
 from .cpu_calls import native
@@ -66,7 +66,7 @@ def direct(
     Returns None if anything about the call is unusual or wrong; the general path then computes it or raises. Both paths give
     bit-identical results.
     """
-    if native is None or not options.formula.named():
+    if native is None or not options.formula.named() or (needs_grad and _keeps_much(input, weights)):
         return None
     halves = input.dtype in _HALF_DTYPES
     if halves and needs_grad:
@@ -104,6 +104,14 @@ def _direct_of_halves(input: Tensor, h_0: Tensor | None, weights: Sequence[Tenso
     return None if found is None else (found[0].to(input.dtype), found[1].to(input.dtype))
 
 
+def _keeps_much(input: Tensor, weights: Sequence[Tensor]) -> bool:
+    """Whether the reserve is so large that it comes from the pool, which the native module does not know."""
+    if len(weights) < 2:  # an error that the general path names
+        return False
+    units = input.shape[:-1].numel() * weights[1].shape[-1:].numel()
+    return 4 * units * input.dtype.itemsize >= memory.LEAST_BYTES
+
+
 def reserve_numel(problem: Problem, call: Call) -> Any:
     """How many elements of the input's dtype `forward` keeps for `backward`; symbolic if the shapes are.
 
@@ -126,13 +134,13 @@ def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, T
     if problem.dtype in _HALF_DTYPES:
         return _forward_of_halves(problem, call, keep)
     input, h_0, weights, batch_sizes, modifiers = call
-    if batch_sizes is None:
+    if batch_sizes is None and not (keep and _keeps_much(input, weights)):
         found = cpu_calls.dense(input, h_0, weights, cpu_calls.kind_of(problem), keep, modifiers)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
     output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions()))
     h_n = h_0.new_empty(h_0.shape)
-    reserve = input.new_empty(reserve_numel(problem, call)) if keep else None
+    reserve = memory.empty(input, reserve_numel(problem, call)) if keep else None
     cpu_calls.forward(problem, call, (output, h_n, reserve))
     return output, h_n, input.new_empty(0) if reserve is None else reserve
 

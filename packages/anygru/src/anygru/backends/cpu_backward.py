@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
+from . import memory
 from .cpu_calls import address, kind_of, native, of_sequences, optional, plain, plain_modifiers, sum_products
 
 if TYPE_CHECKING:
@@ -175,8 +176,8 @@ class BackwardPass:
         columns = 6 if layout.norm else 3 if problem.formula.reset == "before" else 4
         whole, steps = self.layer_outputs[layer], piece.steps.stop - piece.steps.start
         output, kept = whole[piece.rows], kept[:, piece.rows]
-        gates = output.new_empty((self.chains, len(output), columns * units))
-        previous = output.new_empty((self.chains, len(output), units))
+        gates = memory.empty(output, self.chains, len(output), columns * units)
+        previous = memory.empty(output, self.chains, len(output), units)
         if piece.steps.start == 0:
             states = self.h_0[layout.states_of_layer(layer)]
         else:
