@@ -26,6 +26,23 @@ def test_help_names_every_command(capsys):
         assert help_line in " ".join(text.split())
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_closed_streams_lead_nowhere(tmp_path, closed):
+    save_checkpoint(torch.nn.GRU(1, 2), tmp_path / "g.npz")
+    command = f'"$0" -m anygru inspect g.npz {closed}'
+    done = subprocess.run(["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_empty_target_writes_nothing(anygru, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_checkpoint(torch.nn.GRU(1, 2), "g.npz")
+    for options in ([], ["--to", "oneflow"]):
+        result = anygru("convert", "g.npz", "", *options)
+        assert (result.status, os.listdir()) == (2, ["g.npz"])
+        assert "must not be empty" in result.error
+
+
 def test_without_arguments_there_is_help(anygru):
     result = anygru()
     assert result.status == 0

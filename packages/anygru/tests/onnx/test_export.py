@@ -108,6 +108,11 @@ def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
 
 
 @pytest.mark.needs_torch(2, 8, because="the exporter of torch 2.6 fails at some graphs")
+def test_arguments_that_are_no_tensors_are_refused():
+    with pytest.raises(TypeError, match="args must be a tensor or a tuple of the arguments of a call, got float"):
+        anygru.onnx.export(anygru.GRU(3, 4), 3.0, io.BytesIO())
+
+
 def test_initial_states_batch_first_and_a_head():
     class Model(torch.nn.Module):
         def __init__(self):

@@ -108,6 +108,7 @@ def _fitted(line: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _open_closed_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = arguments[0] if arguments and (arguments[0] in COMMANDS or arguments[0] in _entry_points()) else None
     try:
@@ -132,6 +133,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _out_of_memory(error):
             raise
         return _report(Failure(f"not enough memory: {' '.join(str(error).split())}"), f"anygru {name}")
+
+
+def _open_closed_streams() -> None:
+    """Let streams that the shell closed (`>&-`) lead nowhere: Python has None for them, and files would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def _names_in(folder: str) -> list[str]:

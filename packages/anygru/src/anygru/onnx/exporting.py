@@ -61,6 +61,7 @@ def export(
         torch.onnx.ONNXProgram: the exported program.
 
     Raises:
+        ArgumentTypeError: `args` is neither a tensor nor a tuple or list.
         ArgumentError: no valid file has the `opset_version`; torch has closed an axis of `dynamic_shapes`; or ONNX's GRU
             cannot represent a layer: a callable activation, a PackedSequence from outside, resets, decay, layer norm, zoneout.
         BackendError: torch is older than 2.6; its exporter does not accept translations.
@@ -69,6 +70,10 @@ def export(
     """
     if torch.__version__ < "2.6":
         raise BackendError(f"anygru.onnx.export needs torch 2.6 or later, this is {torch.__version__}")
+    if not isinstance(args, Tensor | tuple | list):
+        raise ArgumentTypeError(
+            f"args must be a tensor or a tuple of the arguments of a call, got {type(args).__name__}"
+        )
     model, args = as_module(model, (args,) if isinstance(args, Tensor) else tuple(args))
     table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}

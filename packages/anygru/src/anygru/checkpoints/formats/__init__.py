@@ -108,12 +108,14 @@ def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
 
     Raises:
         ArgumentTypeError: it is not a path.
-        CheckpointError: it holds a zero byte, as no file's name does.
+        CheckpointError: it is empty, or holds a zero byte, as no file's name is or does.
     """
     try:
         text = os.fsdecode(path)
     except TypeError:
         raise ArgumentTypeError(f"{argument} must be a str or os.PathLike, got {type(path).__name__}") from None
+    if not text:  # of an unset variable of a shell; as a folder it would be the current one
+        raise CheckpointError(f"{argument} must not be empty")
     if "\0" in text:
         raise CheckpointError(f"{argument} must not hold a zero byte, got {text!r}")
     return text
