@@ -209,6 +209,6 @@ def _join_processes(name: str) -> None:
     if not all(variable in os.environ for variable in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")):
         raise MXNetError(
             f"kvstore {name!r} needs processes that were started together; start the script with "
-            "`anygru launch --nproc N script.py`, which sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
+            "`anygru launch --nproc-per-node N script.py`, which sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
         )
     parallel.start(timeout=parallel.launch_timeout(parallel.LONG_TIMEOUT))
