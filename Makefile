@@ -32,8 +32,8 @@ SECONDS ?= 60
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
 # The extras whose files the tests of the core read and write.
 FILES := hdf5,keras,onnx
-# The first with dependency groups.
-NEW_PIP := pip>=25.1
+# The first with --build-constraint; 25.1 is the first with dependency groups.
+NEW_PIP := pip>=25.3
 TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
 MARKS := not slow and not gpu
 
@@ -128,7 +128,7 @@ $(PIP) install --quiet "$(NEW_PIP)"
 { echo "== torch as the index has it$(if $(GPU)$(MACOS),, (some GB; PIP_EXTRA_INDEX_URL can name an index of builds for CPUs))"; \
 $(PIP) install --constraint constraints.txt $(TORCH); }
 @echo "== the packages, with the kernels: to compile them takes one to three minutes"
-$(PIP) install --constraint constraints.txt $(1)
+$(PIP) install --constraint constraints.txt --build-constraint constraints.txt $(1)
 @touch $@
 endef
 

@@ -1,5 +1,6 @@
 """Packaging: links work on a package page, the oldest versions are tested, every package has one version."""
 
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
@@ -112,6 +113,14 @@ def test_workflows_keep_no_credentials_and_run_no_unknown_text(workflow: Path) -
     assert [tool for tool in tools if "==" not in tool] == []
     scripts = re.findall(r"run: ([|>]-?\n(?:(?: {10,}.*)?\n)+|.*)", text)
     assert [script for script in scripts if "${{ github." in script] == []
+
+
+def test_editors_complete_the_names_of_a_clone() -> None:
+    """Jedi asks the import system for the file, and refuses a loader whose class lacks `get_source`."""
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package.parent.name.replace("-", "_"))
+        assert spec.loader.get_filename() == spec.origin
+        assert callable(type(spec.loader).get_source)
 
 
 def test_every_package_names_its_page_of_the_site() -> None:
