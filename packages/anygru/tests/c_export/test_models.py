@@ -11,7 +11,7 @@ from c_programs import tool
 from torch import nn
 
 import anygru
-from anygru.c_export import Residual
+from anygru.c_export import Residual, checking
 from anygru.c_export.checking import CheckError
 from anygru.c_export.exporting import source_of
 from anygru.errors import ArgumentError
@@ -229,3 +229,16 @@ class Mono(Denoiser):
 def test_a_model_may_leave_out_the_axis_of_one_output() -> None:
     tool("gcc", "gcc")
     assert source_of(Mono(), "mono", None, True).verdict is not None
+
+
+@pytest.mark.parametrize(("inputs", "hidden"), [(530, 18), (7, 24)])
+def test_int8_has_the_same_bits_with_all_instructions(inputs: int, hidden: int) -> None:
+    """Each has another way to add products; sums of integers do not depend on it. 530 columns are two sums."""
+    source = source_of(anygru.GRU(inputs, hidden), "model", "int8", False).source
+    processor = Path("/proc/cpuinfo").read_text()
+    options = ["-Os", "-O2", *("-O2 -mavx2" for _ in range("avx2" in processor)), "-O2 -march=native"]
+    command = [tool("gcc", "gcc"), "-ffp-contract=off"]
+    input = torch.randn(20, inputs)
+    plain, *others = (checking.run(source, input, [*command, *each.split()]) for each in options)
+    for other in others:
+        assert torch.equal(other, plain)

@@ -27,14 +27,17 @@ from anygru.cli import main
 FORMATS = ["float32", "bfloat16", "int8"]
 
 
-@pytest.mark.parametrize("weights", mostly_slow(FORMATS))
-def test_64_bit_arm(weights: str) -> None:
+@pytest.mark.parametrize(
+    ("weights", "options"),
+    mostly_slow([("float32", ""), ("bfloat16", ""), ("int8", ""), ("int8", "-march=armv8.2-a+dotprod")]),
+)
+def test_64_bit_arm(weights: str, options: str) -> None:
     compiler = tool("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
     emulator = tool("qemu-aarch64", "qemu-user")
     model = nn.Sequential(anygru.GRU(3, 21, 2), nn.Linear(21, 2), nn.GELU())
     source = source_of(model, "model", weights, False).source
     input = torch.randn(200, 3)
-    found = checking.run(source, input, [compiler, "-O3", "-static"], [emulator])
+    found = checking.run(source, input, [compiler, "-O3", "-static", *options.split()], [emulator])
     expected = checking.outputs_of(checking.prepared(model, weights), input)
     torch.testing.assert_close(found, expected, rtol=0, atol=checking.BOUNDS[weights])
 

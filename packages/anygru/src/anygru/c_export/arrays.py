@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..facts.quantization import Stored
-from .functions import DOT_BELOW, ROWS
+from .functions import DOT_BELOW, PANEL
 
 _WIDTH = 120
 
@@ -14,19 +14,30 @@ _WIDTH = 120
 def in_words(matrix: Tensor) -> Tensor:
     """[rows, columns] of narrow numbers as int32 [rows, words]: the columns that share a word from its lowest bits on.
 
-    The last word of a row is filled up with zeros.
+    bfloat16: neighbours share a word. int8: columns that are a quarter of the row apart do, so that four vectors of factors
+    become one, and 128 is added to each number. The row is filled up with zeros.
     """
     bits, kind = (8, torch.int8) if matrix.dtype is torch.int8 else (16, torch.int16)
     together = 32 // bits
-    values = matrix.contiguous().view(kind).to(torch.int64) & ((1 << bits) - 1)
-    values = torch.nn.functional.pad(values, (0, -values.shape[1] % together))
-    shifts = torch.arange(0, 32, bits)
-    return (values.view(len(values), -1, together) << shifts).sum(-1).to(torch.int32)
+    values = torch.nn.functional.pad(matrix.contiguous().view(kind).to(torch.int64), (0, -matrix.shape[1] % together))
+    if bits == 8:
+        shared = (values + 128).view(len(values), together, -1).mT
+    else:
+        shared = (values & 0xFFFF).view(len(values), -1, together)
+    return (shared << torch.arange(0, 32, bits)).sum(-1).to(torch.int32)
 
 
-def in_blocks(matrix: Tensor, rows: int = ROWS) -> Tensor:
-    """[rows, columns] in the layout of the C functions: consecutive blocks of rows, each stored column by column."""
-    return torch.cat([block.T.reshape(-1) for block in matrix.split(rows)])
+def in_panels(matrix: Tensor, groups: list[int] | None = None) -> Tensor:
+    """[rows, columns] in the layout of the C functions: panels of 16 rows, each stored column by column.
+
+    The last panel of each group (all rows, if there are no groups) has up to 31 rows, so that it is seldom short.
+    """
+    panels: list[int] = []
+    for rows in groups or [len(matrix)]:
+        whole = rows // PANEL - (rows % PANEL > 0)
+        panels += [PANEL] * whole
+        panels += [rows - PANEL * max(whole, 0)] * (rows % PANEL > 0)
+    return torch.cat([panel.T.reshape(-1) for panel in matrix.split(panels)])
 
 
 class ConstantTable:
@@ -52,14 +63,13 @@ class ConstantTable:
         """Declares a vector [n]; None if there is none."""
         return None if values is None else self.add(name, values, f"[{len(values)}]")
 
-    def add_matrix(self, name: str, stored: Stored, block: int = ROWS) -> tuple[str, str | None]:
-        """Declares a matrix of a GRU in blocks of rows and, for int8, its scales."""
+    def add_matrix(self, name: str, stored: Stored, groups: list[int] | None = None) -> tuple[str, str | None]:
+        """Declares a matrix of a GRU in panels of rows and, for int8, its scales."""
         rows, columns = stored.values.shape
         narrow = stored.values.dtype is not torch.float32
         matrix = in_words(stored.values) if narrow else stored.values
         shape = f"[{rows}][{columns}]" + f", {4 // stored.values.element_size()} columns in each number" * narrow
-        comment = f"{shape}, {block} rows at a time, each block column by column"
-        weight = self.add(name, in_blocks(matrix, block), comment)
+        weight = self.add(name, in_panels(matrix, groups), f"{shape}, {PANEL} rows at a time, column by column")
         return weight, None if stored.scale is None else self.add(f"{name}_scale", stored.scale, f"[{rows}]")
 
     def add_linear(self, name: str, weight: Tensor) -> str:

@@ -125,7 +125,7 @@ class FileWriter:
             .replace("<start>", "at rest" if self.rest else "all zeros")
             .rstrip("\n"),
             "most": str(min(16, max(1, min(gru.hidden for gru in self.grus)))),
-            "widest": f"#define @@_WIDEST {(self.widest + 3) // 4 * 2} /* numbers with two rounded ones each */\n"
+            "widest": f"#define @@_WIDEST {-(-self.widest // 4)} /* numbers with four columns each */\n"
             * (self.widest > 0),
             "scratch": f"#define @@_SCRATCH(steps) ((steps) * {max(1, sum(self.sizes))}) /* floats */\n"
             * self.whole_chunks,
@@ -215,7 +215,7 @@ class FileWriter:
         else:
             half = part.values.element_size() == 2
             self.wanted.append("products_bfloat16" if half else "products_float32")
-            calls.append(f"@_add_products{'_bfloat16' * half}({weight}, {arguments});")
+            calls.append(f"@_add_rows{'_bfloat16' * half}({weight}, {arguments});")
         if gain:
             self.wanted.append("layer_norm")
             for begin, end in ((0, 2 * hidden), (2 * hidden, 3 * hidden)):

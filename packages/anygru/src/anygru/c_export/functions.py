@@ -10,8 +10,8 @@ from typing import NamedTuple
 from .int8 import PRODUCTS
 from .tensor_functions import CONVOLUTION, EMBEDDING, SOFTMAX, TRANSPOSED
 
-ROWS = 48
-"""Rows in a block of a matrix: a multiple of the vector length of SSE, NEON and WebAssembly."""
+PANEL = 16
+"""Rows that are stored together, column by column: one vector of AVX-512, and a piece of memory that is read in its order."""
 DOT_BELOW = 4
 """A product with fewer rows is a sum along each row; too few lanes would be at work otherwise."""
 
@@ -46,54 +46,53 @@ static @@_INLINE @_lanes @_NAME(@_lanes lanes) {
 
 
 _BLOCK = """
-/* sums[row] += weights[row] . x for a multiple of @@_LANES rows, whose weights are stored column by column, `stride` numbers
-   for <columns>. Of few rows the columns take turns in several sums, so that no addition waits for the last. */
+/* sums[row] += weights[row] . x for `rows` rows of panels that are `width` rows wide, `words` numbers of each. Where they are no
+   multiple of @@_LANES, the last vector reads rows of the one before too. Of few rows the columns take turns in several sums,
+   so that no addition waits for the last. */
 static @@_INLINE void @_block<suffix>(
-        const <type> *@@_RESTRICT weights, size_t stride, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
-        size_t columns) {
-    @_lanes part[4][@@_ROWS / @@_LANES];
-    const size_t fours = columns / 4 * 4, phases = @@_PHASES(rows / @@_LANES);
+        const <type> *@@_RESTRICT weights, size_t width, size_t words, const float *@@_RESTRICT x, float *@@_RESTRICT sums,
+        size_t rows, size_t columns) {
+    @_lanes part[4][@@_MOST];
+    const size_t lanes = rows < @@_LANES ? rows : @@_LANES, count = rows / lanes + (rows % lanes > 0);
+    const size_t whole = columns / @@_COLUMNS * @@_COLUMNS, phases = @@_PHASES(count);
     size_t phase, i, k, column;
-    for (phase = 0; phase < phases; ++phase)
-        for (i = 0; i < rows / @@_LANES; ++i) part[phase][i] = phase ? @_all(0.0f) : @_get(sums + i * @@_LANES, @@_LANES);
-    for (column = 0; column < fours; column += 4, weights += <words> * stride)
-        for (k = 0; k < 4; ++k)
-            for (i = 0; i < rows / @@_LANES; ++i)
-                part[k % phases][i] +=
-                    @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[column + k];
-    for (k = 0; k < columns - fours; ++k)
-        for (i = 0; i < rows / @@_LANES; ++i)
-            part[0][i] += @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[fours + k];
-    for (phase = phases / 2; phase; phase /= 2)
-        for (k = 0; k < phase; ++k)
-            for (i = 0; i < rows / @@_LANES; ++i) part[k][i] += part[k + phase][i];
-    for (i = 0; i < rows / @@_LANES; ++i) @_put(sums + i * @@_LANES, part[0][i], @@_LANES);
+    @@_EACH for (phase = 0; phase < phases; ++phase)
+        @@_EACH for (i = 0; i < count; ++i) part[phase][i] = phase ? @_all(0.0f) : @_get(sums + @@_ROW(i, rows, lanes), lanes);
+    @@_ROLLED
+    for (column = 0; column < whole; column += @@_COLUMNS<advance>)
+        @@_EACH for (k = 0; k < @@_COLUMNS; ++k)
+            @@_EACH for (i = 0; i < count; ++i)
+                part[k % phases][i] += @_weight<suffix>(
+                    weights + @@_PLACE(i, rows, lanes) + <word> * width, lanes<place>) * x[column + k];
+    @@_EACH for (k = 0; k < columns - whole; ++k)
+        @@_EACH for (i = 0; i < count; ++i)
+            part[0][i] += @_weight<suffix>(
+                weights + @@_PLACE(i, rows, lanes) + <last> * width, lanes<place>) * x[whole + k];
+    @@_EACH for (phase = phases / 2; phase; phase /= 2)
+        @@_EACH for (k = 0; k < phase; ++k)
+            @@_EACH for (i = 0; i < count; ++i) part[k][i] += part[k + phase][i];
+    @@_EACH for (i = 0; i < count; ++i) @_put(sums + @@_ROW(i, rows, lanes), part[0][i], lanes);
 }
 
-/* sums[row] += weights[row] . x for the rows of one block; the last ones may be fewer than @@_LANES. */
+/* sums[row] += weights[row] . x for the rows of panels that are as wide; all may be fewer than @@_LANES. */
+static @@_INLINE void @_add_panels<suffix>(
+        const <type> *weights, size_t width, const float *x, float *sums, size_t rows, size_t columns) {
+    const size_t words = <count>, blocks = rows / @@_ROWS * @@_ROWS;
+    size_t row;
+    for (row = 0; row < blocks; row += @@_ROWS)
+        @_block<suffix>(
+            weights + row / width * width * words + row % width, width, words, x, sums + row, @@_ROWS, columns);
+    weights += row / width * width * words + row % width;
+    if (row < rows) @_block<suffix>(weights, width, words, x, sums + row, rows - row, columns);
+}
+
+/* sums[row] += weights[row] . x; the weights are in panels of 16 rows, the last of up to 31. */
 static @@_INLINE void @_add_rows<suffix>(
         const <type> *weights, const float *x, float *sums, size_t rows, size_t columns) {
-    const size_t blocks = rows / @@_ROWS * @@_ROWS, whole = rows / @@_LANES * @@_LANES;
-    size_t row, k;
-    for (row = 0; row < blocks; row += @@_ROWS)
-        @_block<suffix>(weights + row, rows, x, sums + row, @@_ROWS, columns);
-    if (blocks < whole) @_block<suffix>(weights + blocks, rows, x, sums + blocks, whole - blocks, columns);
-    if (whole < rows) {
-        @_lanes rest = @_get(sums + whole, rows - whole);
-        for (k = 0; k < columns; ++k)
-            rest += @_weight<suffix>(weights<word> * rows + whole, rows - whole<place>) * x[k];
-        @_put(sums + whole, rest, rows - whole);
-    }
-}
-
-/* sums[row] += weights[row] . x, in blocks of <rows> rows. */
-static @@_INLINE void @_add_products<suffix>(
-        const <type> *weights, const float *x, float *sums, size_t rows, size_t columns) {
-    const size_t whole = rows / <rows> * <rows>, words = <count>;
-    size_t row;
-    for (row = 0; row < whole; row += <rows>, weights += <rows> * words)
-        @_add_rows<suffix>(weights, x, sums + row, <rows>, columns);
-    if (whole < rows) @_add_rows<suffix>(weights, x, sums + whole, rows - whole, columns);
+    const size_t whole = @@_WHOLE(rows);
+    if (whole) @_add_panels<suffix>(weights, 16, x, sums, whole, columns);
+    if (whole < rows)
+        @_add_panels<suffix>(weights + whole * (<count>), rows - whole, x, sums + whole, rows - whole, columns);
 }
 """
 
@@ -107,12 +106,12 @@ def _products(weight: str, suffix: str, together: int) -> str:
     places = {
         "suffix": suffix,
         "type": "float" if together == 1 else "uint32_t",
-        "columns": "each column" if together == 1 else f"every {together} columns",
-        "words": str(4 // together),
-        "word": " + k" if together == 1 else f" + k / {together}",
+        # clang computes addresses of floats faster from the column, and shares a number of two columns only without it.
+        "advance": "" if together == 1 else f", weights += @@_COLUMNS / {together} * width",
+        "word": "(column + k)" if together == 1 else f"k / {together}",
+        "last": "(whole + k)" if together == 1 else f"k / {together}",
         "place": "" if together == 1 else f", k % {together}",
         "count": "columns" if together == 1 else f"(columns + {together - 1}) / {together}",
-        "rows": str(ROWS),
     }
     text = weight + _BLOCK
     for place, word in places.items():
@@ -134,6 +133,15 @@ static @@_INLINE @_lanes @_at_most(@_lanes x, float bound) {
     @_lanes found;
     __asm__("vminps %1, %2, %0" : "=v"(found) : "v"(x), "v"(@_all(bound)));
     return found;
+}
+#elif @@_LANES == 4 && defined(__wasm_simd128__)
+/* One instruction, as above; clang makes f32x4.min of a choice, for which x86 needs seven. */
+#include <wasm_simd128.h>
+static @@_INLINE @_lanes @_at_least(@_lanes x, float bound) {
+    return (@_lanes)wasm_f32x4_pmax((v128_t)x, (v128_t)@_all(bound));
+}
+static @@_INLINE @_lanes @_at_most(@_lanes x, float bound) {
+    return (@_lanes)wasm_f32x4_pmin((v128_t)x, (v128_t)@_all(bound));
 }
 #else
 static @@_INLINE @_lanes @_at_least(@_lanes x, float bound) { return @_choose(@_less(x, @_all(bound)), @_all(bound), x); }
@@ -213,7 +221,7 @@ static @@_INLINE @_lanes @_elu(@_lanes x) {
         ),
         ("get_integers",),
     ),
-    "products_int8": Function(PRODUCTS.replace("<rows>", str(ROWS)), ("get_integers",)),
+    "products_int8": Function(PRODUCTS, ("get_integers",)),
     "dots": Function(
         """
 /* sums[row] += weights[row] . x for few rows, whose weights are stored row by row. */
@@ -273,33 +281,29 @@ GATES = {
     "after": """
 /* From the sums b [3][units] for the reset gate r, the update gate z and the candidate n, that of n without its part a from the
    input:  r = <gate>(b_r),  z = <gate>(b_z),  n = <candidate>(a + r * b_n),  h = (1 - z) * n + z * h. */
-static @@_INLINE void @_<name>_at(const float *a, const float *b, const float *h, float *next, size_t units, size_t count) {
-    const @_lanes r = @_<gate>(@_get(b, count)), z = @_<gate>(@_get(b + units, count));
-    const @_lanes n = @_<candidate>(@_get(a, count) + r * @_get(b + 2 * units, count)), kept = <kept>;
-    @_put(next, (1.0f - kept) * n + kept * @_get(h, count), count);
+static @@_INLINE @_lanes @_<name>_at(const float *a, const float *b, const float *h, size_t units) {
+    const @_lanes r = @_<gate>(@_get(b, @@_LANES)), z = @_<gate>(@_get(b + units, @@_LANES));
+    const @_lanes n = @_<candidate>(@_get(a, @@_LANES) + r * @_get(b + 2 * units, @@_LANES)), kept = <kept>;
+    return (1.0f - kept) * n + kept * @_get(h, @@_LANES);
 }
 """,
     "before": """
 /* The reset gate r = <gate>(a_r + b_r), and what the candidate reads of the state: r * h. */
-static @@_INLINE void @_<name>_reset_at(
-        const float *a, const float *b, const float *h, float *read, size_t count) {
-    const @_lanes r = @_<gate>(@_get(a, count) + @_get(b, count));
-    @_put(read, r * @_get(h, count), count);
-}
 static @@_INLINE void @_<name>_reset(
         const float *@@_RESTRICT a, const float *@@_RESTRICT b, const float *@@_RESTRICT h, float *@@_RESTRICT read,
         size_t hidden) {
-    const size_t whole = hidden / @@_LANES * @@_LANES;
     size_t i;
-    for (i = 0; i < whole; i += @@_LANES) @_<name>_reset_at(a + i, b + i, h + i, read + i, @@_LANES);
-    if (whole < hidden) @_<name>_reset_at(a + whole, b + whole, h + whole, read + whole, hidden - whole);
+    for (i = 0; i < @@_VECTORS(hidden); ++i) {
+        const size_t k = @@_ROW(i, hidden, @@_LANES);
+        @_put(read + k, @_<gate>(@_get(a + k, @@_LANES) + @_get(b + k, @@_LANES)) * @_get(h + k, @@_LANES), @@_LANES);
+    }
 }
 
 /* The update gate z = <gate>(a_z + b_z), the candidate n = <candidate>(a_n + b_n) and the state h = (1 - z) * n + z * h. */
-static @@_INLINE void @_<name>_at(const float *a, const float *b, const float *h, float *next, size_t units, size_t count) {
-    const @_lanes z = @_<gate>(@_get(a + units, count) + @_get(b + units, count)), kept = <kept>;
-    const @_lanes n = @_<candidate>(@_get(a + 2 * units, count) + @_get(b + 2 * units, count));
-    @_put(next, (1.0f - kept) * n + kept * @_get(h, count), count);
+static @@_INLINE @_lanes @_<name>_at(const float *a, const float *b, const float *h, size_t units) {
+    const @_lanes z = @_<gate>(@_get(a + units, @@_LANES) + @_get(b + units, @@_LANES)), kept = <kept>;
+    const @_lanes n = @_<candidate>(@_get(a + 2 * units, @@_LANES) + @_get(b + 2 * units, @@_LANES));
+    return (1.0f - kept) * n + kept * @_get(h, @@_LANES);
 }
 """,
 }
@@ -308,10 +312,11 @@ static @@_INLINE void @_<name>_at(const float *a, const float *b, const float *h
 ALL_GATES = """
 static @@_INLINE void @_<name>(
         const float *@@_RESTRICT a, const float *@@_RESTRICT b, const float *h, float *next, size_t units) {
-    const size_t whole = units / @@_LANES * @@_LANES;
+    const size_t last = units - @@_LANES; /* first, since `next` may be h; no layer has fewer units than lanes */
+    const @_lanes end = @_<name>_at(a + last, b + last, h + last, units);
     size_t i;
-    for (i = 0; i < whole; i += @@_LANES) @_<name>_at(a + i, b + i, h + i, next + i, units, @@_LANES);
-    if (whole < units) @_<name>_at(a + whole, b + whole, h + whole, next + whole, units, units - whole);
+    for (i = 0; i < last; i += @@_LANES) @_put(next + i, @_<name>_at(a + i, b + i, h + i, units), @@_LANES);
+    @_put(next + last, end, @@_LANES);
 }
 """
 

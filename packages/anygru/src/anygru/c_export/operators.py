@@ -78,7 +78,7 @@ class Operators(Elementwise):
         x, y = source.text, out.text
         if rows > 1:
             x, y = f"{x} + r * {before}", f"{y} + r * {after}"
-        product = f"@_add_{'dots' if few else 'products'}({matrix}, {x}, {y}, {after}, {before});"
+        product = f"@_add_{'dots' if few else 'rows'}({matrix}, {x}, {y}, {after}, {before});"
         each = f"{start(y, vector, after)} {product}"
         self.line(f"for (size_t r = 0; r < {rows}; ++r) {{ {each} }}" if rows > 1 else each, source, out)
         return out

@@ -42,8 +42,9 @@ static inline void <name>(const float *x, float *h<turn>) {
 <round><walk>}
 """
 _ROUND = """\
-    uint32_t x_rounded[@@_WIDEST], h_rounded[@@_WIDEST];
-    const float x_unit = @_round(x, x_rounded, <inputs>), h_unit = @_round(h, h_rounded, <hidden>);
+    @_rounded x_rounded[1], h_rounded[1];
+    @_round(x, x_rounded, <inputs>);
+    @_round(h, h_rounded, <hidden>);
 """
 _ALL = "    <name>_units(x, h, h, 0, <hidden><given>);\n"
 _WALK = """\
@@ -85,31 +86,32 @@ def step_of_units(gru: Recurrence, own: Direction, name: str, gates: str, consta
     hidden, inputs = gru.hidden, own.weight_ih.values.shape[1]
     turns, int8 = takes_turns(gru), gru.weights == "int8"
     units = UNITS if turns else hidden
-    order = torch.cat([part + gate * hidden for part in torch.arange(hidden).split(units) for gate in range(3)])
+    # The last group has the rest as well, so that none has fewer units than a vector has lanes.
+    whole = (hidden // units - (hidden % units > 0)) * units
+    groups = [units] * (whole // units) + [hidden - whole] * (whole < hidden)
+    order = torch.cat([part + gate * hidden for part in torch.arange(hidden).split(groups) for gate in range(3)])
     both = _bias(own, hidden)
     bias = constants.add_vector(f"{name}_bias", None if both is None else both[order])
     last = constants.add_vector(f"{name}_bias_n", None if own.bias_hh is None else own.bias_hh[2 * hidden :])
     apart = (0, 2, 1) if hidden in APART else None
     places = {
         "walk": _WALK if turns else _ALL,
-        "rest": _REST * (hidden % units > 0),
+        "rest": _REST * (whole < hidden),
         "round": _ROUND * int8,
-        "given": ", x_rounded, x_unit, h_rounded, h_unit" * int8,
-        "rounded": ", const uint32_t *x_rounded, float x_unit, const uint32_t *h_rounded, float h_unit" * int8,
+        "given": ", x_rounded, h_rounded" * int8,
+        "rounded": ", const @_rounded *x_rounded, const @_rounded *h_rounded" * int8,
         "start": start("a", bias and f"{bias} + 3 * first", "3 * units"),
-        "from_input": _product(
-            constants, f"{name}_weight_ih", _in_order(own.weight_ih, order), ("x", "a", 3 * units), None
-        ),
+        "from_input": _product(constants, f"{name}_weight_ih", _in_order(own.weight_ih, order), "x", "a", groups, None),
         "start_n": start("b + 2 * units", last and f"{last} + first", "units"),
         "from_state": _product(
-            constants, f"{name}_weight_hh", _in_order(own.weight_hh, order), ("h", "b", 3 * units), apart
+            constants, f"{name}_weight_hh", _in_order(own.weight_hh, order), "h", "b", groups, apart
         ),
         "gates": gates,
         "turn": ", size_t from_the_end" * turns,
-        "rows": str(3 * units),
+        "rows": str(3 * max(groups)),
         "units": str(units),
-        "whole": str(hidden // units * units),
-        "left": str(hidden % units),
+        "whole": str(whole),
+        "left": str(hidden - whole),
         "inputs": str(inputs),
         "hidden": str(hidden),
         "name": name,
@@ -125,19 +127,26 @@ def _in_order(stored: Stored, rows: Tensor) -> Stored:
 
 
 def _product(
-    constants: ConstantTable, name: str, stored: Stored, call: tuple[str, str, int], gates: tuple[int, ...] | None
+    constants: ConstantTable,
+    name: str,
+    stored: Stored,
+    x: str,
+    sums: str,
+    groups: list[int],
+    gates: tuple[int, ...] | None,
 ) -> str:
     """The calls for the products of some units.
 
-    call: the names of the factors and of the sums, and the rows of a block.
+    x, sums: the names of the factors and of the sums.
+    groups: the units that are computed together.
     gates: one call for each, in this order; None: one for all.
     """
-    x, sums, rows = call
     columns = stored.values.shape[1]
-    weight, scale = constants.add_matrix(name, stored, rows if gates is None else rows // 3)
+    rows = [3 * units for units in groups] if gates is None else [units for units in groups for _ in range(3)]
+    weight, scale = constants.add_matrix(name, stored, rows)
     words = -(-columns * stored.values.element_size() // 4)
     ending = {4: "", 2: "_bfloat16", 1: "_int8"}[stored.values.element_size()]
-    rounded = f"{x}, {x}_rounded, {x}_unit" if scale else x
+    rounded = f"{x}, {x}_rounded" if scale else x
     calls = []
     for gate in gates or (0,):
         at = f" + {gate} * units" if gate else ""

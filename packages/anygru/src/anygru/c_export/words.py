@@ -110,10 +110,30 @@ typedef struct {
 #else
 #define @@_LANES 1
 #endif
-/* Rows at a time, and sums over columns that take turns: eight to twelve registers are at work, since of additions, which take
-   four cycles, two begin in each. */
+/* Rows and columns at a time, and sums over columns that take turns: eight to twelve registers are at work, since of additions,
+   which take four cycles, two begin in each. */
 #define @@_ROWS (@@_LANES == 1 ? 4 : @@_LANES == 4 ? 16 : 96)
-#define @@_PHASES(registers) ((registers) > 6 || @@_LANES == 1 ? 1 : (registers) > 3 ? 2 : 4)
+#ifdef __wasm__ /* V8 loads all that a loop reads first, and has 15 registers */
+#define @@_PHASES(vectors) ((vectors) > 2 ? 1 : 2)
+#define @@_COLUMNS 2
+#define @@_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define @@_PHASES(vectors) ((vectors) > 6 || @@_LANES == 1 ? 1 : (vectors) > 3 ? 2 : 4)
+#define @@_COLUMNS 4
+#define @@_ROLLED
+#endif
+#if @@_LANES > 1 && !defined(__clang__) /* at -O2 gcc leaves loops of known length, and their sums in memory */
+#define @@_EACH _Pragma("GCC unroll 16")
+#else
+#define @@_EACH
+#endif
+/* Rows as vectors: the row with which vector i begins, the last as far from the end as it is long; where its weights are in
+   panels of `width` rows; and the rows that are in panels of 16. */
+#define @@_MOST (@@_LANES == 4 ? 8 : @@_ROWS / @@_LANES)
+#define @@_VECTORS(rows) (((rows) + @@_LANES - 1) / @@_LANES)
+#define @@_ROW(i, rows, lanes) (((i) + 1) * (lanes) <= (rows) ? (i) * (lanes) : (rows) - (lanes))
+#define @@_PLACE(i, rows, lanes) (@@_ROW(i, rows, lanes) / width * width * words + @@_ROW(i, rows, lanes) % width)
+#define @@_WHOLE(rows) ((rows) % 16 == 0 ? (rows) : (rows) < 32 ? 0 : ((rows) / 16 - 1) * 16)
 
 #if @@_LANES == 1
 typedef float @_lanes;

@@ -129,7 +129,7 @@ class _Writer(FileWriter):
             bias = self.constants.add_vector(f"{own}_bias", one.bias)
             few = after < DOT_BELOW
             self.wanted.append("dots" if few else "products_float32")
-            product = f"@_add_{'dots' if few else 'products'}({weight}, {source}, {target}, {after}, {before});"
+            product = f"@_add_{'dots' if few else 'rows'}({weight}, {source}, {target}, {after}, {before});"
             calls = [start(target, bias, after), product]
         elif isinstance(one, Norm):
             weight_name = self.constants.add_vector(f"{own}_weight", one.weight) or "NULL"
