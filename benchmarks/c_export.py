@@ -1,6 +1,6 @@
 """Time a step of GRU + Linear(1) in nanoseconds: files of anygru.export_c, RTNeural, and ONNX Runtime's C API.
 
-python benchmarks/c_export.py [--rtneural FOLDER] [--onnxruntime FOLDER] [--compiler g++] [--repeats 5]
+python benchmarks/c_export.py [--rtneural FOLDER] [--onnxruntime FOLDER] [--compiler g++] [--options=-O2] [--cells 1x8]
 
 Each implementation is a separate program. The programs take turns, and the median of their minima is printed. RTNeural is a
 checkout with submodules (its two backends are compiled with -ffast-math, as in its own builds). ONNX Runtime is an unpacked
@@ -18,7 +18,7 @@ import torch
 
 import anygru
 
-CELLS = [(1, 8), (1, 16), (1, 32), (1, 64), (64, 64), (128, 128), (128, 256), (512, 512)]
+CELLS = ["1x8", "1x16", "1x32", "1x64", "64x64", "128x128", "128x256", "512x512"]
 FORMATS = ("float32", "bfloat16", "int8")
 TIMED = """
 #include <stdio.h>
@@ -109,7 +109,7 @@ int main(void) {
 def programs(folder: Path, inputs: int, hidden: int, args: argparse.Namespace) -> dict[str, Path]:
     """Compile the programs of a cell and return them by name."""
     sizes = [f"-DINPUTS={inputs}", f"-DHIDDEN={hidden}"]
-    fast = ["-O3", "-march=native"]
+    fast = args.options.split()
     found = {}
 
     def compiled(name: str, text: str, ending: str, options: Sequence[object]) -> None:
@@ -154,10 +154,12 @@ def main() -> None:
     parser.add_argument("--rtneural", type=Path)
     parser.add_argument("--onnxruntime", type=Path)
     parser.add_argument("--compiler", default="g++", choices=("g++", "clang++"), help="C is compiled by its sibling")
+    parser.add_argument("--options", default="-O3 -march=native")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cells", nargs="+", default=CELLS, metavar="INPUTSxHIDDEN")
     args = parser.parse_args()
     torch.manual_seed(0)
-    for inputs, hidden in CELLS:
+    for inputs, hidden in (map(int, cell.split("x")) for cell in args.cells):
         with tempfile.TemporaryDirectory() as name:
             found = programs(Path(name), inputs, hidden, args)
             times: dict[str, list[float]] = {each: [] for each in found}
@@ -165,8 +167,10 @@ def main() -> None:
                 for each, program in found.items():
                     done = subprocess.run([program], cwd=name, capture_output=True, text=True, check=True)
                     times[each].append(float(done.stdout))
-        row = ", ".join(f"{each} {statistics.median(values):,.0f}" for each, values in times.items())
-        print(f"({inputs}, {hidden}): {row}", flush=True)
+        medians = {each: statistics.median(values) for each, values in times.items()}
+        row = ", ".join(f"{each} {value:,.0f}" for each, value in medians.items())
+        ratio = medians["anygru_float32"] / medians["anygru_int8"]
+        print(f"({inputs}, {hidden}): {row}; float32 / int8 {ratio:.2f}", flush=True)
 
 
 if __name__ == "__main__":
