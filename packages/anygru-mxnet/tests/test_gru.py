@@ -312,3 +312,13 @@ def test_a_gru_has_no_projection_and_ignores_lengths_that_it_did_not_ask_for():
     layer.initialize()
     x = nd.ones((2, 3, 4))
     assert (layer(x, None, nd.array([1, 2, 2])) - layer(x)).abs().max().asscalar() == 0
+
+
+@pytest.mark.parametrize("kind", [rnn.GRU, rnn.LSTM, rnn.GRUCell])
+def test_an_array_of_numpy_is_refused_by_name(kind):
+    layer = kind(4)
+    layer.initialize()
+    x, states = nd.ones((2, 3) if kind is rnn.GRUCell else (1, 2, 3)), layer.begin_state(2)
+    layer(x, states)
+    with pytest.raises(AssertionError, match="Argument data must have NDArray type"):
+        layer(x.asnumpy(), states)

@@ -467,3 +467,28 @@ def test_a_batch_that_would_change_a_parameter_is_refused(shape):
     module.forward(mx.io.DataBatch([nd.ones((4, 3)), nd.ones(1)], labels), is_train=False)
     assert module.get_params()[0]["f_weight"].shape == (2, 3)
     assert module.get_outputs()[0].shape == (4, 2)
+
+
+def test_a_module_computes_with_parameters_only():
+    module = mx.mod.Module(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2), label_names=None)
+    module.bind([("data", (2, 3))])
+    batch = mx.io.DataBatch([nd.ones((2, 3))])
+    with pytest.raises(AssertionError, match="init_params"):
+        module.forward(batch)
+    with pytest.raises(AssertionError, match="init_params"):
+        module.get_states()
+    module.init_params(mx.init.One())
+    module.forward(batch)
+    assert module.get_outputs()[0].asnumpy().tolist() == [[3, 3], [3, 3]]
+
+
+def test_inputs_of_a_module_have_its_names():
+    loss = mx.sym.MakeLoss(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2))
+    module = mx.mod.Module(loss, label_names=None)
+    with pytest.raises(ValueError, match="data_shapes don't match"):
+        module.bind([("other", (2, 3))])
+    assert not module.binded
+    with pytest.warns(UserWarning, match="label_shapes don't match"), pytest.raises(KeyError, match="softmax_label"):
+        module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    assert not module.binded
+    module.bind([("data", (2, 3))])

@@ -400,3 +400,13 @@ def test_shapes_as_heads_have_a_gradient_of_zero():
         shape = x.shape_array()
     shape.backward()
     assert x.grad.asnumpy().tolist() == [[0] * 3] * 2
+
+
+@pytest.mark.parametrize("whole", [int, np.int64, np.int32])
+def test_whole_numbers_of_numpy_are_whole_numbers(whole):
+    mx.random.seed(whole(3))
+    drawn = mx.nd.random.uniform(shape=whole(2)).asnumpy()
+    mx.random.seed(3)
+    assert (mx.nd.random.uniform(shape=2).asnumpy() == drawn).all()
+    assert mx.nd.moveaxis(mx.nd.ones((2, 3, 4)), whole(0), whole(2)).shape == (3, 4, 2)
+    assert mx.np.random.choice(whole(3), whole(2)).shape == (2,)

@@ -250,3 +250,17 @@ def test_simple_bind_fails_with_a_runtime_error_that_names_the_arguments(shapes)
         with pytest.raises(RuntimeError, match=f"simple_bind error. Arguments:\n{name}: ") as caught:
             each.simple_bind(mx.cpu(), **shapes)
         assert not isinstance(caught.value, mx.MXNetError)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["FullyConnected", "Embedding", "Convolution", "Deconvolution", "RNN", "clip", "expand_dims", "one_hot", "Cast"],
+)
+def test_a_symbol_needs_its_parameters_at_once(name):
+    with pytest.raises(MXNetError, match=f"Required parameter .* is not presented, in operator {name}"):
+        getattr(mx.sym, name)(mx.sym.var("data"))
+
+
+def test_the_values_of_all_variables_are_needed():
+    with pytest.raises(ValueError, match="no values for b"):
+        (mx.sym.var("a") + mx.sym.var("b")).eval(a=mx.nd.ones(2))

@@ -3,6 +3,7 @@
 
 import torch
 
+from .base import integer_types
 from .context import ContextLike, as_context
 from .ndarray.random import *
 from .ndarray.random import __all__ as _draws
@@ -17,9 +18,9 @@ def seed(seed_state: int, ctx: ContextLike = "all") -> None:
     Raises:
         ValueError: for a seed that is not a whole number.
     """
-    if not isinstance(seed_state, int):
+    if not isinstance(seed_state, integer_types):
         raise ValueError("seed_state must be int")
     # All CPU contexts share one generator, as in MXNet. On GPUs torch draws the numbers.
     if ctx == "all" or as_context(ctx).device_typeid != 2:
-        generator.seed(seed_state)
-    torch.manual_seed(seed_state)
+        generator.seed(int(seed_state))
+    torch.manual_seed(int(seed_state))

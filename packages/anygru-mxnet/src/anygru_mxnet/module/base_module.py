@@ -2,17 +2,41 @@
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import metric
-from ..batches import DataBatch
+from ..batches import DataBatch, DataDesc
 from ..checkpoints import BatchEndParam, read_params, save_params
 from ..initializer import Initializer, Uniform
 from ..ndarray import concatenate
 from ..ndarray.ndarray import NDArray
 
 Callbacks = Callable | list[Callable] | None
+
+
+def check_names(module: Any, data: list[DataDesc], labels: list[DataDesc]) -> None:
+    """Raise an error for other data than the module's, or a label that its symbol lacks; warn about other labels."""
+    for what, names, shapes in (("data", module.data_names, data), ("label", module.label_names, labels)):
+        if sorted(names) != sorted(each.name for each in shapes):
+            message = (
+                f"Data provided by {what}_shapes don't match names specified by {what}_names ({shapes} vs. {names})"
+            )
+            if what == "data":
+                raise ValueError(message)
+            warnings.warn(message, stacklevel=3)
+    for each in labels:
+        if each.name not in module.symbol.list_arguments():
+            raise KeyError(each.name)
+
+
+def of_shape(description: DataDesc, given: dict[str, NDArray]) -> DataDesc:
+    """The description of an input with the shape of another value."""
+    value = given.get(description.name)
+    if value is None:
+        return description
+    return DataDesc(description.name, value.shape, description.dtype, description.layout)
 
 
 def call_back(callbacks: Callbacks, *arguments: Any) -> None:

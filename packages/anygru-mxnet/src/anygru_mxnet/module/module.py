@@ -18,17 +18,9 @@ from ..monitor import Monitor
 from ..ndarray.ndarray import NDArray
 from ..optimizer.updater import Updater, read_states
 from ..symbol.symbol import Symbol
-from .base_module import BaseModule
+from .base_module import BaseModule, check_names, of_shape
 
 Names = Sequence[str] | None
-
-
-def _of_shape(description: DataDesc, given: dict[str, NDArray]) -> DataDesc:
-    """The description of an input with the shape of another value."""
-    value = given.get(description.name)
-    if value is None:
-        return description
-    return DataDesc(description.name, value.shape, description.dtype, description.layout)
 
 
 class _Group(NamedTuple):
@@ -139,15 +131,21 @@ class Module(BaseModule):
         shared_module: "Module | None" = None,
         grad_req: str = "write",
     ) -> None:
-        """Allocate the arrays for inputs with these descriptions, or pairs of name and shape."""
+        """Allocate the arrays for inputs with these descriptions, or pairs of name and shape.
+
+        Raises:
+            ValueError: for other data than `data_names`. KeyError: for a label that the symbol does not have.
+        """
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
         held = self.get_params() if self.binded and self.params_initialized else self._loaded
-        self.data_shapes, self.label_shapes = (
+        data, labels = (
             [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes or ()]
             for shapes in (data_shapes, label_shapes)
         )
+        check_names(self, data, labels)
+        self.data_shapes, self.label_shapes = data, labels
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         trained = dict.fromkeys(
             (n for n in self._param_names if n not in self._fixed_param_names), grad_req if for_training else "null"
@@ -285,8 +283,9 @@ class Module(BaseModule):
         """Compute the outputs for a batch of any size that does not change the parameters' shapes.
 
         Raises:
-            MXNetError: for shapes that would change a parameter's.
+            MXNetError: for shapes that would change a parameter's. AssertionError: before `bind` or `init_params`.
         """
+        self._check_ready()
         running = self._bound_executor()
         names = [description.name for description in self.data_shapes]
         given = dict(zip(names, data_batch.data[: len(names)], strict=True))
@@ -298,7 +297,7 @@ class Module(BaseModule):
             self._executor = running = running.reshape(allow_up_sizing=True, **shapes)
             # As in MXNet 1.9.1 `data_shapes` and `label_shapes` change, too (recorded).
             for descriptions in (self.data_shapes, self.label_shapes):
-                descriptions[:] = [_of_shape(each, given) for each in descriptions]
+                descriptions[:] = [of_shape(each, given) for each in descriptions]
         cast = {name: value.astype(running.arg_dict[name].dtype, copy=False) for name, value in given.items()}
         running.forward(self.for_training if is_train is None else is_train, **cast)
 
@@ -329,6 +328,7 @@ class Module(BaseModule):
 
     def get_states(self, merge_multi_context: bool = True) -> list:
         """The values of the states."""
+        self._check_ready()
         states = [self._bound_executor().arg_dict[name].copy() for name in self._state_names]
         return states if merge_multi_context else [[state] for state in states]
 

@@ -78,6 +78,13 @@ def run(function: Callable[..., Any], *tensors: Any) -> Any:
     return without_torch_grad(function, *tensors)
 
 
+def tensor_of(name: str, value: Any) -> Tensor:
+    """The tensor of the argument with this name (AssertionError if it is not an array)."""
+    if not isinstance(value, Array):
+        raise AssertionError(f"Argument {name} must have NDArray type, but got {value}")
+    return value._t
+
+
 def write(target: Array, values: Tensor) -> None:
     """Replace the elements of an array. Under `autograd.record` the new values are part of the graph.
 
@@ -157,8 +164,7 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
             carried = carried or (argument._carrier is not None and state.recording)
         else:
             if place < inputs and (operator.variadic or argument is not None):
-                name = operator.inputs[0 if operator.variadic else place]
-                raise AssertionError(f"Argument {name} must have NDArray type, but got {argument}")
+                tensor_of(operator.inputs[0 if operator.variadic else place], argument)
             values.append(argument)
     named = {}
     for key, value in attributes.items():
@@ -168,7 +174,7 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
             named[key] = value._t
         elif key in operator.inputs and not operator.variadic:
             if value is not None:
-                raise AssertionError(f"Argument {key} must have NDArray type, but got {value}")
+                tensor_of(key, value)
         elif key in operator.attributes:
             named[key] = value
         else:

@@ -10,7 +10,7 @@ from anygru.errors import CheckpointError
 from anygru.extend import PER_OBJECT, Budget
 from anygru.extend import mxnet_files as files
 
-from ..base import DtypeLike, MXNetError, Sizes, mx_real_t, torch_dtype
+from ..base import DtypeLike, MXNetError, Sizes, integer_types, mx_real_t, torch_dtype
 from ..context import Context, ContextLike, as_context
 from ..operators import OPERATORS
 from .array import call, wrap
@@ -181,8 +181,8 @@ def _places(name: str, axes: list[int], ndim: int) -> list[int]:
 
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     """Move axes to other positions."""
-    sources = [source] if isinstance(source, int) else list(source)
-    targets = [destination] if isinstance(destination, int) else list(destination)
+    sources = [int(source)] if isinstance(source, integer_types) else list(source)
+    targets = [int(destination)] if isinstance(destination, integer_types) else list(destination)
     if len(sources) != len(targets):
         raise ValueError("`source` and `destination` arguments must have the same number of elements")
     sources, targets = _places("source", sources, tensor.ndim), _places("destination", targets, tensor.ndim)

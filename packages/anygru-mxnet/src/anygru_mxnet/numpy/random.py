@@ -8,7 +8,7 @@ import numpy as onp
 import torch
 from torch import Tensor
 
-from ..base import DtypeLike, Sizes
+from ..base import DtypeLike, Sizes, integer_types
 from ..context import ContextLike
 from ..operators.generator import generator
 from ..operators.random import drawn_by_torch, filled
@@ -130,6 +130,7 @@ def choice(
     a: Any, size: Sizes = None, replace: bool = True, p: Any = None, ctx: ContextLike = None, out: Any = None
 ) -> Any:
     """Elements of an array, or numbers below `a`, drawn with probabilities `p`."""
+    a = int(a) if isinstance(a, integer_types) else a
     count, number = a if isinstance(a, int) else len(a), math.prod(_sizes(size))
     chances = None if p is None else torch.as_tensor(getattr(p, "_t", p), dtype=torch.float64)
     if not replace and number > count:
@@ -167,6 +168,6 @@ def shuffle(x: Any) -> None:
 
 def permutation(x: Any) -> Any:
     """The rows, or the numbers below x, in random order."""
-    if isinstance(x, int):
-        return new_array(lambda **kind: _shuffle(torch.arange(x, **kind)), None, "int64")
+    if isinstance(x, integer_types):
+        return new_array(lambda **kind: _shuffle(torch.arange(int(x), **kind)), None, "int64")
     return wrapped(_shuffle(x._t), x._ctx)

@@ -67,7 +67,14 @@ def _convolution_back(attributes: Mapping[str, Any], inputs: list[Shape], result
     return [(result[0], 0, *places), *inputs[1:]]
 
 
-@operator("Convolution", inputs=3, needs=without_bias, infer=_convolution_shapes, back=_convolution_back)
+@operator(
+    "Convolution",
+    inputs=3,
+    demands=("kernel", "num_filter"),
+    needs=without_bias,
+    infer=_convolution_shapes,
+    back=_convolution_back,
+)
 def _convolution(
     data: Tensor,
     weight: Tensor,
@@ -99,6 +106,7 @@ def _convolution(
 
 @operator(
     "Deconvolution",
+    demands=("kernel", "num_filter"),
     inputs=3,
     needs=lambda attributes: without_bias({"no_bias": True, **attributes}),
     infer=_transposed_shapes,

@@ -99,7 +99,7 @@ def _embedding_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     return [shapes[0], (int(attributes["input_dim"]), int(attributes["output_dim"]))]
 
 
-@operator("Embedding", inputs=2, infer=_embedding_shapes)
+@operator("Embedding", inputs=2, demands=("input_dim", "output_dim"), infer=_embedding_shapes)
 def _embedding(
     data: Tensor,
     weight: Tensor,

@@ -46,7 +46,9 @@ def _fully_connected_shapes(attributes: Mapping[str, Any], shapes: list) -> list
     return shapes[:2] + [(hidden,)] * (len(shapes) - 2)
 
 
-@operator("FullyConnected", inputs=3, needs=without_bias, infer=_fully_connected_shapes, rows=True)
+@operator(
+    "FullyConnected", inputs=3, demands=("num_hidden",), needs=without_bias, infer=_fully_connected_shapes, rows=True
+)
 def _fully_connected(
     data: Tensor,
     weight: Tensor,

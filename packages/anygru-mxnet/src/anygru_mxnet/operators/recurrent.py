@@ -293,6 +293,7 @@ def _rnn_outputs(attributes: Mapping[str, Any]) -> int:
 
 @operator(
     "RNN",
+    demands=("state_size", "num_layers", "mode"),
     inputs=5,
     infer=_rnn_shapes,
     needs=_rnn_inputs,

@@ -33,7 +33,7 @@ class Operator:
         inputs: names of the tensor arguments. A variadic operator has one name for all of them.
         variadic: whether it takes any number of tensors.
         required: the inputs without a default.
-        attributes: names of the other arguments.
+        attributes: names of the other arguments. mandatory: those that a symbol must get: without a default, and `demands`.
         copies: whether the result may share memory with an input, so that `mx.nd` has to copy it.
         visible: number of results, or a function of the attributes.
         hidden: further results that MXNet counts in a file, but does not return by default.
@@ -70,6 +70,7 @@ class Operator:
     wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None
     loss: bool = False
     infer_types: Callable[[list], tuple[list, list]] | None = None
+    demands: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         parameters = list(inspect.signature(self.compute).parameters.values())
@@ -80,6 +81,8 @@ class Operator:
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
         self.attributes = frozenset(self.defaults)
+        plain = [p for p in parameters[count:] if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        self.mandatory = [p.name for p in plain if p.default is inspect.Parameter.empty] + [*self.demands]
         flags_and_numbers = {
             bool: bool,
             bool | None: bool,

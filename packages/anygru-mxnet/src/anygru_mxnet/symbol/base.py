@@ -199,7 +199,7 @@ class SymbolBase:
         program = sizing.ready(self._entries)
         missing = [name for name in program.variables if name not in arrays]
         if missing:
-            raise MXNetError(f"eval: no values for {', '.join(missing)}")
+            raise ValueError(f"eval: no values for {', '.join(missing)}")
         with context:
             results = program.run([arrays[name]._t for name in program.variables])
         return [wrap(values, context) for values in results]

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from .. import attribute
-from ..base import DTYPE_NUMBERS, STORAGE_NUMBERS, DtypeLike, NotImplementedForSymbol, Sizes, numeric_types
+from ..base import (
+    DTYPE_NUMBERS,
+    STORAGE_NUMBERS,
+    DtypeLike,
+    MXNetError,
+    NotImplementedForSymbol,
+    Sizes,
+    numeric_types,
+)
 from ..name import current as current_names
 from ..operators import OPERATORS, Operator
 from . import files
@@ -158,7 +166,7 @@ def apply(
     """A node that applies an operator.
 
     Raises:
-        MXNetError: for an attribute that the operator does not have.
+        MXNetError: for an attribute that the operator does not have, or that it needs and does not get.
         AssertionError: for an input that is not a symbol.
     """
     attributes = dict(attributes)
@@ -166,6 +174,9 @@ def apply(
     scope |= {key: attributes.pop(key) for key in HIDDEN if key in attributes}
     attributes |= {f"__{key}__" if key in HIDDEN else key: value for key, value in scope.items()}
     operator.check({key: value for key, value in attributes.items() if not key.startswith("__")})
+    for key in operator.mandatory:
+        if key not in attributes:
+            raise MXNetError(f"Required parameter {key} is not presented, in operator {operator.name}")
     given = current_names().get(name, hint)
     # Sorted, so that files have the same bytes as MXNet's.
     attrs = dict(sorted((key, text_of(value)) for key, value in attributes.items()))

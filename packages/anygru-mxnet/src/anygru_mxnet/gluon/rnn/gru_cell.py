@@ -12,7 +12,7 @@ from anygru.extend import Weights, not_covered
 from ... import ndarray
 from ...base import MXNetError
 from ...initializer import Initial
-from ...ndarray.array import run, wrap
+from ...ndarray.array import run, tensor_of, wrap
 from ...ndarray.ndarray import NDArray
 from ...operators.arithmetic import same_dtype
 from ...operators.recurrent import run_gru
@@ -106,7 +106,7 @@ class GRUCell(GatedCell):
             expected = (inputs.shape[0], self._hidden_size)
             raise MXNetError(f"{self.name}: the state must be of shape {expected}, got {states[0].shape}")
         try:
-            result = wrap(run(_step, *(part._t for part in parts)), inputs._ctx)
+            result = wrap(run(_step, *(tensor_of("data", part) for part in parts)), inputs._ctx)
         except (AnygruError, RuntimeError) as error:
             raise MXNetError(f"{self.name}: {error}") from error
         return result, [result]

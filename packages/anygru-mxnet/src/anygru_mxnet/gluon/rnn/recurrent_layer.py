@@ -9,7 +9,7 @@ from anygru.errors import AnygruError
 from ... import ndarray, symbol
 from ...base import DtypeLike, MXNetError
 from ...initializer import Initial
-from ...ndarray.array import run, wrap
+from ...ndarray.array import run, tensor_of, wrap
 from ...ndarray.ndarray import NDArray
 from ...operators.recurrent import GATES, gates_of, run_recurrent
 from ...operators.registry import is_float
@@ -186,8 +186,8 @@ class RecurrentLayer(HybridBlock):
             results = run(
                 run_recurrent,
                 self._mode,
-                inputs._t,
-                [state._t for state in states],
+                tensor_of("data", inputs),
+                [tensor_of("state", state) for state in states],
                 [params[key]._t for key in self._keys],
                 self._dir == 2,
                 float(self._dropout),
