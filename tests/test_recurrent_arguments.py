@@ -195,7 +195,8 @@ def _chainer() -> Iterator[Entry]:
             shapes = {"x": (T, I), "y": (2, I), **{f"h{n}": (rows, 2, H) for n in range(count)}}
 
             def call(a: Arrays, link: Any = link, count: int = count) -> Any:
-                return link(*[a[f"h{n}"] for n in range(count)], [a["x"], a["y"]])
+                dtype = np.result_type(a["x"], a["y"])  # Chainer copies all sequences in the dtype of the longest one
+                return link(*[a[f"h{n}"] for n in range(count)], [a[key].astype(dtype) for key in "xy"])
 
             yield f"NStep{name}({depth}, {both})", shapes, call
     for name, states in (("StatelessGRU", 1), ("StatelessLSTM", 2), ("StatefulGRU", 0), ("LSTM", 0)):

@@ -52,11 +52,11 @@ def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
 
 @pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
 def test_a_call_over_sequences_enters_few_functions_in_all():
-    """Of this package (18) and of the core (52, of which 3 refuse DTensors)."""
+    """Of this package (18) and of the core (54, of which 3 refuse DTensors, and one asks whether memory comes from the pool)."""
     layer, xs = make(L.NStepGRU, 1, 3, 4, 0.0)
     counts = entered(lambda: layer(None, xs), below=(HERE, CORE))
-    assert len(counts) <= 70, counts
-    assert counts.total() <= 138, counts
+    assert len(counts) <= 72, counts
+    assert counts.total() <= 140, counts
 
 
 @pytest.mark.parametrize(("link", "most"), [(L.StatefulGRU, 32), (L.LSTM, 32)])

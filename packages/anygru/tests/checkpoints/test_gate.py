@@ -51,6 +51,7 @@ KNOWN = {
         anygru/checkpoints/confinement.py _limit_resources open
         anygru/checkpoints/confinement.py _allow_places os.open
         anygru/cli/__init__.py _first_sentence open
+        anygru/cli/__init__.py _open_closed_streams open
         anygru/cli/__init__.py _report os.open
         anygru/dialects/names.py names .read_text
         anygru/dialects/suite.py DialectSuite.test_its_files_keep_their_floors .read_text
