@@ -271,6 +271,20 @@ def test_grad_through_a_py_layer_stops_gradients():
     assert paddle.grad(Same.apply(x).sum(), x)[0].stop_gradient
 
 
+def test_a_leaf_that_is_frozen_twice_gets_its_gradient_once():
+    """As a GAN freezes its critic in each step (recorded in 2.6.2)."""
+    w = paddle.create_parameter([2], "float32")
+    first, second = (w * 3).sum(), (w * 5).sum()
+    for stop in (True, False, True):
+        w.stop_gradient = stop
+    first.backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+    w.stop_gradient = False
+    w.stop_gradient = True
+    second.backward()
+    assert w.grad.tolist() == [8.0, 8.0]
+
+
 def test_graphs_of_a_leaf_that_is_frozen_later_give_it_its_gradient():
     """A generator's step freezes the critic after its forward pass; 2.6.2 adds the gradient nevertheless (recorded)."""
     x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)

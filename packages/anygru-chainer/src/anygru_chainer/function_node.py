@@ -75,9 +75,8 @@ class FunctionNode:
     def _several(self, inputs: Any) -> Any:
         """`inputs`. One Variable or array is refused, because each of its rows would be an input."""
         if isinstance(inputs, (variable.Variable, *ARRAYS)):
-            error = (
-                TypeError if isinstance(inputs, variable.Variable) else ValueError
-            )  # as where Chainer tests for truth
+            # The types of these errors are Chainer's, which tests `inputs` for truth.
+            error = TypeError if isinstance(inputs, variable.Variable) else ValueError
             raise error(f"{self.label}.apply takes a tuple of inputs, got one {type(inputs).__name__}: apply((x,))")
         return inputs
 

@@ -63,7 +63,10 @@ def _accumulate_frozen(leaf: torch.Tensor) -> None:
             before, own = _torch_grad(leaf), plain(gradients[0].detach())
             _set_torch_grad(leaf, own.clone() if before is None else before + own)
 
-    get_gradient_edge(leaf).node.register_prehook(add)
+    node: Any = get_gradient_edge(leaf).node
+    if not node.metadata.setdefault("adds_to_frozen", False):  # a leaf may be frozen again while its graphs live
+        node.metadata["adds_to_frozen"] = True
+        node.register_prehook(add)
 
 
 def _return_to_graph(tensor: torch.Tensor) -> bool:

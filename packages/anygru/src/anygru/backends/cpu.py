@@ -66,11 +66,13 @@ def direct(
     Returns None if anything about the call is unusual or wrong; the general path then computes it or raises. Both paths give
     bit-identical results.
     """
-    if native is None or not options.formula.named() or (needs_grad and _keeps_much(input, weights)):
+    if native is None or not options.formula.named():
         return None
     halves = input.dtype in _HALF_DTYPES
     if halves and needs_grad:
         return None if modifiers is not NONE else aten.direct_of_halves(input, h_0, weights, options)
+    if needs_grad and _keeps_much(input, weights):
+        return None
     precision = products.precision_of(input, options.autocast)
     kind = cpu_calls.kind(options.formula, options.layer, precision)
     if halves:

@@ -112,9 +112,7 @@ def refuser(module: str) -> Callable[[str], Any]:
         package = listed.paths.get(module)
         if package is not None and package != module and hasattr(_module(package), name):
             return getattr(_module(package), name)
-        if (
-            refusal is None and module in listed.complete
-        ):  # a typo; in `from ... import` Python raises `cannot import name`
+        if refusal is None and module in listed.complete:  # a typo; from-imports have Python's own error
             raise AttributeError(f"module {module!r} has no attribute {name!r}{_near_name(full)}", name=name)
         error = not_covered(full)
         if actual_name(full) not in sys.modules and _is_from_import(sys._getframe(1)):
