@@ -1,8 +1,6 @@
 """Seeds, examples that are the same at every run, one thread, no width of a terminal, and memory that is NaN until somebody
 writes it."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """`benchmarks/bench.py` and the processes that it measures: results, files, and refused options."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import runpy

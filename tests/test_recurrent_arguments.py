@@ -3,8 +3,6 @@
 torch's kernels check little: `torch.lstm` on a CPU reads and writes past the end of memory where widths do not fit.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Types and values of arithmetic, reductions and indexing, against answers recorded from OneFlow 0.9.0."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where OneFlow computes, copies, keeps and prints otherwise than torch."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """oneflow.save and load: OneFlow's own files, and files written in the same form."""
 
-from __future__ import annotations
-
 import pickle
 from collections import OrderedDict
 from pathlib import Path

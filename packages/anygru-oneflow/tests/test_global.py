@@ -1,7 +1,5 @@
 """Global tensors on one process: names, texts, refusals. tests/parallel/test_global_tensor.py uses two processes."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

@@ -1,7 +1,5 @@
 """oneflow.nn.GRU and GRUCell against torch's, and their OneFlow contract."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

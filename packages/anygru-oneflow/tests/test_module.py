@@ -1,7 +1,5 @@
 """oneflow.nn.Module: registration, state, casts."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optimizers against their formulas, their states, and the learning rates over time."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

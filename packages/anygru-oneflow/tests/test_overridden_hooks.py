@@ -1,7 +1,5 @@
 """Subclasses of Module may override any method by OneFlow's arguments: the module never calls it by others."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """oneflow.Tensor: types, sizes, printing, the autograd graph."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """The argument `act` names operators of Paddle 2.6.2, with the operators' own defaults (recorded)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`paddle.load` of unusual files: one array that is named often, and lists that contain each other."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs of Paddle on a GPU give the numbers of the CPU: `make test-gpu`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

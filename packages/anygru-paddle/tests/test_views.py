@@ -3,8 +3,6 @@
 The expected gradients are those of the same operation out of place, as Paddle 2.6.2 gives them (recorded for these pairs).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

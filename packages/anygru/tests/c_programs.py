@@ -1,7 +1,5 @@
 """Shared by the tests of the export to C: compilers, programs around an exported file, and random models."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

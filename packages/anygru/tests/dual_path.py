@@ -1,7 +1,5 @@
 """A model of the kind that denoises speech: convolutions along time and frequency, and GRUs along both."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad

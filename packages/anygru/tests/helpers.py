@@ -1,7 +1,5 @@
 """Shared by the tests: an independent GRU in float64 NumPy, tolerances, and a table of problems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Random programs with a GRU: every option mixed, and the answer of each, step by step in plain torch in float64."""
 
-from __future__ import annotations
-
 import random
 from typing import Any, NamedTuple
 
@@ -42,7 +40,7 @@ class Program(NamedTuple):
     return_states: bool
 
     @classmethod
-    def draw(cls, seed: int, forms: tuple[str, ...] = FORMS, one_way: bool = False) -> Program:
+    def draw(cls, seed: int, forms: tuple[str, ...] = FORMS, one_way: bool = False) -> "Program":
         pick = random.Random(seed)
         make = torch.Generator().manual_seed(seed)
 
@@ -116,7 +114,7 @@ class Program(NamedTuple):
         """`tensors`, as leaves that require gradients."""
         return {name: tensor.clone().requires_grad_() for name, tensor in self.tensors().items()}
 
-    def without(self, *names: str) -> Program:
+    def without(self, *names: str) -> "Program":
         """The program with the defaults of these options."""
         usual = {
             "gradient_clipping": None,
@@ -127,7 +125,7 @@ class Program(NamedTuple):
         }
         return self._replace(arguments={**self.arguments, **{name: usual[name] for name in names}})
 
-    def part(self, tensors: dict[str, Tensor], steps: slice) -> tuple[Program, dict[str, Tensor]]:
+    def part(self, tensors: dict[str, Tensor], steps: slice) -> tuple["Program", dict[str, Tensor]]:
         """The program of some steps, and its tensors but h_0."""
         given = {"x": tensors["x"][steps]}
         for name in ("decay", "reset_states"):

@@ -1,7 +1,5 @@
 """accelerate and restore: the same modules, the same results and the same errors as torch, computed by anygru."""
 
-from __future__ import annotations
-
 import copy
 import doctest
 import gc

@@ -1,7 +1,5 @@
 """`accelerate` on CUDA, without a GPU: torch's call is unchanged. Tensors of the CPU report CUDA as their device."""
 
-from __future__ import annotations
-
 import operator
 import sys
 from collections.abc import Iterator

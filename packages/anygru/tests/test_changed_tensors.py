@@ -1,7 +1,5 @@
 """Changes of tensors between forward and backward: the same gradients as torch's, or an error where torch has one."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import random

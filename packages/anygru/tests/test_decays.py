@@ -1,7 +1,5 @@
 """Resets and decays of the state against a GRU in float64 NumPy, one sequence and one step at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

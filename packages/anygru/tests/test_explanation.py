@@ -1,7 +1,5 @@
 """`explain` describes a call without computing it, and raises the errors of the call."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

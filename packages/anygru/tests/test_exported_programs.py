@@ -1,7 +1,5 @@
 """torch.export: a program has one node for a layer, and `run_decompositions` leaves torch's operators only."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Wrappers and hooks of other libraries: computed correctly, or refused with a way out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The operator's front: dropout, activations, autocast, transforms, and a table of bad inputs with their words."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of weights: stacked rows are separated, permuted rows are restored, and every identity holds in the formula."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """bfloat16, float16 and autocast on the CPU: torch's own kernel where it is faster, ours elsewhere, both as exact as torch's."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import sys

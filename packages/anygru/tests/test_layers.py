@@ -1,7 +1,5 @@
 """GRU and GRUCell against torch.nn: parameters, results, representation, laziness, every way to change a weight."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import io
@@ -360,7 +358,7 @@ class Holder(nn.Module):
         super().__init__()
         self.gru, self.cell = anygru.GRU(3, 4), anygru.GRUCell(4, 4)
 
-    def frozen(self) -> Holder:
+    def frozen(self) -> "Holder":
         self.gru, self.cell = self.gru.freeze(), self.cell.freeze()  # type: ignore[assignment]
         return self
 

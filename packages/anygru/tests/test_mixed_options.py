@@ -1,7 +1,5 @@
 """Programs with every option mixed at random, run in every way, against the same step by step in float64."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import random

@@ -1,7 +1,5 @@
 """Layer norm, zoneout, recurrent dropout and the states of all layers against float64 NumPy written from the papers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Layers in processes that torch starts: workers of a DataLoader and torch.multiprocessing, by spawn as on macOS and Windows."""
 
-from __future__ import annotations
-
 import copy
 import io
 import pickle

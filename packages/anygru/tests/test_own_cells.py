@@ -1,7 +1,5 @@
 """`CellLayer`: cells of other formulas against float64 NumPy, in every form of batch, twice differentiable, compiled."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

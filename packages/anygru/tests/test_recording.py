@@ -1,7 +1,5 @@
 """torch.jit.trace and the legacy ONNX exporter record operations of torch, and never memory that was not written."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable

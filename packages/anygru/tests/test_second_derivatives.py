@@ -1,7 +1,5 @@
 """Second derivatives: only the requested derivatives are computed, and equal torch's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A ragged batch equals each of its sequences alone: in any form, in any order, with gradients."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from helpers import Case, close

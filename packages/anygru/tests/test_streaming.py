@@ -1,7 +1,5 @@
 """A stream equals the layer over the whole sequence, however the sequence is cut."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Random programs for torch compute the same, or raise the same error, with an accelerated layer."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from helpers import close, mostly_slow

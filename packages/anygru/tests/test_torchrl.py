@@ -1,7 +1,5 @@
 """TorchRL's GRUModule on anygru, compared with TorchRL's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """torch.compile(fullgraph=True) and torch.export, with dynamic batch and length, values and gradients."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from helpers import close, mostly_slow

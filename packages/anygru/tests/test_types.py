@@ -1,7 +1,5 @@
 """Type checkers and calls: `typed_program.py` has no error, and each line of `typed_mistakes.py` has an error."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Counts, slices and names of weights against torch.nn.GRU's own, and layers that share given weights."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Random programs with a GRU of torch: what they compute, or the error that they raise, whatever makes the layer fast."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import random

@@ -4,8 +4,6 @@ In an expression `x` and `y` are global tensors [4, 4] between 0.1 and 0.9, `z` 
 volume [4, 4, 4, 4, 4] and `n` whole numbers [4, 4] between 0 and 3; all of them have one layout. `c` (x > 0.5) is computed.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The programs that the processes of test_global_tensor.py import and run. They return NumPy arrays."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Global tensors on two processes against the same computation on one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import global_programs

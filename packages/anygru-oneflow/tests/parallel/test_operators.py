@@ -2,8 +2,6 @@
 derivatives. The expressions are in `global_operators.py`.
 """
 
-from __future__ import annotations
-
 import re
 
 import global_operators

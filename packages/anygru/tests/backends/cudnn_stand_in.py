@@ -3,8 +3,6 @@
 The node, what it saves, which gradients it asks for and what it refuses are torch's, in C++, as on a GPU.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

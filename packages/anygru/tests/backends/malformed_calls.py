@@ -8,8 +8,6 @@ for. Each address has all the bytes that its length claims. Memory has an unmapp
 AddressSanitizer: see `test_malformed_calls.py`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import random

@@ -1,7 +1,5 @@
 """Every documented activation, of gates and of candidates, on every way to the native kernels."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

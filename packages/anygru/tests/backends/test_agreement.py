@@ -1,7 +1,5 @@
 """Every backend against float64 NumPy and against the reference: values and all gradients, on every case that it accepts."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

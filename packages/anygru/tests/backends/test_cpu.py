@@ -1,7 +1,5 @@
 """Promises of the native kernels only: every instruction set, batch invariance, accuracy, threads, and bad input."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Calls on CUDA without a GPU: torch's own node of cuDNN, with stand-ins for the kernels below it."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import weakref

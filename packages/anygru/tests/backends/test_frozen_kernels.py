@@ -1,7 +1,5 @@
 """The native kernels for packed weights in float32, bfloat16 and int8: against plain torch, on every instruction set."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """The backends on a CUDA device against the reference in float64, values and all gradients: `make test-gpu`."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

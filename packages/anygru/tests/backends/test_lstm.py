@@ -1,7 +1,5 @@
 """The native step of LSTM units, against NumPy in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

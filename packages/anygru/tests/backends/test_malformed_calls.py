@@ -1,7 +1,5 @@
 """Wrong arguments of native calls are refused, and no call leaves its memory; see `malformed_calls.py`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Weights in one buffer, as cuDNN reads them; here without a GPU, in an order that is made up."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Products of bfloat16 terms on matrix units and on the tiles in memory that repeat them: the formula of docs/kernels.md."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """torch's kernels of LSTMs and Elman networks: the same results, and errors where torch would read other memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The `triton` backend without a GPU: its kernels interpreted, its binaries read, its plans and its place among the backends."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Compiles the GPU kernels ahead of time, for GPUs that need not be there. `test_triton.py` checks the output."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -3,8 +3,6 @@
 Triton decides at its import whether it interprets, and the other tests of that process would find it interpreting.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`anygru export-c` as a user runs it."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

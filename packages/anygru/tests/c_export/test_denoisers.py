@@ -1,7 +1,5 @@
 """The example that ships denoisers: RNNoise's file of weights is read as its own program reads it."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

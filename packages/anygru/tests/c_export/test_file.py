@@ -1,7 +1,5 @@
 """The file itself: how it compiles, how it is used, and when it is refused."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

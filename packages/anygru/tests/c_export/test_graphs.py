@@ -1,7 +1,5 @@
 """Models that are not a sequence of modules: their graphs in C and in a page, compared with the model's own forward."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names, paths and checkpoints made to break a file: each gives an error, or a file that compiles."""
 
-from __future__ import annotations
-
 import json
 import random
 import string

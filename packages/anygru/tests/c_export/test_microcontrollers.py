@@ -1,7 +1,5 @@
 """Cortex-M: the size of the code, and the numbers of programs that run in an emulator."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models that are read, and the errors of other models."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of random models, compiled and compared with the model."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from c_programs import random_model, tool

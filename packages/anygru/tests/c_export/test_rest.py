@@ -1,7 +1,5 @@
 """The state after a reset: at rest after a constant input, in C, in a page and in steps."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

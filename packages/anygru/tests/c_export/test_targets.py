@@ -1,7 +1,5 @@
 """Machines that need no Python: 64-bit Arm, WebAssembly in node and in a browser."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import re

@@ -5,8 +5,6 @@
 Each finding is left in a folder, with the command line and the complaints in a text file.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

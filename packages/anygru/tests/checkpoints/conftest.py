@@ -1,7 +1,5 @@
 """Lets the tests here share `samples.py`, and the process that runs commands."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@
 For people who test other readers. `--page` writes the documentation's list of these files.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import re

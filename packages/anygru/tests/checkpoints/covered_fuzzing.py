@@ -6,8 +6,6 @@
 The first finding ends the program and stays in `fuzz-findings`; `fuzzing.py --again FILE` reads it again.
 """
 
-from __future__ import annotations
-
 import gc
 import resource
 import subprocess

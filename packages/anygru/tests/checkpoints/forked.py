@@ -1,7 +1,5 @@
 """The contained process as a fork of a process that has its libraries: to start Python takes longer than most files do."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
@@ -52,7 +50,7 @@ class Forked:
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return self.returncode
 
-    def __enter__(self) -> Forked:
+    def __enter__(self) -> "Forked":
         return self
 
     def __exit__(self, *unused: object) -> None:

@@ -5,8 +5,6 @@
 Each finding is a file in the output folder with what happened in a text beside it; `--again FILE` reads one again.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """Shared by the tests of checkpoints: models, files of the original frameworks, and the formats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A crash, a kill or a full disk leaves the old file unchanged."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

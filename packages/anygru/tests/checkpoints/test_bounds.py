@@ -1,7 +1,5 @@
 """Bounds that SECURITY.md states and that no other file here holds: sizes that follow from attributes, names, places."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -4,8 +4,6 @@ All of them are loaded by one process that may take 256 MiB beyond what its modu
 interpreter's allocator wastes, and copies that live for a moment.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Each command with options over each hostile file: its exit status, its one line, no changed file, bounded memory and time."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From every format to every other and back, bit for bit; a value that the target cannot express is refused with the reason."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable

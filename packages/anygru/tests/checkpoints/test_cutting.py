@@ -1,7 +1,5 @@
 """Cells that become the directions of a GRU, layers that become GRUs, and back: computed by torch on both sides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each format alone: its module reads, writes and refuses as the library of the format does."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import struct

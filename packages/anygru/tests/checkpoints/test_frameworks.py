@@ -1,7 +1,5 @@
 """The original frameworks and anygru compute the same from shared files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

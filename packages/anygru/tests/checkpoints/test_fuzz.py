@@ -6,8 +6,6 @@ read by a process of its own with limits on memory and time, so that a crash or 
 stay in the folder `fuzz-findings`; a mended one goes into FINDS, which every run tries.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

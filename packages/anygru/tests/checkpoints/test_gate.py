@@ -3,8 +3,6 @@
 Commands reach it through `checkpoints.gate.Gate`.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Damaged and hostile files: always a CheckpointError that names the file, soon, and without much memory."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """RTNeural's, AIDA-X's and GuitarML's JSON: read and written, and computed by a reader of these files that shares no code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

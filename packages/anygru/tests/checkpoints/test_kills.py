@@ -1,7 +1,5 @@
 """Writers killed with SIGKILL at random moments: the target is the old file or the new one, bit for bit."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

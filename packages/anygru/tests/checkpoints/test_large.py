@@ -1,7 +1,5 @@
 """Large files are mapped: two gigabytes take little memory to convert and to look at."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """An option that a file gives a GRU is computed, or refused by its name; never taken for another."""
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tensors of Paddle's programs, written by Paddle 2.6.2; the operators were taken out of the two `.pdmodel` files."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from pathlib import Path

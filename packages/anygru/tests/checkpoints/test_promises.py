@@ -3,8 +3,6 @@
 A test `test_p3_...` belongs to the sentence with [P3]; each identifier has a test, and each test an identifier.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

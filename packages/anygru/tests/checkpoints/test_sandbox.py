@@ -1,7 +1,5 @@
 """Files that libraries in C parse are read in a process with limits: the same results, and nothing gets out of it."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """Values, names and places of saved files: each is read back, or is refused before the file is touched."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

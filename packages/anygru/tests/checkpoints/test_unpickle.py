@@ -1,7 +1,5 @@
 """The restricted unpickler reads the pickles of Python and NumPy, and they read the writer's pickles."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import sys

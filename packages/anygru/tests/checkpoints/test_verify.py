@@ -1,7 +1,5 @@
 """A conversion is verified by the frameworks' documentation and results, never by the tables that converted it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Looking into a checkpoint needs no torch, so that `anygru inspect` can answer at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

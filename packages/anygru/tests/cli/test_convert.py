@@ -1,7 +1,5 @@
 """`anygru convert` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

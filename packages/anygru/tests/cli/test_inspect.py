@@ -1,7 +1,5 @@
 """`anygru inspect` as a user runs it."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

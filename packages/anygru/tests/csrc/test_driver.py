@@ -1,7 +1,5 @@
 """The kernels outside Python: under sanitizers on this CPU, and for Arm in an emulator."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Whole models as streams: each step in ONNX Runtime, compared with the model on the whole sequence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
