@@ -10,21 +10,8 @@ from documents import PAGES, ROOT, contents, files
 from test_language import comments
 
 SUFFIXES = [
-    ".py",
-    ".pyi",
-    ".md",
-    ".txt",
-    ".toml",
-    ".yml",
-    ".yaml",
-    ".cpp",
-    ".hpp",
-    ".c",
-    ".js",
-    ".json",
-    ".ipynb",
-    ".svg",
-]
+    ".py", ".pyi", ".md", ".txt", ".toml", ".yml", ".yaml", ".cpp", ".hpp", ".c", ".js", ".json", ".ipynb", ".svg",
+]  # fmt: skip
 WRITTEN = [
     path
     for path in [*files(ROOT, ".py", ".md", ".toml", ".yml", ".yaml", ".txt", ".cpp", ".hpp"), ROOT / "Makefile"]

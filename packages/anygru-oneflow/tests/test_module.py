@@ -194,15 +194,10 @@ OVERWRITING = {
     "Softshrink": nn.Softshrink(0.1, True),
 }
 KEEPING = {
-    "ReLU6": nn.ReLU6(inplace=True),
-    "ELU": nn.ELU(inplace=True),
-    "SELU": nn.SELU(inplace=True),
-    "SiLU": nn.SiLU(inplace=True),
-    "Mish": nn.Mish(inplace=True),
-    "Hardtanh": nn.Hardtanh(inplace=True),
-    "Hardswish": nn.Hardswish(inplace=True),
-    "Softsign": nn.Softsign(inplace=True),
-}
+    "ReLU6": nn.ReLU6(inplace=True), "ELU": nn.ELU(inplace=True), "SELU": nn.SELU(inplace=True),
+    "SiLU": nn.SiLU(inplace=True), "Mish": nn.Mish(inplace=True), "Hardtanh": nn.Hardtanh(inplace=True),
+    "Hardswish": nn.Hardswish(inplace=True), "Softsign": nn.Softsign(inplace=True),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*OVERWRITING, *KEEPING])

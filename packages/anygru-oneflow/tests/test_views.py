@@ -97,19 +97,11 @@ def test_a_result_of_a_change_without_gradients_is_the_tensor_itself() -> None:
 
 
 ORDERED: dict[str, Any] = {
-    "add": lambda y: y + 1,
-    "pairs": lambda y: y * y,
-    "negative": lambda y: -y,
-    "power": lambda y: y**2,
-    "relu": F.relu,
-    "dropout": F.dropout,
-    "clone": lambda y: y.clone(),
-    "another type": lambda y: y.to(flow.float64),
-    "where": lambda y: flow.where(y > 0, y, y),
-    "zeros_like": flow.zeros_like,
-    "sort": lambda y: y.sort(1)[0],
+    "add": lambda y: y + 1, "pairs": lambda y: y * y, "negative": lambda y: -y, "power": lambda y: y**2,
+    "relu": F.relu, "dropout": F.dropout, "clone": lambda y: y.clone(), "another type": lambda y: y.to(flow.float64),
+    "where": lambda y: flow.where(y > 0, y, y), "zeros_like": flow.zeros_like, "sort": lambda y: y.sort(1)[0],
     "topk": lambda y: y.topk(4, 1)[0],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ORDERED)

@@ -144,36 +144,12 @@ class Draw:
     def in_place(self):
         shape, dtype = self.shape(0), self.one_of([*FLOATS, "int64"])
         calls = [
-            "add_(w)",
-            "subtract_(w)",
-            "multiply_(w)",
-            "scale_(2.0,1.0)",
-            "clip_(-0.5,0.5)",
-            "exp_()",
-            "tanh_()",
-            "zero_()",
-            "fill_(3)",
-            "reshape_([-1])",
-            "unsqueeze_(0)",
-            "squeeze_()",
-            "abs_()",
-            "floor_()",
-            "sqrt_()",
-            "pow_(2)",
-            "remainder_(w)",
-            "cast_('float64')",
-            "neg_()",
-            "set_value(w)",
-            "sigmoid_()",
-            "masked_fill_(w>0,0)",
-            "round_()",
-            "copy_(w,True)",
-            "cumsum_()",
-            "reciprocal_()",
-            "t_()",
-            "floor_divide_(w)",
-            "lerp_(w,0.5)",
-        ]
+            "add_(w)", "subtract_(w)", "multiply_(w)", "scale_(2.0,1.0)", "clip_(-0.5,0.5)", "exp_()", "tanh_()",
+            "zero_()", "fill_(3)", "reshape_([-1])", "unsqueeze_(0)", "squeeze_()", "abs_()", "floor_()", "sqrt_()",
+            "pow_(2)", "remainder_(w)", "cast_('float64')", "neg_()", "set_value(w)", "sigmoid_()",
+            "masked_fill_(w>0,0)", "round_()", "copy_(w,True)", "cumsum_()", "reciprocal_()", "t_()",
+            "floor_divide_(w)", "lerp_(w,0.5)",
+        ]  # fmt: skip
         lines = [f"y.{self.one_of(calls)}" for _ in range(self.number(1, 3))]
         start = self.one_of(["y = x * 2", "y = x * 2", "y = x", "y = x.detach()"])
         first = [self.tensor("x", shape, dtype, 0.3), self.tensor("w", shape, dtype, 0.3), start]
@@ -262,15 +238,9 @@ class Draw:
 
     def program(self):
         kinds = [
-            self.of_one,
-            self.of_two,
-            self.operator,
-            self.reduction,
-            self.form,
-            self.reading,
-            self.writing,
+            self.of_one, self.of_two, self.operator, self.reduction, self.form, self.reading, self.writing,
             self.in_place,
-        ]
+        ]  # fmt: skip
         rest = [self.activation, self.loss, self.layer, self.recurrent, self.training, self.text]
         return "\n".join(self.one_of([*kinds, *kinds, *rest])())
 

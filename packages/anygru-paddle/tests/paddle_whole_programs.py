@@ -14,22 +14,9 @@ import paddle_programs
 from paddle_programs import answered
 
 ACTS = [
-    "relu",
-    "leaky_relu",
-    "hard_swish",
-    "hard_sigmoid",
-    "swish",
-    "tanh",
-    "sigmoid",
-    "elu",
-    "relu6",
-    "softsign",
-    "logsigmoid",
-    "tanh_shrink",
-    "square",
-    "abs",
-    "stanh",
-]
+    "relu", "leaky_relu", "hard_swish", "hard_sigmoid", "swish", "tanh", "sigmoid", "elu", "relu6", "softsign",
+    "logsigmoid", "tanh_shrink", "square", "abs", "stanh",
+]  # fmt: skip
 LOSSES = [
     "F.cross_entropy(y, labels)",
     "F.cross_entropy(input=y, label=labels, reduction='mean')",

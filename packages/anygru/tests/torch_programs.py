@@ -16,16 +16,8 @@ from torch.utils.checkpoint import checkpoint
 DTYPES = (torch.float32,) * 5 + (torch.float64,) * 2 + (torch.bfloat16, torch.float16)
 FORMS = ("batch",) * 5 + ("one", "packed", "packed unsorted")
 WAYS = ("plain",) * 6 + (
-    "no grad",
-    "inference",
-    "autocast",
-    "twice",
-    "checkpoint",
-    "functional",
-    "gradient",
-    "tangent",
-    "step",
-)
+    "no grad", "inference", "autocast", "twice", "checkpoint", "functional", "gradient", "tangent", "step",
+)  # fmt: skip
 
 
 class Program:

@@ -168,21 +168,9 @@ def recurrent(draw):
 
 
 KINDS = [
-    unary,
-    binary,
-    binary,
-    assigned,
-    reduced,
-    reduced,
-    indexed,
-    moved,
-    moved,
-    product,
-    created,
-    layer,
-    layer,
+    unary, binary, binary, assigned, reduced, reduced, indexed, moved, moved, product, created, layer, layer,
     recurrent,
-]
+]  # fmt: skip
 
 
 def programs(seed, count):

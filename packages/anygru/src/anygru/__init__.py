@@ -16,46 +16,18 @@ _process = os.getpid()
 """The native module is loaded later, maybe in a forked child, which must not use its parent's OpenMP threads."""
 
 _HOME = {
-    "GRU": "layers",
-    "GRUCell": "layers",
-    "CellLayer": "layers.own_cells",
-    "FrozenGRU": "layers",
-    "FrozenGRUCell": "layers",
-    "freeze": "patching.freeze",
-    "freeze_aware": "patching.freeze",
-    "Stream": "layers",
-    "stepper": "layers.stepper",
-    "Stepper": "layers",
-    "SessionPool": "layers",
-    "Session": "layers",
-    "accelerate": "patching.accelerate",
-    "restore": "patching.accelerate",
-    "export_c": "c_export",
-    "explain": "patching.explain",
-    "Explanation": "patching.explain",
-    "load_checkpoint": "checkpoints",
-    "save_checkpoint": "checkpoints",
-    "from_dialect": "dialects",
-    "AnygruError": "errors",
-    "ArgumentError": "errors",
-    "ArgumentTypeError": "errors",
-    "BackendError": "errors",
-    "CheckpointError": "errors",
+    "GRU": "layers", "GRUCell": "layers", "CellLayer": "layers.own_cells", "FrozenGRU": "layers",
+    "FrozenGRUCell": "layers", "freeze": "patching.freeze", "freeze_aware": "patching.freeze", "Stream": "layers",
+    "stepper": "layers.stepper", "Stepper": "layers", "SessionPool": "layers", "Session": "layers",
+    "accelerate": "patching.accelerate", "restore": "patching.accelerate", "export_c": "c_export",
+    "explain": "patching.explain", "Explanation": "patching.explain", "load_checkpoint": "checkpoints",
+    "save_checkpoint": "checkpoints", "from_dialect": "dialects", "AnygruError": "errors", "ArgumentError": "errors",
+    "ArgumentTypeError": "errors", "BackendError": "errors", "CheckpointError": "errors",
+}  # fmt: skip
+_PARTS = ("backends", "c_export", "checkpoints", "dialects", "errors", "functional", "layers", "onnx", "parallel")
+_MODULES = dict(zip(_PARTS, _PARTS, strict=True)) | {
+    name: f"facts.{name}" for name in ("formula", "gates", "quantization", "weights")
 }
-_MODULES = {
-    name: name
-    for name in (
-        "backends",
-        "c_export",
-        "checkpoints",
-        "dialects",
-        "errors",
-        "functional",
-        "layers",
-        "onnx",
-        "parallel",
-    )
-} | {name: f"facts.{name}" for name in ("formula", "gates", "quantization", "weights")}
 
 __all__ = ["__version__", "functional", *_HOME]
 

@@ -309,29 +309,12 @@ def _call_kernels(data: bytes) -> None:
 
 #: What is fuzzed: a format, or another file that a dialect reads; and what makes good files of it.
 SEEDS: dict[str, Callable[[Path], list[bytes]]] = {
-    "paddle": _paddle,
-    "mxnet": _mxnet,
-    "chainer": _chainer,
-    "hdf5": _hdf5,
-    "oneflow": _oneflow,
-    "oneflow-meta": _oneflow_meta,
-    "oneflow-out": _oneflow_out,
-    "optimizer": _optimizer,
-    "torch": _torch,
-    "safetensors": _saved(".safetensors"),
-    "onnx": _onnx,
-    "keras": _keras,
-    "rtneural": _rtneural,
-    "torch_json": _torch_json,
-    "symbol": _symbol,
-    "states": _states,
-    "block": _block,
-    "session": _session,
-    "notebook": _notebook,
-    "source": _source,
-    "mapping": _mapping,
-    "native": _native,
-}
+    "paddle": _paddle, "mxnet": _mxnet, "chainer": _chainer, "hdf5": _hdf5, "oneflow": _oneflow,
+    "oneflow-meta": _oneflow_meta, "oneflow-out": _oneflow_out, "optimizer": _optimizer, "torch": _torch,
+    "safetensors": _saved(".safetensors"), "onnx": _onnx, "keras": _keras, "rtneural": _rtneural,
+    "torch_json": _torch_json, "symbol": _symbol, "states": _states, "block": _block, "session": _session,
+    "notebook": _notebook, "source": _source, "mapping": _mapping, "native": _native,
+}  # fmt: skip
 
 
 def attempt(format: str, folder: Path, data: bytes) -> str | None:
@@ -558,22 +541,8 @@ def _with_a_damaged_member(archive: bytes, draw: random.Random, damage: Callable
 
 _MOST_PLACES = 1000
 _VALUES: list[object] = [
-    None,
-    True,
-    0,
-    -1,
-    1 << 70,
-    1.5,
-    float("nan"),
-    "",
-    "GRU",
-    "relu",
-    "x" * 5000,
-    [],
-    {},
-    [[]] * 50,
-    {"a": {}},
-]
+    None, True, 0, -1, 1 << 70, 1.5, float("nan"), "", "GRU", "relu", "x" * 5000, [], {}, [[]] * 50, {"a": {}},
+]  # fmt: skip
 
 
 def _with_other_values(data: bytes, draw: random.Random) -> bytes | None:

@@ -12,44 +12,19 @@ DATA = Path(__file__).parent / "data"
 
 #: Every format with the ending of a file of it.
 ENDINGS = {
-    "paddle": ".pdparams",
-    "mxnet": ".params",
-    "chainer": ".npz",
-    "hdf5": ".h5",
-    "oneflow": "",
-    "torch": ".pt",
-    "safetensors": ".safetensors",
-    "torch_json": ".torch.json",
-}
+    "paddle": ".pdparams", "mxnet": ".params", "chainer": ".npz", "hdf5": ".h5", "oneflow": "", "torch": ".pt",
+    "safetensors": ".safetensors", "torch_json": ".torch.json",
+}  # fmt: skip
 
 #: Every file of the original frameworks that holds tensors, relative to DATA.
 FILES = [
-    "paddle/model.pdparams",
-    "paddle/model_protocol2.pdparams",
-    "paddle/model.pdopt",
-    "paddle/nested.pdparams",
-    "paddle/cell.pdparams",
-    "paddle/basic.pdparams",
-    "paddle/static.pdparams",
-    "paddle/others.pdparams",
-    "mxnet/model.params",
-    "mxnet/names.params",
-    "mxnet/exported-0003.params",
-    "mxnet/plain.params",
-    "mxnet/fused.params",
-    "mxnet/cell.params",
-    "mxnet/lstm.params",
-    "mxnet/sparse.nd",
-    "mxnet/numpy.nd",
-    "chainer/model.npz",
-    "chainer/stored.npz",
-    "chainer/square.npz",
-    "chainer/snapshot.npz",
-    "chainer/model.h5",
-    "oneflow/model",
-    "oneflow/cell",
-    "oneflow/dtypes",
-]
+    "paddle/model.pdparams", "paddle/model_protocol2.pdparams", "paddle/model.pdopt", "paddle/nested.pdparams",
+    "paddle/cell.pdparams", "paddle/basic.pdparams", "paddle/static.pdparams", "paddle/others.pdparams",
+    "mxnet/model.params", "mxnet/names.params", "mxnet/exported-0003.params", "mxnet/plain.params",
+    "mxnet/fused.params", "mxnet/cell.params", "mxnet/lstm.params", "mxnet/sparse.nd", "mxnet/numpy.nd",
+    "chainer/model.npz", "chainer/stored.npz", "chainer/square.npz", "chainer/snapshot.npz", "chainer/model.h5",
+    "oneflow/model", "oneflow/cell", "oneflow/dtypes",
+]  # fmt: skip
 
 
 def format_of(path: str) -> str:

@@ -168,15 +168,10 @@ def test_dtypes_that_the_target_lacks_need_leave(tmp_path: Path) -> None:
 def test_values_without_room_are_left_out_and_named(tmp_path: Path) -> None:
     torch.save({"w": torch.ones(2), "epoch": 3, "words": ["a"], "none": None}, tmp_path / "x.pt")
     left_out = {
-        "paddle": set(),
-        "oneflow": set(),
-        "torch": set(),
-        "chainer": {"words"},
-        "hdf5": {"words"},
-        "mxnet": {"epoch", "words", "none"},
-        "safetensors": {"epoch", "words", "none"},
+        "paddle": set(), "oneflow": set(), "torch": set(), "chainer": {"words"}, "hdf5": {"words"},
+        "mxnet": {"epoch", "words", "none"}, "safetensors": {"epoch", "words", "none"},
         "torch_json": {"epoch", "words", "none"},
-    }
+    }  # fmt: skip
     for format, ending in ENDINGS.items():
         report = convert(tmp_path / "x.pt", tmp_path / ("y" + ending))
         assert set(report.left_out) == left_out[format]

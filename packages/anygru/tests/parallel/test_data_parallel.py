@@ -16,17 +16,10 @@ MISMATCHES = [
     ("order", "the parameters of rank 1 are in another order than on rank 0, from 'a.weight' on"),
 ]
 CALLS = [
-    ("place", ()),
-    ("ragged_gradients", ()),
-    ("state_after_wrapping", ()),
-    ("accumulate", ()),
-    ("average_many", ()),
-    ("average_of_some", ()),
-    ("bucket_sizes", (2, 1)),
-    ("bucket_sizes", (3, 3)),
-    ("unused_parameters", ()),
+    ("place", ()), ("ragged_gradients", ()), ("state_after_wrapping", ()), ("accumulate", ()), ("average_many", ()),
+    ("average_of_some", ()), ("bucket_sizes", (2, 1)), ("bucket_sizes", (3, 3)), ("unused_parameters", ()),
     *(("other_model", (kind,)) for kind, _ in MISMATCHES),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -216,16 +216,9 @@ def _known_modules() -> Iterator[tuple[tuple[str, str], Callable[[], Pending]]]:
 
 # OneFlow's numbers of its data types.
 _DTYPE_NUMBERS = {
-    "float32": 2,
-    "float64": 3,
-    "int8": 4,
-    "int32": 5,
-    "int64": 6,
-    "uint8": 7,
-    "float16": 9,
-    "bool": 10,
+    "float32": 2, "float64": 3, "int8": 4, "int32": 5, "int64": 6, "uint8": 7, "float16": 9, "bool": 10,
     "bfloat16": 11,
-}
+}  # fmt: skip
 
 
 class _PendingDtype(Pending):

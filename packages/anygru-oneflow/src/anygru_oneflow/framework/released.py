@@ -8,31 +8,10 @@ from typing import Any
 SPENT = "oneflow: released"
 
 # The steps that serve again in 0.9.0 where torch lets them (recorded).
-SERVING = frozenset(
-    (
-        "Add",
-        "Sub",
-        "Rsub",
-        "Neg",
-        "Mul",
-        "Div",
-        "View",
-        "UnsafeView",
-        "ReshapeAlias",
-        "Clone",
-        "ToCopy",
-        "Unsqueeze",
-        "Flip",
-        "Roll",
-        "Triu",
-        "Tril",
-        "Cumsum",
-        "ConstantPadNd",
-        "Floor",
-        "Sign",
-        "Alias",
-    )  # fmt: skip
-)
+SERVING = frozenset({
+    "Add", "Sub", "Rsub", "Neg", "Mul", "Div", "View", "UnsafeView", "ReshapeAlias", "Clone", "ToCopy", "Unsqueeze",
+    "Flip", "Roll", "Triu", "Tril", "Cumsum", "ConstantPadNd", "Floor", "Sign", "Alias",
+})  # fmt: skip
 
 
 def serves_once(last: Any) -> bool:

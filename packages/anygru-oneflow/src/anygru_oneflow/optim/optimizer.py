@@ -20,15 +20,10 @@ _CLIP = ("clip_grad_max_norm", "clip_grad_norm_type")
 
 # Names in error messages of the options that must not be negative.
 _NOT_NEGATIVE = {
-    "lr": "learning rate",
-    "momentum": "momentum",
-    "weight_decay": "weight_decay value",
-    "eps": "epsilon value",
-    "alpha": "alpha value",
-    "rho": "rho value",
-    "lr_decay": "lr_decay value",
+    "lr": "learning rate", "momentum": "momentum", "weight_decay": "weight_decay value", "eps": "epsilon value",
+    "alpha": "alpha value", "rho": "rho value", "lr_decay": "lr_decay value",
     "initial_accumulator_value": "initial_accumulator_value value",
-}
+}  # fmt: skip
 
 
 class _Options(dict[str, Any]):

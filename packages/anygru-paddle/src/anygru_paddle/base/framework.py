@@ -10,16 +10,9 @@ from ..tensor.tensor import Tensor
 from .core import CPUPlace, CUDAPlace, get_cuda_device_count
 
 __all__ = [
-    "Block",
-    "Parameter",
-    "Variable",
-    "cpu_places",
-    "cuda_places",
-    "in_dygraph_mode",
-    "in_dynamic_mode",
-    "in_pir_mode",
-    "use_pir_api",
-]
+    "Block", "Parameter", "Variable", "cpu_places", "cuda_places", "in_dygraph_mode", "in_dynamic_mode",
+    "in_pir_mode", "use_pir_api",
+]  # fmt: skip
 
 
 class Block:

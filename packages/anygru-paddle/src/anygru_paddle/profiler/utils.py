@@ -17,19 +17,12 @@ SortedKeys = Enum(
 SummaryView = Enum(
     "SummaryView",
     [
-        "DeviceView",
-        "OverView",
-        "ModelView",
-        "DistributedView",
-        "KernelView",
-        "OperatorView",
-        "MemoryView",
-        "MemoryManipulationView",
-        "UDFView",
+        "DeviceView", "OverView", "ModelView", "DistributedView", "KernelView", "OperatorView", "MemoryView",
+        "MemoryManipulationView", "UDFView",
     ],
     start=0,
     module=__name__,
-)
+)  # fmt: skip
 
 
 class RecordEvent:

@@ -39,20 +39,8 @@ _NO_METHODS = {
 }  # fmt: skip
 _CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multinomial"}
 _MODULES = (
-    ops,
-    math,
-    pairs,
-    reduction,
-    manipulation,
-    selection,
-    linalg,
-    matrices,
-    logic,
-    search,
-    special,
-    stat,
-    attribute,
-)
+    ops, math, pairs, reduction, manipulation, selection, linalg, matrices, logic, search, special, stat, attribute,
+)  # fmt: skip
 
 
 def _dim(self: "Tensor") -> int:

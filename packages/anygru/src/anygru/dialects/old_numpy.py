@@ -42,23 +42,11 @@ def asfarray(a: Any, dtype: Any = numpy.float64) -> numpy.ndarray:
 
 # Old name -> value.
 REMOVED = {
-    "NINF": -numpy.inf,
-    "NZERO": -0.0,
-    "PZERO": 0.0,
-    "alen": lambda a: len(numpy.atleast_1d(a)),
-    "asfarray": asfarray,
-    "asscalar": lambda a: a.item(),
-    "bool": bool,
-    "complex": complex,
-    "float": float,
-    "in1d": lambda ar1, ar2, **options: numpy.isin(numpy.ravel(ar1), ar2, **options),
-    "int": int,
-    "long": int,
-    "msort": lambda a: numpy.sort(a, axis=0),
-    "object": object,
-    "str": str,
-    "unicode": str,
-}
+    "NINF": -numpy.inf, "NZERO": -0.0, "PZERO": 0.0, "alen": lambda a: len(numpy.atleast_1d(a)),
+    "asfarray": asfarray, "asscalar": lambda a: a.item(), "bool": bool, "complex": complex, "float": float,
+    "in1d": lambda ar1, ar2, **options: numpy.isin(numpy.ravel(ar1), ar2, **options), "int": int, "long": int,
+    "msort": lambda a: numpy.sort(a, axis=0), "object": object, "str": str, "unicode": str,
+}  # fmt: skip
 
 
 def install() -> None:

@@ -20,27 +20,14 @@ from .names import names
 
 # PyTorch's modules for an original's module, by the last part of its name.
 _TORCH_HOMES = {
-    "tensor": ("torch",),
-    "nd": ("torch", "torch.nn.functional"),
-    "nn": ("torch.nn",),
-    "rnn": ("torch.nn",),
-    "loss": ("torch.nn",),
-    "links": ("torch.nn",),
-    "functional": ("torch.nn.functional", "torch"),
-    "functions": ("torch.nn.functional", "torch"),
-    "optim": ("torch.optim",),
-    "optimizer": ("torch.optim",),
-    "optimizers": ("torch.optim",),
-    "lr": ("torch.optim.lr_scheduler",),
-    "lr_scheduler": ("torch.optim.lr_scheduler",),
-    "init": ("torch.nn.init",),
-    "io": ("torch.utils.data",),
-    "data": ("torch.utils.data",),
-    "distributed": ("torch.distributed",),
-    "distribution": ("torch.distributions",),
-    "linalg": ("torch.linalg", "torch"),
-    "fft": ("torch.fft",),
-}
+    "tensor": ("torch",), "nd": ("torch", "torch.nn.functional"), "nn": ("torch.nn",), "rnn": ("torch.nn",),
+    "loss": ("torch.nn",), "links": ("torch.nn",), "functional": ("torch.nn.functional", "torch"),
+    "functions": ("torch.nn.functional", "torch"), "optim": ("torch.optim",), "optimizer": ("torch.optim",),
+    "optimizers": ("torch.optim",), "lr": ("torch.optim.lr_scheduler",),
+    "lr_scheduler": ("torch.optim.lr_scheduler",), "init": ("torch.nn.init",), "io": ("torch.utils.data",),
+    "data": ("torch.utils.data",), "distributed": ("torch.distributed",), "distribution": ("torch.distributions",),
+    "linalg": ("torch.linalg", "torch"), "fft": ("torch.fft",),
+}  # fmt: skip
 
 
 class NotCoveredError(AnygruError, AttributeError, NotImplementedError):

@@ -44,18 +44,10 @@ def _hardsigmoid(x: torch.Tensor) -> torch.Tensor:
 
 
 ACTIVATIONS: dict[ActivationName, Callable[[torch.Tensor], torch.Tensor]] = {
-    "sigmoid": torch.sigmoid,
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "identity": lambda x: x,
-    "hardsigmoid": _hardsigmoid,
-    "hardtanh": F.hardtanh,
-    "softsign": F.softsign,
-    "softplus": F.softplus,
-    "elu": F.elu,
-    "gelu": F.gelu,
-    "silu": F.silu,
-}
+    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu, "identity": lambda x: x,
+    "hardsigmoid": _hardsigmoid, "hardtanh": F.hardtanh, "softsign": F.softsign, "softplus": F.softplus,
+    "elu": F.elu, "gelu": F.gelu, "silu": F.silu,
+}  # fmt: skip
 """The activations known by name, each as torch defines it."""
 
 _SAME = (("hardsigmoid", F.hardsigmoid), ("relu", F.relu), ("sigmoid", F.sigmoid), ("tanh", F.tanh))

@@ -19,20 +19,9 @@ from .world import stop as stop
 from .world import world as world
 
 __all__ = [
-    "DataParallel",
-    "LONG_TIMEOUT",
-    "ModelMismatchError",
-    "Workers",
-    "World",
-    "average_gradients",
-    "launch",
-    "launched",
-    "spawn",
-    "start",
-    "stop",
-    "launch_timeout",
-    "world",
-]
+    "DataParallel", "LONG_TIMEOUT", "ModelMismatchError", "Workers", "World", "average_gradients", "launch",
+    "launched", "spawn", "start", "stop", "launch_timeout", "world",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -30,18 +30,10 @@ _MODULE = "keras.src.layers.rnn.gru"
 # Keras's activations by name, as its torch backend computes them (keras/src/backend/torch/nn.py of 3.15); others are called as
 # Keras has them, and computed by the reference.
 _NAMES = {
-    "sigmoid": "sigmoid",
-    "tanh": "tanh",
-    "relu": "relu",
-    "linear": "identity",
-    "hard_sigmoid": "hardsigmoid",
-    "hard_tanh": "hardtanh",
-    "softsign": "softsign",
-    "softplus": "softplus",
-    "elu": "elu",
-    "gelu": "gelu",
+    "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu", "linear": "identity", "hard_sigmoid": "hardsigmoid",
+    "hard_tanh": "hardtanh", "softsign": "softsign", "softplus": "softplus", "elu": "elu", "gelu": "gelu",
     "silu": "silu",
-}
+}  # fmt: skip
 
 # The greatest size at which a cell keeps a second, rearranged copy of its weights.
 _LARGE = 1 << 20

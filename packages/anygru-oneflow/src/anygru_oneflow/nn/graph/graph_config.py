@@ -4,25 +4,13 @@ from ...framework.dtype import dtype, float16
 
 # Options for how OneFlow compiles, places or moves tensors, which change no number.
 _WITHOUT_EFFECT = (
-    "allow_fuse_add_to_output",
-    "allow_fuse_cast_scale",
-    "allow_fuse_model_update_ops",
-    "disable_straighten_algorithm",
-    "enable_auto_parallel",
-    "enable_auto_parallel_ignore_user_sbp_config",
-    "enable_auto_parallel_sbp_collector",
-    "enable_auto_parallel_trunk_algo",
-    "enable_compress_memory",
-    "enable_cudnn_conv_heuristic_search_algo",
-    "enable_fused_model_update_cast",
-    "enable_multi_tensor_update",
-    "enable_straighten_algorithm",
-    "enable_zero",
-    "set_auto_parallel_computation_cost_ratio",
-    "set_auto_parallel_wait_time",
-    "set_outputs_buffer_size",
-    "set_zero_redundancy_optimizer_mode",
-)
+    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops",
+    "disable_straighten_algorithm", "enable_auto_parallel", "enable_auto_parallel_ignore_user_sbp_config",
+    "enable_auto_parallel_sbp_collector", "enable_auto_parallel_trunk_algo", "enable_compress_memory",
+    "enable_cudnn_conv_heuristic_search_algo", "enable_fused_model_update_cast", "enable_multi_tensor_update",
+    "enable_straighten_algorithm", "enable_zero", "set_auto_parallel_computation_cost_ratio",
+    "set_auto_parallel_wait_time", "set_outputs_buffer_size", "set_zero_redundancy_optimizer_mode",
+)  # fmt: skip
 
 
 class GraphConfig:

@@ -15,19 +15,9 @@ from ..reading.content import Content, Progress
 from ..reading.source import read_regular
 
 NAMES = (
-    "mxnet",
-    "hdf5",
-    "safetensors",
-    "keras",
-    "chainer",
-    "torch",
-    "oneflow",
-    "rtneural",
-    "torch_json",
-    "onnx",
-    "paddle_binary",
-    "paddle",
-)
+    "mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "rtneural", "torch_json", "onnx",
+    "paddle_binary", "paddle",
+)  # fmt: skip
 """All formats, the most specific content first: a pickle that matches no other format is read as Paddle's."""
 
 READ_ONLY = {

@@ -54,21 +54,10 @@ PICKLE_NAME, VALUES_NAME, META_NAME, OLD_MARK = "pickled_data", "out", "meta", "
 PROTOCOL_VERSION = 1
 
 _DTYPES = [
-    ("kFloat", "float32"),
-    ("kDouble", "float64"),
-    ("kInt8", "int8"),
-    ("kInt32", "int32"),
-    ("kInt64", "int64"),
-    ("kUInt8", "uint8"),
-    ("kFloat16", "float16"),
-    ("kBool", "bool"),
-    ("kUInt16", "uint16"),
-    ("kUInt32", "uint32"),
-    ("kUInt64", "uint64"),
-    ("kInt16", "int16"),
-    ("kComplex64", "complex64"),
-    ("kComplex128", "complex128"),
-]
+    ("kFloat", "float32"), ("kDouble", "float64"), ("kInt8", "int8"), ("kInt32", "int32"), ("kInt64", "int64"),
+    ("kUInt8", "uint8"), ("kFloat16", "float16"), ("kBool", "bool"), ("kUInt16", "uint16"), ("kUInt32", "uint32"),
+    ("kUInt64", "uint64"), ("kInt16", "int16"), ("kComplex64", "complex64"), ("kComplex128", "complex128"),
+]  # fmt: skip
 """OneFlow's dtypes: the name in `meta`, and NumPy's."""
 _BY_META = {name: np.dtype(dtype) for name, dtype in _DTYPES} | {"kBFloat16": np.dtype("uint16")}
 _META_OF = {np.dtype(dtype): name for name, dtype in _DTYPES}

@@ -31,19 +31,9 @@ NAME_TABLE = "StructuredToParameterName@@"
 SLICE_TABLE = "UnpackBigParamInfor@@"
 """The key of the table of arrays that were cut in slices, to be joined again."""
 _DTYPES = {
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
     "complex128",
-}
+}  # fmt: skip
 SLICE_BYTES = (1 << 30) - 1
 """Protocols below 4 hold arrays up to this many bytes in one piece."""
 

@@ -15,18 +15,9 @@ _ENCRYPTED = 1
 _PIECE = 1 << 20
 
 _DAMAGE = (
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    ValueError,
-    KeyError,
-    IndexError,
-    OverflowError,
-    struct.error,
-    zlib.error,
-    OSError,
-)
+    zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, KeyError, IndexError, OverflowError,
+    struct.error, zlib.error, OSError,
+)  # fmt: skip
 """Further exceptions that Python's zip reader raises for damaged archives."""
 
 

@@ -263,20 +263,9 @@ def _spread(values: np.ndarray | None, array: np.ndarray, axis: int, block: int)
 
 
 OPERATORS: dict[str, Callable[[_Attributes, Inputs, int, Budget], list[np.ndarray]]] = {
-    "Identity": _identity,
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
-    "Concat": _concat,
-    "Slice": _slice,
-    "Split": _split,
-    "Transpose": _transpose,
-    "Reshape": _reshape,
-    "DequantizeLinear": _dequantize,
-    "Cast": _cast,
-    "Gather": _gather,
-    "Add": _elementwise(np.add),
-    "Sub": _elementwise(np.subtract),
-    "Mul": _elementwise(np.multiply),
-    "Div": _elementwise(np.divide),
-}
+    "Identity": _identity, "Unsqueeze": _unsqueeze, "Squeeze": _squeeze, "Concat": _concat, "Slice": _slice,
+    "Split": _split, "Transpose": _transpose, "Reshape": _reshape, "DequantizeLinear": _dequantize, "Cast": _cast,
+    "Gather": _gather, "Add": _elementwise(np.add), "Sub": _elementwise(np.subtract),
+    "Mul": _elementwise(np.multiply), "Div": _elementwise(np.divide),
+}  # fmt: skip
 """By their names; each gets a node's attributes, its inputs, the number of its outputs, and the budget."""

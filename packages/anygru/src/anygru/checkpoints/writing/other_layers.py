@@ -20,16 +20,11 @@ _ROLES = ("weight", "bias", "scale", "shift", "mean", "variance", "count")
 _TORCH = ("weight", "bias", "weight", "bias", "running_mean", "running_var", "num_batches_tracked")
 _CHAINER = ("W", "b", "gamma", "beta", "avg_mean", "avg_var", "N")
 _NAMES: dict[str, tuple[str, ...]] = {
-    "torch": _TORCH,
-    "safetensors": _TORCH,
-    "torch_json": _TORCH,
-    "rtneural": _TORCH,
-    "oneflow": _TORCH,
+    "torch": _TORCH, "safetensors": _TORCH, "torch_json": _TORCH, "rtneural": _TORCH, "oneflow": _TORCH,
     "paddle": ("weight", "bias", "weight", "bias", "_mean", "_variance", ""),
-    "mxnet": ("weight", "bias", "gamma", "beta", "running_mean", "running_var", ""),
-    "chainer": _CHAINER,
+    "mxnet": ("weight", "bias", "gamma", "beta", "running_mean", "running_var", ""), "chainer": _CHAINER,
     "hdf5": _CHAINER,
-}
+}  # fmt: skip
 """The names of a layer's parts by format, in the order of `_ROLES`; "" for a part that it lacks."""
 _ROLE_OF = {
     name: role for names in reversed(_NAMES.values()) for role, name in reversed([*zip(_ROLES, names, strict=True)])
