@@ -234,6 +234,19 @@ def test_several_texts_each_with_a_seed_of_its_own(anygru, finished):
     assert "40 bytes in" in two.error
 
 
+def test_texts_without_end(anygru, finished, monkeypatch):
+    """The texts are made one by one, however many there are to come."""
+    written = []
+
+    def stop(pieces):
+        written.extend(pieces)
+        if len(written) > 20:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("anygru_lab.language_model.generate.write_text", stop)
+    assert anygru("sample", finished, "--num", 10**30, "--length", 1).status == 130
+
+
 @pytest.mark.parametrize(("option", "value"), [("--num", 0), ("--top-k", -1), ("--top-p", 0), ("--top-p", 1.5)])
 def test_a_bad_number_is_named(anygru, finished, option, value):
     result = anygru("sample", finished, option, value)

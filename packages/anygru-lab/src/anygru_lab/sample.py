@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
     """Stream text to standard output."""
     _check(args)
     existing(args.model)
-    prompts = [prompt for text in args.prompt or [""] for prompt in [_prompt(text)] * args.num]
+    given = [_prompt(text) for text in args.prompt or [""]]
     import torch
 
     from .language_model.checkpoint import read_model
@@ -62,15 +62,16 @@ def main(args: argparse.Namespace) -> int:
     model = build(shape, weights, args.model, args.backend, args.weights)
     write = write_bytes if args.bytes else write_text
     start = time.perf_counter()
-    for number, prompt in enumerate(prompts):
-        if len(prompts) > 1:
-            write([b"\n" if number else b"", f"--- {number + 1} of {len(prompts)}\n".encode()])
+    texts = len(given) * args.num
+    for number, prompt in enumerate(prompt for prompt in given for _ in range(args.num)):
+        if texts > 1:
+            write([b"\n" if number else b"", f"--- {number + 1} of {texts}\n".encode()])
         write([prompt])
         # One seed per text: the first text does not depend on --num.
         write(generate(model, prompt, args.length, args.temperature, seed + number, args.top_k, args.top_p))
         write([b"\n"])
     seconds = time.perf_counter() - start
-    size = len(prompts) * args.length
+    size = texts * args.length
     print(f"{count(size, 'byte')} in {seconds:.2f} s, {size / seconds:,.0f} bytes/s; seed {seed}", file=sys.stderr)
     return 0
 
