@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentTypeError, CheckpointError
+from ..errors import ArgumentTypeError, CheckpointError, near
 from .finding import FoundGRU, find_gru_layers
 from .formats import NAMES, format_module
 from .gate import Gate
@@ -108,7 +108,8 @@ class Checkpoint:
         hits = [gru for gru in self.gru_layers if path is None or gru.path == path]
         if len(hits) == 1:
             return hits[0]
-        names = ", ".join(repr(gru.path) for gru in self.gru_layers) or "none"
+        names = ", ".join(repr(gru.path) if gru.path else "'' (the whole file)" for gru in self.gru_layers) or "none"
+        names += "" if path is None or hits else near(path, (gru.path for gru in self.gru_layers))
         what = "no GRU" if not hits else "several GRUs"
         raise CheckpointError(
             f"{self.path}: {what}{f' named {path!r}' if path is not None else ''}; there are: {names}"

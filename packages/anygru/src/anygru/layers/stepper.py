@@ -132,9 +132,8 @@ def constant_step(like: Tensor, value: Tensor | float) -> Tensor:
         raise ArgumentTypeError(f"rest must be a number or a tensor {list(like.shape)}, got {type(value).__name__}")
     found = torch.as_tensor(value, device=like.device).to(like.dtype)
     if found.shape not in (torch.Size(()), like.shape) or not bool(found.isfinite().all()):
-        raise ArgumentError(
-            f"rest must be a finite number or tensor {list(like.shape)}, got {list(found.shape)}: {value}"
-        )
+        shape = f"{list(found.shape)}: " if found.dim() else ""
+        raise ArgumentError(f"rest must be a finite number or tensor {list(like.shape)}, got {shape}{value}")
     return found.expand(like.shape)
 
 
