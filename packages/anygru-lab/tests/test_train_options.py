@@ -89,7 +89,7 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
         (["--val-file", "absent.txt"], "there is no file 'absent.txt'"),
         (["--init-from", "absent"], "there is no file 'absent'"),
         (["--export", "model.pt"], "--export writes files that end in .onnx or .safetensors, got 'model.pt'"),
-        (["--export", "absent/model.onnx"], "--export: there is no folder"),
+        (["--export", "absent/model.onnx"], "--export absent/model.onnx: there is no folder"),
         (["--export", "model.onnx", "--export-weights", "int8"], "--export-weights is for a frozen file"),
         (["--patience", 0], "--patience must be from 1"),
     ],

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from anygru.errors import printable
-from anygru.extend import STANDARD_INPUT, Failure, UsageError, bounded, existing
+from anygru.extend import STANDARD_INPUT, Failure, UsageError, bounded, existing, writable
 
 from .language_model import options as options_module
 
@@ -81,12 +81,14 @@ def main(args: argparse.Namespace) -> int:
 
     if args.evaluate is not None:
         return evaluate.main(args)
-    exports.check(args.export)
+    exports.check(args.export, _read_files(args))
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
         args.fresh = False  # the first attempt has started over; a restart continues its run
     folder = RunFolder(args.out)
     if joined.is_joined():
         return _main_of_joined(args, folder)
+    if not folder.holds_a_run():
+        options_module.check(options_module.Options(**options_module.given(args)))  # before there is a folder
     folder.prepare()
     with folder.locked():
         job = _job(args, folder)
@@ -100,8 +102,6 @@ _OF_TRAINING = ("resume", "fresh", "tensorboard", "wandb", "no_xz", "export")
 
 def _check_arguments(args: argparse.Namespace) -> None:
     """Raise UsageError for arguments that contradict each other."""
-    if not args.out:
-        raise UsageError("--out is empty; it names the folder of the run")
     given = options_module.given(args)
     lengths = [f"--{name}" for name in ("steps", "epochs", "seconds") if name in given]
     if len(lengths) > 1:
@@ -123,10 +123,16 @@ def _check_files(args: argparse.Namespace) -> None:
     """Raise UsageError for a missing file before torch is imported; in a launched job rank 0 checks later."""
     if "RANK" in os.environ:
         return
-    model = args.evaluate or getattr(args, "init_from", None)
-    for path in [*args.texts, *args.val_file, *([model] if model else [])]:
+    for path in _read_files(args):
         if path != STANDARD_INPUT:
             existing(path)
+    writable("--out", args.out, *args.texts, *args.val_file, folder=True)
+
+
+def _read_files(args: argparse.Namespace) -> list[str]:
+    """The files and folders that a training or an evaluation reads."""
+    model = args.evaluate or getattr(args, "init_from", None)
+    return [*args.texts, *args.val_file, *([model] if model else [])]
 
 
 def _main_of_joined(args: argparse.Namespace, folder: "RunFolder") -> int:

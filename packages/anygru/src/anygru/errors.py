@@ -69,7 +69,7 @@ def near(word: str, known: Iterable[str], prefix: str = "") -> str:
     """
     from difflib import get_close_matches
 
-    plain = {each.lower(): each for each in known}
+    plain = {each.lower(): each for each in known if each not in ("", word)}
     # One wrong letter of three or four is a typing error as well.
     found = get_close_matches(word.lower(), plain, 1, 0.65 if len(word) < 5 else 0.8)
     return f"; did you mean {prefix}{plain[found[0]]}?" if found else ""

@@ -71,6 +71,7 @@ _HOME = {
     "count": "cli.terminal:count",
     "existing": "cli:existing",
     "needed": "cli:needed",
+    "writable": "cli.terminal:writable",
 }
 """Name -> where it is: "module" for a module, "module:name" for other objects."""
 

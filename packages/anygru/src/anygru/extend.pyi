@@ -19,7 +19,7 @@ from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.convert import convert
 from .cli import Failure, UsageError, existing, needed
 from .cli.spinning import bounded
-from .cli.terminal import STANDARD_INPUT, count
+from .cli.terminal import STANDARD_INPUT, count, writable
 from .dialects.kit import cpp_numbers, schedules
 from .dialects.kit.arguments import bound
 from .dialects.kit.fans import fans
@@ -93,4 +93,5 @@ __all__ = [
     "single",
     "torch_files",
     "torch_private",
+    "writable",
 ]

@@ -94,6 +94,8 @@ def test_a_wrong_call_gets_one_line_and_status_2(anygru, arguments, line):
         (["convert", "model.params", "x", "--to=panddle"], "; did you mean paddle?"),
         (["inspect", "model.parms"], "there is no file 'model.parms'; did you mean model.params?"),
         (["inspect", "../FOLDER/model.parms"], "; did you mean ../FOLDER/model.params?"),
+        (["inspect", "--plt", "x.png"], "; did you mean --plot?"),
+        (["convert", "model.params", "x", "--to="], "'torch', 'torch_json')"),
         (["try", "script.py:biuld"], "script.py has no function 'biuld'; did you mean build?"),
     ],
 )
@@ -162,7 +164,7 @@ class FakeCommand:
         (UsageError("a\n\x1b[31m\u202eb"), 2, "anygru convert: error: a\\n\\x1b[31m\\u202eb\n"),
         (Failure("died"), 1, "anygru convert: error: died\n"),
         (OSError(28, "No space left on device"), 1, "anygru convert: error: No space left on device\n"),
-        (OSError(30, "Read-only file system", "a\n"), 1, "anygru convert: error: 'a\\n': Read-only file system\n"),
+        (OSError(30, "Read-only file system", "a\n"), 2, "anygru convert: error: 'a\\n': Read-only file system\n"),
         (KeyboardInterrupt(), 130, "anygru convert: interrupted\n"),
     ],
 )

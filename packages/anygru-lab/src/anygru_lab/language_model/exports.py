@@ -1,6 +1,5 @@
 """Export the trained model: one step as an ONNX file, or frozen weights as a safetensors file."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from anygru.errors import printable
-from anygru.extend import UsageError, convert
+from anygru.extend import UsageError, convert, writable
 
 from .checkpoint import read_model
 from .generate import build
@@ -28,13 +27,12 @@ class Step(nn.Module):
         return self.model.head(output[0]), state
 
 
-def check(files: Sequence[str]) -> None:
-    """Raise UsageError before training if a file cannot be written or has an unknown suffix."""
-    for file in files:
+def check(files: Sequence[str], inputs: Sequence[str]) -> None:
+    """Raise UsageError before training if a file cannot be written, is an input, or has an unknown suffix."""
+    for number, file in enumerate(files):
         if Path(file).suffix not in (".onnx", ".safetensors"):
             raise UsageError(f"--export writes files that end in .onnx or .safetensors, got {file!r}")
-        if not os.path.isdir(Path(file).absolute().parent):
-            raise UsageError(f"--export: there is no folder {str(Path(file).absolute().parent)!r}")
+        writable("--export", file, *inputs, *files[:number])
     if any(Path(file).suffix == ".onnx" for file in files):
         from anygru.extend import onnxscript_operators
 

@@ -11,6 +11,7 @@ SIGTERM.
 import argparse
 import ast
 import contextlib
+import errno
 import importlib
 import importlib.util
 import itertools
@@ -59,6 +60,10 @@ def needed(package: str, purpose: str, extra: str) -> Any:
         raise UsageError(f"{purpose} needs the package {name}: {how_to_install(extra)}") from None
 
 
+NARROWEST = 12
+"""Columns of a terminal; text for a narrower one is broken as for this width."""
+
+
 class Failure(Exception):
     """A command failed for a known reason; the message is one line."""
 
@@ -82,13 +87,23 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the error of argparse with the option or choice that is spelled most like the unknown one."""
-        option = re.match(r"unrecognized arguments: (-[^\s=]+)", message)
         choice = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
-        if option is not None:
-            message += near(option[1], self._option_string_actions)
         if choice is not None:
             message += near(choice[1], re.split(r"[', ]+", choice[2]))
+        if message.startswith(("unrecognized arguments", "the following arguments are required")):
+            message += next(filter(None, map(self._near_option, self._given)), "")
         raise UsageError(message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the arguments for `error`."""
+        self._given = list(itertools.takewhile("--".__ne__, args or ()))
+        return super().parse_known_args(args, namespace)
+
+    def _near_option(self, argument: str) -> str:
+        """The end of a message about an argument that is a misspelt option; "" for another argument."""
+        option = argument.partition("=")[0]
+        known = self._option_string_actions
+        return near(option, known) if option.startswith("--") and option not in known else ""
 
     def format_help(self) -> str:
         """Return the help, with lines that argparse cannot break (long choices, options and descriptions) broken."""
@@ -97,7 +112,7 @@ class Parser(argparse.ArgumentParser):
 
 def _fitted(line: str) -> str:
     """Break a line that is wider than the terminal, and indent the rest to the second column, if any."""
-    width = shutil.get_terminal_size().columns - 2
+    width = max(shutil.get_terminal_size().columns, NARROWEST) - 2
     if len(line) <= width:
         return line
     first = re.match(r" *(\S+ {2,})?", line)
@@ -158,6 +173,8 @@ def existing(path: str) -> str:
         UsageError: it does not exist.
     """
     if not os.path.exists(path):
+        if os.path.islink(path):
+            raise UsageError(f"{path!r} is a link to {os.readlink(path)!r}, where there is no file")
         folder, name = os.path.split(path)
         raise UsageError(f"there is no file {path!r}{near(name, _names_in(folder or '.'), os.path.join(folder, ''))}")
     return path
@@ -201,9 +218,10 @@ def _without_command(arguments: list[str]) -> int:
     if arguments[0] == "help":
         return main([*arguments[1:], "--help"])
     if not arguments[0].startswith("-"):
+        lab = f"; commands to train and sample language models: {how_to_install('lab')}"
         raise UsageError(
             f"unknown command {arguments[0]!r}; the installed commands are {', '.join(found)}"
-            f"{near(arguments[0], found) or '; commands to train and sample language models: ' + how_to_install('lab')}"
+            f"{near(arguments[0], found) or lab * ('train' not in found)}"
         )
     parser.parse_args(arguments)
     raise UsageError("a command is needed, for example `anygru train`")
@@ -274,4 +292,13 @@ def _report(error: BaseException, command: str) -> int:
         print(f"{command}: interrupted", file=sys.stderr)
         return 130
     print(f"{command}: error: {printable(_words(error)) or type(error).__name__}", file=sys.stderr)
-    return 2 if isinstance(error, AnygruError) else 1
+    of_a_path = isinstance(error, OSError) and error.filename is not None and error.errno in _OF_A_PATH
+    return 2 if isinstance(error, AnygruError) or of_a_path else 1
+
+
+_OF_A_PATH = {
+    getattr(errno, name)
+    for name in ["EACCES", "EEXIST", "EISDIR", "ELOOP", "ENAMETOOLONG", "ENOENT", "ENOTDIR", "EPERM", "EROFS"]
+    if hasattr(errno, name)
+}
+"""Errors of the system that mean that a path cannot be used; others, such as a full disk, are failures on the way."""

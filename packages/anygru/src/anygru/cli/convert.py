@@ -17,7 +17,7 @@ from ..checkpoints import NAMES, format_module
 from ..errors import printable
 from . import UsageError, existing, graphs, removing_temporary_files
 from .inspect import BIDIRECTIONAL, NO_SANDBOX, byte_count
-from .terminal import STANDARD_INPUT, count, given
+from .terminal import STANDARD_INPUT, count, given, writable
 
 if TYPE_CHECKING:
     from ..checkpoints.conversion import Choices, Conversion, Verdict
@@ -157,6 +157,9 @@ def main(args: argparse.Namespace) -> int:
     """Convert, and print a report."""
     if args.source != STANDARD_INPUT:
         existing(args.source)
+    script = (args.script or "").rpartition(":")[0]
+    read = (args.source, args.mapping, args.like, args.model, args.params, script)
+    writable("TO", args.target, *read, folder=None)
     with removing_temporary_files():
         if graphs.is_graph(args.source):
             return graphs.convert_graph(args)

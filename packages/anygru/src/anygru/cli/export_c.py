@@ -7,7 +7,6 @@ unless --no-check asks for it.
 """
 
 import argparse
-import os
 import warnings
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from ..checkpoints import NAMES, Checkpoint
 from ..errors import printable
 from . import Failure, UsageError
 from .inspect import BIDIRECTIONAL, NO_SANDBOX
-from .terminal import STANDARD_INPUT, count, given
+from .terminal import STANDARD_INPUT, count, given, writable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -68,9 +67,10 @@ def main(args: argparse.Namespace) -> int:
         named = check_name(args.name)
     else:
         named = name_from(args.out or ("model" if args.source == STANDARD_INPUT else args.source))
-    if args.out is not None and os.path.realpath(args.out) == os.path.realpath(args.source):
-        raise UsageError(f"--out {args.out}: this is the checkpoint that is to be read")
+    if args.out is not None:
+        writable("--out", args.out, args.source)
     if args.wasm is not None:
+        writable("--wasm", args.wasm, args.source, args.out, folder=True)
         wasm.find_tools()  # before the other file is written
     unchecked: list[str] = []
     options = {

@@ -42,6 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the tree, and draw the picture if `--plot` asks for it."""
+    if args.plot is not None:
+        from .plot import check
+
+        check(args.plot, args.file)
     with given(args.file, args.limit, args.sandbox) as file:
         checkpoint = Checkpoint.behind(file, args.format, args.bidirectional)
         print_checkpoint(checkpoint)
@@ -49,7 +53,6 @@ def main(args: argparse.Namespace) -> int:
             from .plot import draw
 
             draw(checkpoint, args.plot)
-            print(printable(f"picture: {args.plot}"))
     return 0
 
 

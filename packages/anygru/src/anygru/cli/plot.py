@@ -3,17 +3,18 @@
 import contextlib
 import math
 import os
+from typing import Any
 
 import numpy as np
 
 from ..checkpoints import Checkpoint
 from ..checkpoints.output.atomic import open_for_replace
 from ..checkpoints.stored import StoredTensor
-from ..errors import CheckpointError, printable
-from . import needed
-from .terminal import names_of_any_script
+from ..errors import CheckpointError, near, printable
+from . import UsageError, needed
+from .terminal import names_of_any_script, writable
 
-__all__ = ["draw"]
+__all__ = ["check", "draw", "save"]
 
 _COLUMNS = 4
 _MOST_PANELS = 64
@@ -23,11 +24,11 @@ _SAMPLE = 1 << 20
 _GRU_COLOR, _OTHER_COLOR = "tab:green", "tab:blue"
 
 
-def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
-    """Draw a histogram of each tensor of numbers, GRUs first and in green; the file is replaced in one step.
+def draw(checkpoint: Checkpoint, path: str) -> None:
+    """Draw a histogram of each tensor of numbers, GRUs first and in green; `check` has seen the path.
 
     Raises:
-        CheckpointError: no tensor can be drawn, or the picture's ending is unknown.
+        CheckpointError: no tensor can be drawn.
     """
     figures = needed("matplotlib.figure", "--plot", "lab")
 
@@ -52,12 +53,30 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
         panel.tick_params(labelsize=7)
     for panel in figure.axes[len(shown) :]:
         panel.set_axis_off()
-    kind = os.path.splitext(path)[1].lstrip(".") or "png"
+    save(figure, path)
+
+
+def check(path: str, *inputs: str | None) -> None:
+    """Check the path of a picture before the work.
+
+    Raises:
+        UsageError: Matplotlib is not installed, the ending is not a picture's, or the path cannot be written.
+    """
+    writable("--plot", path, *inputs)
+    kinds = needed("matplotlib.backend_bases", "--plot", "lab").FigureCanvasBase.get_supported_filetypes()
+    if (kind := _kind(path)) not in kinds:
+        raise UsageError(f"--plot {path}: the ending must be one of {', '.join(sorted(kinds))}{near(kind, kinds)}")
+
+
+def save(figure: Any, path: str) -> None:
+    """Write a picture in the format of the path's ending; the file is replaced in one step."""
     with open_for_replace(path) as file, names_of_any_script():
-        try:
-            figure.savefig(file, format=kind)
-        except ValueError as error:
-            raise CheckpointError(f"{os.fspath(path)}: {error}") from error
+        figure.savefig(file, format=_kind(path))
+    print(printable(f"picture: {path}"))
+
+
+def _kind(path: str) -> str:
+    return os.path.splitext(path)[1].lstrip(".").lower() or "png"
 
 
 def _finite_sample(stored: StoredTensor) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import CheckpointError
-from . import existing, removing_temporary_files
+from . import NARROWEST, UsageError, existing, removing_temporary_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +28,7 @@ def console() -> "Console":
     from rich.console import Console
 
     console = Console(highlight=False)
+    console.width = max(console.width, NARROWEST)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _ENDLESS
     return console
@@ -63,6 +64,7 @@ def given(path: str, limit: int | None = None, sandbox: bool = True) -> Iterator
             disk.
     """
     from ..checkpoints.gate import Gate
+    from ..checkpoints.reading.source import naming
 
     if path != STANDARD_INPUT:
         with removing_temporary_files():
@@ -78,4 +80,46 @@ def given(path: str, limit: int | None = None, sandbox: bool = True) -> Iterator
                 if copied > most:
                     raise CheckpointError(f"standard input: more than {most} bytes; save it to a file, and name that")
                 out.write(piece)
-        yield Gate(copy, limit, sandbox)
+        with naming("standard input", instead=copy):
+            yield Gate(copy, limit, sandbox)
+
+
+def writable(argument: str, path: str, *inputs: str | None, folder: bool | None = False) -> str:
+    """Return the path of a file or folder to write; commands ask before they work.
+
+    Args:
+        argument: its name on the command line, for the error.
+        path: what the user gave.
+        inputs: files that other arguments name.
+        folder: whether a folder is written; None: its kind decides, and is checked where it is known.
+
+    Raises:
+        UsageError: the path is empty, standard output or one of the inputs; another kind of file is there; there is no folder
+            for it.
+    """
+    if not path:
+        raise UsageError(f"{argument} must not be empty")
+    if path == STANDARD_INPUT:  # a file is moved to its place when it is whole; a pipe cannot be
+        raise UsageError(
+            f"{argument}: - is not standard output here; name a file or folder, or ./- for one of that name"
+        )
+    if os.path.realpath(path) in [os.path.realpath(each) for each in inputs if each and each != STANDARD_INPUT]:
+        raise UsageError(f"{argument} {path}: another argument names this file; name a new one to write")
+    from ..checkpoints.output.atomic import check_regular, resolved
+
+    try:
+        check_regular(resolved(path), path)
+    except OSError as error:
+        raise UsageError(f"{argument} {path}: {error.strerror}") from None
+    if folder is None:
+        return path
+    if folder:
+        if os.path.lexists(path) and not os.path.isdir(path):
+            raise UsageError(f"{argument} {path}: it is not a folder")
+        return path
+    if os.path.isdir(path) or path.endswith(os.sep):
+        raise UsageError(f"{argument} {path}: it is a folder; name a file")
+    parent = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(parent):
+        raise UsageError(f"{argument} {path}: there is no folder {parent}")
+    return path

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 from ..dialects.finder import EXTRAS
 from ..errors import printable
@@ -57,9 +58,7 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError(f"TARGET must be FILE.py:NAME, MODULE:NAME or SCRIPT.py, got {args.target!r}")
     if args.arguments and not is_script:
         raise UsageError("--arguments needs a script as TARGET")
-    file: str = args.onnx or (args.target if is_script else args.target.rpartition(":")[0])
-    if is_script or args.onnx or file.endswith(".py"):
-        existing(file)
+    _check_files(args, is_script)
     with removing_temporary_files(), tempfile.TemporaryDirectory(prefix="anygru-") as folder:
         if is_script:
             tables = _try_script(args, folder)
@@ -71,6 +70,34 @@ def main(args: argparse.Namespace) -> int:
     if args.plot and tables:
         draw(tables, args.plot)
     return 0
+
+
+def _check_files(args: argparse.Namespace, is_script: bool) -> None:
+    """Raise UsageError for a file that cannot be read or written, before the measurements."""
+    file: str = args.target if is_script else args.onnx or args.target.rpartition(":")[0]
+    if is_script or args.onnx is not None or file.endswith(".py"):
+        existing(file)
+    if is_script:
+        _check_source(file)
+    if args.plot is not None:
+        from .plot import check
+
+        check(args.plot, file)
+
+
+def _check_source(script: str) -> None:
+    """Raise UsageError if a script is not a file of Python source."""
+    try:
+        with warnings.catch_warnings(), open(script, "rb") as file:
+            warnings.simplefilter("ignore")  # the script's own, which it prints when it runs
+            compile(file.read(), script, "exec", dont_inherit=True)
+    except (IsADirectoryError, SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        reason = "a folder" if isinstance(error, OSError) else f"line {line}: {error.args[0]}" if line else error
+        raise UsageError(
+            f"TARGET {script} is not a Python script ({reason}); for a checkpoint, write a function that builds its model, and "
+            "name it as FILE.py:NAME; for an ONNX model, --onnx F.onnx"
+        ) from None
 
 
 def _try_script(args: argparse.Namespace, folder: str) -> dict[str, list[Variant]]:

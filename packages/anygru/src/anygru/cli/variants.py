@@ -240,10 +240,10 @@ def recommended(variants: list[Variant]) -> Variant | None:
 def draw(tables: dict[str, list[Variant]], path: str) -> None:
     """Draw the times of each table, under its title, into one picture."""
     figures = needed("matplotlib.figure", "--plot", "lab")
-    from ..checkpoints.output.atomic import open_for_replace
+    from .plot import save
 
     rows = [sum(bool(each.times) for each in variants) for variants in tables.values()]
-    figure = figures.Figure(figsize=(7, sum(0.6 + 0.5 * number for number in rows)), layout="constrained")
+    figure = figures.Figure(dpi=150, figsize=(7, sum(0.6 + 0.5 * number for number in rows)), layout="constrained")
     panels = figure.subplots(len(tables), squeeze=False, height_ratios=rows).flat
     for axes, (title, variants) in zip(panels, tables.items(), strict=True):
         timed = [each for each in variants if each.times]
@@ -252,6 +252,4 @@ def draw(tables: dict[str, list[Variant]], path: str) -> None:
         axes.invert_yaxis()
         axes.set_xlabel("milliseconds per call (median)")
         axes.set_title(printable(title), fontsize=10, parse_math=False)
-    with open_for_replace(path) as file:
-        figure.savefig(file, format="png", dpi=150)
-    print(printable(f"picture: {path}"))
+    save(figure, path)

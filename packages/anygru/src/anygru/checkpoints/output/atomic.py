@@ -47,19 +47,21 @@ def open_for_replace(
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
     target = resolved(path)
     check_regular(target, path)
-    permissions, temporary = _old_mode(target), target.parent / f".{_shortened(target.name)}.{secrets.token_hex(8)}.tmp"
+    if target.is_dir():  # the rename would fail only after all bytes are written
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    temporary = target.parent / f".{_shortened(target.name)}.{secrets.token_hex(8)}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
+    with _named(path):
+        permissions = _old_mode(target)
         descriptor = os.open(temporary, flags, _NEW_FILE_MODE if permissions is None else permissions & _NEW_FILE_MODE)
-    except OSError as error:  # under the caller's name
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with io.BufferedRandom(_CountedFile(descriptor, progress)) as binary:
             file: IO[Any] = binary if mode == "wb" else io.TextIOWrapper(binary, "utf-8")
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _replace(temporary, target, permissions)
+        with _named(path):
+            _replace(temporary, target, permissions)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -89,10 +91,8 @@ def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path],
     parent = target.parent
     if put_in_place is not None:  # a folder is created with its parents
         parent = next(folder for folder in target.parents if folder.is_dir())
-    try:
+    with _named(path):
         folder = Path(tempfile.mkdtemp(prefix=".anygru-", dir=parent))
-    except OSError as error:  # under the caller's name
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
         yield folder / target.name
         if put_in_place is not None:
@@ -101,10 +101,20 @@ def replacing(path: str | os.PathLike[str], put_in_place: Callable[[Path, Path],
         for written in sorted(folder.iterdir(), key=lambda file: file.name == target.name):
             with open(written, "rb") as file:
                 os.fsync(file.fileno())
-            _replace(written, target.parent / written.name, _old_mode(target))
+            with _named(path):
+                _replace(written, target.parent / written.name, _old_mode(target))
         sync_folder(target.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give errors of the file system the caller's path instead of a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def check_regular(target: Path, path: str | os.PathLike[str]) -> None:

@@ -89,7 +89,8 @@ def check_place(target: str | os.PathLike[str], format: str) -> None:
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is created with its parents
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
-    if os.path.exists(target) and os.path.isdir(target) != wants_folder:
+    is_a_folder = os.path.isdir(target) or os.fspath(target).endswith(os.sep)
+    if (os.path.exists(target) or is_a_folder) and is_a_folder != wants_folder:
         there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
 
