@@ -15,16 +15,11 @@ SOURCE = re.compile(r"\]\([^)]*benchmarks/|benchmarks\.md|`benchmarks/")
 PAGES = [
     path
     for pattern in (
-        "*.md",
-        "docs/*.md",
-        "docs/names/*.md",
-        "packages/*/*.md",
-        "packages/*/docs/*.md",
-        "packages/*/src/**/*.md",
+        "*.md", "docs/*.md", "docs/names/*.md", "packages/*/*.md", "packages/*/docs/*.md", "packages/*/src/**/*.md",
     )
     for path in sorted(ROOT.glob(pattern))
     if path.name != "CHANGELOG.md"
-]
+]  # fmt: skip
 
 
 def without_a_source(text: str) -> list[str]:

@@ -18,14 +18,9 @@ from anygru.errors import ArgumentError
 from anygru.facts import torch_private
 
 ARGUMENTS = [
-    {},
-    {"num_layers": 3},
-    {"bias": False},
-    {"bidirectional": True},
-    {"batch_first": True},
-    {"num_layers": 2, "bidirectional": True, "dropout": 0.3, "bias": False},
-    {"dtype": torch.float64},
-]
+    {}, {"num_layers": 3}, {"bias": False}, {"bidirectional": True}, {"batch_first": True},
+    {"num_layers": 2, "bidirectional": True, "dropout": 0.3, "bias": False}, {"dtype": torch.float64},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)

@@ -110,24 +110,13 @@ dispatch_momentum_update = _dispatched(
     SGD, "dispatch_momentum_update", beta=0.9, dampening=0.0, nesterov=False, maximize=False
 )
 dispatch_adam_update = _dispatched(
-    Adam,
-    "dispatch_adam_update",
-    bias_correction1=1.0,
-    bias_correction2=1.0,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-8,
-    amsgrad=False,
-    do_bias_correction=True,
-)
+    Adam, "dispatch_adam_update", bias_correction1=1.0, bias_correction2=1.0, beta1=0.9, beta2=0.999, epsilon=1e-8,
+    amsgrad=False, do_bias_correction=True,
+)  # fmt: skip
 dispatch_adagrad_update = _dispatched(
-    Adagrad,
-    "dispatch_adagrad_update",
-    decays=lambda rule, group, decay: single(rule._rate(group) * decay),
-    lr_decay=0.0,
-    epsilon=1e-10,
-    train_step_val=0,
-)
+    Adagrad, "dispatch_adagrad_update", decays=lambda rule, group, decay: single(rule._rate(group) * decay),
+    lr_decay=0.0, epsilon=1e-10, train_step_val=0,
+)  # fmt: skip
 dispatch_adadelta_update = _dispatched(
     Adadelta, "dispatch_adadelta_update", decays=_no_decay, rho=None, epsilon=None, maximize=False
 )
@@ -135,14 +124,7 @@ dispatch_rmsprop_update = _dispatched(
     RMSprop, "dispatch_rmsprop_update", decays=_no_decay, epsilon=1e-8, decay_rate=0.99, centered=False
 )
 dispatch_lamb_update = _dispatched(
-    LAMB,
-    "dispatch_lamb_update",
-    {"amsgrad": False},
-    bias_correction1=1.0,
-    bias_correction2=1.0,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-8,
-    do_bias_correction=True,
-)
+    LAMB, "dispatch_lamb_update", {"amsgrad": False}, bias_correction1=1.0, bias_correction2=1.0, beta1=0.9,
+    beta2=0.999, epsilon=1e-8, do_bias_correction=True,
+)  # fmt: skip
 dispatch_ftrl_update = _dispatched(_Ftrl, "dispatch_ftrl_update", lr_power=None, lambda1=None, lambda2=None, beta=None)

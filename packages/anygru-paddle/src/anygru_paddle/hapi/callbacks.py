@@ -15,14 +15,8 @@ from .progressbar import ProgressBar
 from .visualdl import VisualDL as VisualDL
 
 __all__ = [
-    "Callback",
-    "EarlyStopping",
-    "LRScheduler",
-    "ModelCheckpoint",
-    "ProgBarLogger",
-    "ReduceLROnPlateau",
-    "VisualDL",
-]
+    "Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger", "ReduceLROnPlateau", "VisualDL",
+]  # fmt: skip
 
 
 class CallbackList:

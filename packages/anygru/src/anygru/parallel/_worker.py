@@ -17,12 +17,8 @@ LAUNCHER = "ANYGRU_LAUNCHER"  # the launcher's process id: children of the worke
 LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `workerlog.<local rank>` in it
 # torch's texts for a connection that another process has broken or does not answer.
 _BROKEN = (
-    "connection closed by peer",
-    "connection reset by peer",
-    "timed out waiting",
-    "socket timeout",
-    "broken pipe",
-)
+    "connection closed by peer", "connection reset by peer", "timed out waiting", "socket timeout", "broken pipe",
+)  # fmt: skip
 
 
 def install() -> None:

@@ -96,14 +96,9 @@ GaussianNLLLoss = _loss("GaussianNLLLoss", margins.gaussian_nll_loss, full=False
 PoissonNLLLoss = _loss("PoissonNLLLoss", margins.poisson_nll_loss, log_input=True, full=False, epsilon=1e-8, **_MEAN)
 SoftMarginLoss = _loss("SoftMarginLoss", margins.soft_margin_loss, check=_reduces("SoftMarginLoss"), **_MEAN)
 MultiMarginLoss = _loss(
-    "MultiMarginLoss",
-    margins.multi_margin_loss,
-    check=_reduces("MultiMarginLoss"),
-    p=1,
-    margin=1.0,
-    weight=None,
+    "MultiMarginLoss", margins.multi_margin_loss, check=_reduces("MultiMarginLoss"), p=1, margin=1.0, weight=None,
     **_MEAN,
-)
+)  # fmt: skip
 MultiLabelSoftMarginLoss = _loss(
     "MultiLabelSoftMarginLoss", margins.multi_label_soft_margin_loss, check=_reduces("MultiLabelSoftMarginloss"),
     weight=None, **_MEAN,

@@ -37,14 +37,8 @@ AdaptiveMaxPool2D = layer_of("AdaptiveMaxPool2D", F.adaptive_max_pool2d, "_{}", 
 AdaptiveMaxPool3D = layer_of("AdaptiveMaxPool3D", F.adaptive_max_pool3d, "_{}", _SIZES, __name__, **_MASKED)
 MaxUnPool1D, MaxUnPool2D, MaxUnPool3D = (
     layer_of(
-        f"MaxUnPool{dims}D",
-        getattr(F, f"max_unpool{dims}d"),
-        "{}",
-        "output_size",
-        __name__,
-        **_WINDOW,
-        data_format=form,
-        output_size=None,
-    )  # fmt: skip
+        f"MaxUnPool{dims}D", getattr(F, f"max_unpool{dims}d"), "{}", "output_size", __name__, **_WINDOW,
+        data_format=form, output_size=None,
+    )
     for dims, form in enumerate(("NCL", "NCHW", "NCDHW"), 1)
-)
+)  # fmt: skip

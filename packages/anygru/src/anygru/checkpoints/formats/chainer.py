@@ -50,27 +50,17 @@ LAYOUT = (
         name="a layer of chainer.links.NStepGRU", cell=True, always_biased=True, **_nstep(""), separators="/."
     ),
     CheckpointLayout(
-        name="chainer.links.GRU",
-        cell=True,
-        weight_ih=("W_r/W", "W_z/W", "W/W"),
-        weight_hh=("U_r/W", "U_z/W", "U/W"),
-        bias_ih=("W_r/b", "W_z/b", "W/b"),
-        bias_hh=("U_r/b", "U_z/b", "U/b"),
-        separators="/.",
-        reset="before",
-        blend="zn+(1-z)h",
-        always_biased=True,
+        name="chainer.links.GRU", cell=True, weight_ih=("W_r/W", "W_z/W", "W/W"),
+        weight_hh=("U_r/W", "U_z/W", "U/W"), bias_ih=("W_r/b", "W_z/b", "W/b"), bias_hh=("U_r/b", "U_z/b", "U/b"),
+        separators="/.", reset="before", blend="zn+(1-z)h", always_biased=True,
         remark="a StatefulGRU leaves the biases of U out of its first step after reset_state()",
     ),
-)
+)  # fmt: skip
 
 _DTYPES = {
-    "bool",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-    *(f"float{bits}" for bits in (16, 32, 64)),
-    "complex64",
-    "complex128",
-}
+    "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *(f"float{bits}" for bits in (16, 32, 64)), "complex64", "complex128",
+}  # fmt: skip
 
 _LONGEST_HEADER = 10_000
 """NumPy's limit for the header of an array; headers of Chainer's files have about 100 bytes."""
@@ -84,13 +74,10 @@ _NONE_ARRAY = PickledCall(
     Global("numpy.core.multiarray", "_reconstruct"),
     (Global("numpy", "ndarray"), (0,), b"b"),
     (
-        1,
-        (),
-        PickledCall(Global("numpy", "dtype"), ("O8", False, True), (3, "|", None, None, None, -1, -1, 63)),
-        False,
-        [None],
+        1, (), PickledCall(Global("numpy", "dtype"), ("O8", False, True), (3, "|", None, None, None, -1, -1, 63)),
+        False, [None],
     ),
-)
+)  # fmt: skip
 """None as NumPy pickles it in an array of objects."""
 
 

@@ -61,44 +61,27 @@ def _unpacked(form: str) -> dict[str, Any]:
 LAYOUT = (
     # Block.save_parameters, one direction and two
     CheckpointLayout(
-        name="mxnet.gluon.rnn.GRU",
-        cell=False,
-        **_named("_unfused.{layer}."),
-        always_biased=True,
-        sides=(1,),
+        name="mxnet.gluon.rnn.GRU", cell=False, **_named("_unfused.{layer}."), always_biased=True, sides=(1,),
         separators=_SCOPE,
     ),
     CheckpointLayout(
-        name="mxnet.gluon.rnn.GRU",
-        cell=False,
-        **_named("_unfused.{layer}.{direction}_cell."),
-        directions=("l", "r"),
-        sides=(2,),
-        always_biased=True,
-        separators=_SCOPE,
+        name="mxnet.gluon.rnn.GRU", cell=False, **_named("_unfused.{layer}.{direction}_cell."),
+        directions=("l", "r"), sides=(2,), always_biased=True, separators=_SCOPE,
     ),
     # ParameterDict.save, export, and save_parameters before 1.5
     CheckpointLayout(
-        name=_BY_PARAMETER,
-        cell=False,
-        **_named("{direction}{layer}_"),
-        directions=("l", "r"),
-        separators="_.:/",
+        name=_BY_PARAMETER, cell=False, **_named("{direction}{layer}_"), directions=("l", "r"), separators="_.:/",
         always_biased=True,
     ),
     CheckpointLayout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=".:/"),
     CheckpointLayout(name=_CELL_BY_PARAMETER, cell=True, always_biased=True, **_named(""), separators="_"),
     # the symbol API's cells: unpack_weights() gives a tensor for each gate
     CheckpointLayout(
-        name="mxnet.rnn.FusedRNNCell",
-        cell=False,
-        **_unpacked("{direction}{layer}_"),
-        directions=("l", "r"),
-        separators="_.:/",
-        always_biased=True,
+        name="mxnet.rnn.FusedRNNCell", cell=False, **_unpacked("{direction}{layer}_"), directions=("l", "r"),
+        separators="_.:/", always_biased=True,
     ),
     CheckpointLayout(name="mxnet.rnn.GRUCell", cell=True, always_biased=True, **_unpacked(""), separators="_.:/"),
-)
+)  # fmt: skip
 
 _DENSE, _ROW_SPARSE, _CSR = 0, 1, 2
 _INDEX_ARRAYS = {_DENSE: 0, _ROW_SPARSE: 1, _CSR: 2}

@@ -38,14 +38,11 @@ _CELL: dict[str, Any] = {part: (part,) for part in PARTS}
 
 LAYOUT = (
     CheckpointLayout(
-        name="oneflow.nn.GRU",
-        cell=False,
-        **_STACKED,
-        directions=("", "_reverse"),
+        name="oneflow.nn.GRU", cell=False, **_STACKED, directions=("", "_reverse"),
         forbidden=("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}"),
     ),
     CheckpointLayout(name="oneflow.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
-)
+)  # fmt: skip
 
 FOLDER_HEAD = b"\0folder\0"
 """The head of a folder in the registry: this prefix, and the names in the folder."""

@@ -59,17 +59,11 @@ LAYOUT = (
     # fluid.dygraph.rnn.GRUCell(use_cudnn_impl=True) and (use_cudnn_impl=False)
     CheckpointLayout(name="paddle.fluid.dygraph.rnn.GRUCell", cell=True, always_biased=True, **_OLD_CELL),
     CheckpointLayout(
-        name="paddle.fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False)",
-        cell=True,
-        weight_ih=("_gate_weight",),
-        weight_hh=("_candidate_weight",),
-        bias_ih=("_gate_bias",),
-        bias_hh=("_candidate_bias",),
-        reset="before",
-        concatenated=True,
-        always_biased=True,
+        name="paddle.fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False)", cell=True, weight_ih=("_gate_weight",),
+        weight_hh=("_candidate_weight",), bias_ih=("_gate_bias",), bias_hh=("_candidate_bias",), reset="before",
+        concatenated=True, always_biased=True,
     ),
-)
+)  # fmt: skip
 
 _UNIT_NAME = re.compile(r"gru(_unit)?_\d+\.w_\d+")
 _UNIT_NOTE = "a GRUUnit with origin_mode=False: another layer projects its input, here by the identity"

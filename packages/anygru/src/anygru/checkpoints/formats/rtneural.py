@@ -34,18 +34,10 @@ _GRU = ("kernel", "recurrent_kernel", "bias")
 
 LAYOUT = (
     CheckpointLayout(
-        name="RTNeural's gru",
-        cell=False,
-        weight_ih=("kernel_l{layer}",),
-        weight_hh=("recurrent_kernel_l{layer}",),
-        bias_ih=("bias_l{layer}",),
-        sides=(1,),
-        separators=".",
-        order="zrn",
-        columns=True,
-        always_biased=True,
+        name="RTNeural's gru", cell=False, weight_ih=("kernel_l{layer}",), weight_hh=("recurrent_kernel_l{layer}",),
+        bias_ih=("bias_l{layer}",), sides=(1,), separators=".", order="zrn", columns=True, always_biased=True,
     ),
-)
+)  # fmt: skip
 
 problem = float_problem
 

@@ -39,16 +39,11 @@ LAYOUT = (
 
 MARKED_LAYOUT = (
     CheckpointLayout(
-        name="anygru.GRU",
-        cell=False,
-        **_STACKED,
-        directions=("", "_reverse"),
-        forbidden=_OTHERS,
-        reset="before",
+        name="anygru.GRU", cell=False, **_STACKED, directions=("", "_reverse"), forbidden=_OTHERS, reset="before",
         marked=True,
     ),
     CheckpointLayout(name="anygru.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",), reset="before", marked=True),
-)
+)  # fmt: skip
 """The same names with another formula, given by the file's metadata."""
 
 _OLD_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."

@@ -17,12 +17,9 @@ Progress = Callable[[int], None]
 
 ACTIVATIONS = get_args(ActivationName)
 _FORMULA: dict[str, tuple[str, ...]] = {
-    "reset": ("after", "before"),
-    "gate_activation": ACTIVATIONS,
-    "activation": ACTIVATIONS,
-    "zoneout": (),
+    "reset": ("after", "before"), "gate_activation": ACTIVATIONS, "activation": ACTIVATIONS, "zoneout": (),
     "direction": ("forward", "reverse"),
-}
+}  # fmt: skip
 """The keys of a formula in a file's metadata, and the allowed values of some."""
 _PROBABILITY = re.compile(r"0?\.\d{1,20}|[01](?:\.0)?|\d(?:\.\d{1,20})?e-\d{1,2}")
 

@@ -20,16 +20,10 @@ if TYPE_CHECKING:
 _PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
 LAYOUT = (
     CheckpointLayout(
-        name="ONNX GRU",
-        cell=False,
-        weight_ih=_PARTS[:1],
-        weight_hh=_PARTS[1:2],
-        bias_ih=_PARTS[2:3],
-        bias_hh=_PARTS[3:],
-        directions=("", "_reverse"),
-        order="zrn",
+        name="ONNX GRU", cell=False, weight_ih=_PARTS[:1], weight_hh=_PARTS[1:2], bias_ih=_PARTS[2:3],
+        bias_hh=_PARTS[3:], directions=("", "_reverse"), order="zrn",
     ),
-)
+)  # fmt: skip
 
 # ONNX's activations by anygru's names: their name, alpha, beta. Attributes that are not given have ONNX's defaults.
 _ACTIVATIONS = {
