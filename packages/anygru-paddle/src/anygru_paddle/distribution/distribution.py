@@ -171,7 +171,6 @@ class Normal(_OfTwo):
         return self.loc + random.normal(shape=self._extend_shape(list(shape))) * self.scale
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return 0.5 + 0.5 * math.log(2 * math.pi) + (self.scale + creation.zeros_like(self.loc)).log()
 
     def log_prob(self, value: Values) -> Values:
@@ -187,7 +186,6 @@ class Normal(_OfTwo):
         return density / (math.sqrt(2 * math.pi) * self.scale)
 
     def kl_divergence(self, other: "Normal") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         ratio, away = self.scale / other.scale, (self.loc - other.loc) / other.scale
         ratio = ratio * ratio
         return 0.5 * ratio + 0.5 * (away * away - 1.0 - ratio.log())
@@ -219,7 +217,6 @@ class Uniform(_OfTwo):
         return self._inside(_cast(value, self.low)) / (self.high - self.low)
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return (self.high - self.low).log()
 
 
@@ -255,7 +252,6 @@ class Categorical(Distribution):
         return (shares * (logits - total.log() - others + others_total.log())).sum(axis=-1, keepdim=True)
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         logits, total = self._log_shares()
         return -1.0 * (logits.exp() / total * (logits - total.log())).sum(axis=-1)
 
@@ -328,11 +324,9 @@ class Bernoulli(Distribution):
         )
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def kl_divergence(self, other: "Bernoulli") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         one = self.probs * (self.probs.log() - other.probs.log())
         return one + (1 - self.probs) * ((-self.probs).log1p() - (-other.probs).log1p())
 

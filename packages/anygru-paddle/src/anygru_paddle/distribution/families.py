@@ -70,17 +70,14 @@ class Laplace(_Located):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return self.loc
 
     @property
     def stddev(self) -> Values:
-        """The standard deviation."""
         return 2**0.5 * self.scale
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         return self.stddev.pow(2)
 
     def log_prob(self, value: Any) -> Values:
@@ -88,7 +85,6 @@ class Laplace(_Located):
         return -(2 * self.scale).log() - self._standard(value).abs()
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return 1 + (2 * self.scale).log()
 
     def cdf(self, value: Any) -> Values:
@@ -102,13 +98,11 @@ class Laplace(_Located):
         return self.loc - self.scale * far.sign() * (-2 * far.abs()).log1p()
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
-        """Draws that pass gradients to the parameters."""
         eps = 2.22045e-16 if plain(self.loc).dtype == torch.float64 else 1.19209e-07  # Paddle 2.6's own digits (read)
         u = self._uniform(shape, float(np.nextafter(-1, 1)) + eps / 2, 1.0 - eps / 2, self.loc)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
     def kl_divergence(self, other: "Laplace") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         apart = (self.loc - other.loc).abs()
         near = (self.scale * (-apart / self.scale).exp() + apart) / other.scale
         return near + (other.scale / self.scale).log() - 1
@@ -128,7 +122,6 @@ class Cauchy(_Located):
         return super().__getattribute__(name)
 
     def rsample(self, shape: Sequence[int] = (), name: str | None = None) -> Values:
-        """Draws that pass gradients to the parameters."""
         return self.loc + self.scale * (math.pi * (self._uniform(shape, 0.0, 1.0, self.loc) - 0.5)).tan()
 
     def _of_tensor(self, value: Any) -> Values:
@@ -145,11 +138,9 @@ class Cauchy(_Located):
         return self._of_tensor(value).atan() / math.pi + 0.5
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return self.scale.log() + math.log(4 * math.pi)
 
     def kl_divergence(self, other: "Cauchy") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         if not isinstance(other, Cauchy):
             raise TypeError(f"Expected type of other is Cauchy, but got {type(other)}")
         both = (self.scale + other.scale).pow(2) + (self.loc - other.loc).pow(2)
@@ -161,12 +152,10 @@ class Gumbel(_Located):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return self.loc + self.scale * np.euler_gamma
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         return self.scale.pow(2) * (math.pi**2 / 6)
 
     def log_prob(self, value: Any) -> Values:
@@ -179,11 +168,9 @@ class Gumbel(_Located):
         return (-(-self._standard(value)).exp()).exp()
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return self.scale.log() + 1 + np.euler_gamma
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
-        """Draws that pass gradients to the parameters."""
         # float32's limits for float64 parameters, too (2.6.2, read).
         limits = np.finfo("float32")
         u = self._uniform(shape, 0.0, 1.0, self.loc) * float(1 - limits.eps - limits.tiny) + float(limits.tiny)
@@ -206,12 +193,10 @@ class Geometric(_Drawn):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return 1.0 / self.probs - 1.0
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         return (1.0 / self.probs - 1.0) / self.probs
 
     def _power(self, k: Any) -> Values:
@@ -232,7 +217,6 @@ class Geometric(_Drawn):
         return 1.0 - self._power(k) * (1.0 - self.probs)
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         fails = 1.0 - self.probs
         return -(fails * fails.log() + self.probs * self.probs.log()) / self.probs
 
@@ -243,7 +227,6 @@ class Geometric(_Drawn):
         return (u.log() / (-self.probs).log1p()).floor()
 
     def kl_divergence(self, other: "Geometric") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         if not isinstance(other, Geometric):
             raise TypeError(f"Exected type of other is geometric.Geometric, but got {type(other)}")
         p, q = self.probs, other.probs
@@ -266,17 +249,14 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return self.concentration / self.concentration.sum(-1, keepdim=True)
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         total = self.concentration.sum(-1, keepdim=True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
-        """Draws that pass gradients to the parameters."""
         drawn = torch.distributions.Dirichlet(plain(self.concentration), validate_args=False).rsample(tuple(shape))
         return wrap(drawn)
 
@@ -286,13 +266,11 @@ class Dirichlet(ExponentialFamily):
         return (value.log() * (a - 1.0)).sum(-1) + a.sum(-1).lgamma() - _lgamma_sum(a)
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         a, total, count = self.concentration, self.concentration.sum(-1), self.concentration.shape[-1]
         rest = (count - total) * total.digamma() + ((a - 1.0) * a.digamma()).sum(-1)
         return _lgamma_sum(a) - total.lgamma() - rest
 
     def kl_divergence(self, other: "Dirichlet") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         a, b = self.concentration, other.concentration
         moved = ((a - b) * (a.digamma() - a.sum(-1, keepdim=True).digamma())).sum(-1)
         return a.sum(-1).lgamma() - _lgamma_sum(a) - b.sum(-1).lgamma() + _lgamma_sum(b) + moved
@@ -308,17 +286,14 @@ class Beta(ExponentialFamily):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return self.alpha / (self.alpha + self.beta)
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         total = self.alpha + self.beta
         return self.alpha * self.beta / (total.pow(2) * (total + 1))
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
-        """Draws that pass gradients to the parameters."""
         return self._dirichlet.rsample(shape)[..., 0]
 
     def log_prob(self, value: Values) -> Values:
@@ -326,11 +301,9 @@ class Beta(ExponentialFamily):
         return self._dirichlet.log_prob(wrap(torch.stack([value, 1.0 - value], -1)))
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return self._dirichlet.entropy()
 
     def kl_divergence(self, other: "Beta") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         return self._dirichlet.kl_divergence(other._dirichlet)
 
 
@@ -350,12 +323,10 @@ class Multinomial(Distribution):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return self.probs * self.total_count
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         return self.total_count * self.probs * (1 - self.probs)
 
     def log_prob(self, value: Values) -> Values:
@@ -373,7 +344,6 @@ class Multinomial(Distribution):
         return wrap(counts.to(plain(self.probs).dtype))
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         n, p = self.total_count, plain(self.probs)
         one = torch.distributions.Categorical(probs=p, validate_args=False).entropy()
         counts = torch.arange(1, n + 1, dtype=p.dtype, device=p.device).reshape(-1, *(1,) * p.ndim)

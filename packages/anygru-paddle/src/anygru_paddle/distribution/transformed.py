@@ -23,12 +23,10 @@ class Independent(Distribution):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return self._base.mean
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         return self._base.variance
 
     def sample(self, shape: Sequence[int] = ()) -> Values:
@@ -40,7 +38,6 @@ class Independent(Distribution):
         return sum_rightmost(self._base.log_prob(value), self._rank)
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return sum_rightmost(self._base.entropy(), self._rank)
 
 
@@ -64,7 +61,6 @@ class TransformedDistribution(Distribution):
         return self._moved(self._base.sample(shape))
 
     def rsample(self, shape: Sequence[int] = ()) -> Values:
-        """Draws that pass gradients to the parameters."""
         return self._moved(self._base.rsample(shape))
 
     def _moved(self, x: Values) -> Values:
@@ -73,7 +69,6 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_prob(self, value: Values) -> Values:
-        """The logarithm of the probability (density)."""
         total, rank = 0.0, len(self.event_shape)
         for each in reversed(self._transforms):
             value, rank = each.inverse(value), rank + each.ranks[0] - each.ranks[1]
@@ -96,16 +91,13 @@ class LogNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Values:
-        """The expectation."""
         return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
     def variance(self) -> Values:
-        """The variance."""
         return self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp()
 
     def entropy(self) -> Values:
-        """The entropy in nats."""
         return self._base.entropy() + self.loc
 
     def probs(self, value: Values) -> Values:
@@ -113,5 +105,4 @@ class LogNormal(TransformedDistribution):
         return self.log_prob(value).exp()
 
     def kl_divergence(self, other: "LogNormal") -> Values:  # type: ignore[override]
-        """The Kullback-Leibler divergence from `other`."""
         return self._base.kl_divergence(other._base)

@@ -87,7 +87,6 @@ class Accuracy(Metric):
         return accuracies[0] if len(self.topk) == 1 else accuracies
 
     def reset(self) -> None:
-        """Begin again."""
         self.total = [0.0] * len(self.topk)
         self.count = [0] * len(self.topk)
 
@@ -122,7 +121,6 @@ class Precision(Metric):
         self.fp += int(((taken == 1) & (truth != 1)).sum())
 
     def reset(self) -> None:
-        """Begin again."""
         self.tp = self.fp = 0
 
     def accumulate(self) -> float:
@@ -131,7 +129,6 @@ class Precision(Metric):
         return float(self.tp) / found if found != 0 else 0.0
 
     def name(self) -> str:
-        """The metric's name."""
         return self._name
 
 
@@ -149,7 +146,6 @@ class Recall(Metric):
         self.fn += int(((taken != 1) & (truth == 1)).sum())
 
     def reset(self) -> None:
-        """Begin again."""
         self.tp = self.fn = 0
 
     def accumulate(self) -> float:
@@ -158,7 +154,6 @@ class Recall(Metric):
         return float(self.tp) / there if there != 0 else 0.0
 
     def name(self) -> str:
-        """The metric's name."""
         return self._name
 
 
@@ -180,7 +175,6 @@ class Auc(Metric):
         np.add.at(self._stat_neg, bins[~truth], 1)
 
     def reset(self) -> None:
-        """Begin again."""
         self._stat_pos = np.zeros(self._num_thresholds + 1)
         self._stat_neg = np.zeros(self._num_thresholds + 1)
 
@@ -194,7 +188,6 @@ class Auc(Metric):
         return np.float64(area) / float(positive[-1]) / float(negative[-1])  # in this order: the last digit is printed
 
     def name(self) -> str:
-        """The metric's name."""
         return self._name
 
 

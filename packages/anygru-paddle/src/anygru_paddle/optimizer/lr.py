@@ -101,7 +101,6 @@ class LinearWarmup(Schedule, learning_rate=..., warmup_steps=..., start_lr=..., 
         return state
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resume from a result of `state_dict`."""
         state = dict(state_dict)
         inner = state.pop("LinearWarmup_LR", None)
         super().set_state_dict(state)
@@ -315,7 +314,6 @@ class CosineAnnealingWarmRestarts(Schedule, learning_rate=..., T_0=..., T_mult=1
         return schedules.cosine(self.base_lr, self.eta_min, self.T_cur, self.T_i)
 
     def step(self, epoch: int | None = None) -> None:
-        """Move on to the next epoch, or to `epoch`."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

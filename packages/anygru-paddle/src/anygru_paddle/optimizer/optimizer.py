@@ -131,7 +131,6 @@ class Optimizer(Hooks):
         return float(getattr(parameter, "optimize_attr", {}).get("learning_rate", 1.0))
 
     def get_lr(self) -> float:
-        """The learning rate now."""
         rate = self._learning_rate
         return rate() if isinstance(rate, LRScheduler) else float(rate)
 

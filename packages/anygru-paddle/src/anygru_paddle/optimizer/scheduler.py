@@ -112,7 +112,6 @@ class Schedule(LRScheduler):
         raise NotImplementedError
 
     def get_lr(self) -> float:
-        """The learning rate of `last_epoch`."""
         return self.rate(self.last_epoch)
 
     def __getattr__(self, name: str) -> Any:
@@ -171,7 +170,6 @@ class ReduceOnPlateau(LRScheduler):
         self._var_name = None
 
     def state_keys(self) -> None:
-        """Set `self.keys` to the names of the attributes that `state_dict` saves."""
         self.keys = ["cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr"]
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]

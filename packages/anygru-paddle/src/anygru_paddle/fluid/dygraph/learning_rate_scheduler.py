@@ -42,7 +42,6 @@ class LearningRateDecay(LRScheduler):
         return {"step_num": self.step_num}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resume from a result of `state_dict`."""
         self.step_num = int(state_dict["step_num"])
 
     set_dict = set_state_dict

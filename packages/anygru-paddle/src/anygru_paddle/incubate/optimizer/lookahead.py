@@ -55,7 +55,6 @@ class LookAhead(Optimizer):
                 fast.copy_(slow.lerp_(fast, self.alpha))
 
     def minimize(self, loss: Any, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
-        """A step by the gradients that `loss.backward()` has left."""
         done = self.inner_optimizer.minimize(loss, *args, **kwargs)
         self._apply(done[1])
         return done
