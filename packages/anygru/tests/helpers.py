@@ -65,6 +65,14 @@ def close(actual: torch.Tensor, expected: torch.Tensor, times: float = 1.0, **co
     )
 
 
+def all_close(
+    actual: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], times: float = 1.0, **context: object
+) -> None:
+    """`close` for each pair."""
+    for one, other in zip(actual, expected, strict=True):
+        close(one, other, times, **context)
+
+
 class Case(NamedTuple):
     """The sizes of a problem; lengths make it ragged."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import Case, close
+from helpers import Case, all_close, close
 
 import anygru
 from anygru.errors import ArgumentError, ArgumentTypeError, BackendError
@@ -76,8 +76,7 @@ def test_reverse_is_the_second_direction(reset: str, lengths: tuple[int, ...] | 
     wanted = torch.autograd.grad(
         (both[..., CASE.H :], both_n[1:].sum()), inputs, (upstream, torch.tensor(1.0, dtype=x.dtype))
     )
-    for one, other in zip(found, wanted, strict=True):
-        close(one, other)
+    all_close(found, wanted)
     with torch.no_grad():
         close(gru(x, h_0[1:], weights[4:], reverse=True, backend=backend, **options)[0], alone)
 

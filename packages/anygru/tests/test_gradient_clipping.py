@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, sigmoid
+from helpers import Case, all_close, close, detached, sigmoid
 from torch import Tensor
 
 import anygru
@@ -107,8 +107,7 @@ def test_a_loop_over_a_cell_is_the_layer(reset: str, batch: int) -> None:
         outputs.append(state)
     found = torch.autograd.grad(torch.stack(outputs).pow(2).sum(), wanted)
     output, _ = gru(x, h[None], list(cell.parameters()), reset=reset, gradient_clipping=0.01, backend="reference")
-    for one, other in zip(found, torch.autograd.grad(output.pow(2).sum(), wanted), strict=True):
-        close(one, other)
+    all_close(found, torch.autograd.grad(output.pow(2).sum(), wanted))
 
 
 def test_chunks_have_the_gradients_of_the_whole_sequence() -> None:
@@ -119,10 +118,7 @@ def test_chunks_have_the_gradients_of_the_whole_sequence() -> None:
     for chunk in x.split(3):
         output, state = layer(chunk, state)
         outputs.append(output)
-    for found, wanted in zip(
-        torch.autograd.grad(torch.cat(outputs).sum(), [x, *layer.parameters()]), whole, strict=True
-    ):
-        close(found, wanted)
+    all_close(torch.autograd.grad(torch.cat(outputs).sum(), [x, *layer.parameters()]), whole)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
@@ -146,8 +142,7 @@ def test_compiled() -> None:
     found = torch.autograd.grad(
         torch.compile(layer, fullgraph=True, backend="aot_eager")(x)[0].sum(), [x, *layer.parameters()]
     )
-    for one, other in zip(found, expected, strict=True):
-        close(one, other)
+    all_close(found, expected)
     layer.activation = torch.sin
     with pytest.raises(Exception, match="needs activations that have names"):
         torch.compile(layer, fullgraph=True, backend="aot_eager")(x)

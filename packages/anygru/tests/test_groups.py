@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import close, mostly_slow, numpy_sequence
+from helpers import all_close, close, mostly_slow, numpy_sequence
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -80,8 +80,7 @@ def test_against_numpy(name: str, backend: str, lengths: list[int] | None) -> No
     expected = numpy_groups(layer, x, h_0, lengths)
     for grad in (True, False):
         with torch.set_grad_enabled(grad):
-            for found, wanted in zip(layer(x, h_0, lengths), expected, strict=True):
-                close(found, wanted, grad=grad)
+            all_close(layer(x, h_0, lengths), expected, grad=grad)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -90,8 +89,7 @@ def test_other_dtypes(name: str, dtype: torch.dtype) -> None:
     layer = make(name, dtype=dtype)
     x, h_0 = call(layer, batch=7)
     expected = numpy_groups(layer, x.to(dtype), h_0.to(dtype))
-    for found, wanted in zip(layer(x.to(dtype), h_0.to(dtype)), expected, strict=True):
-        close(found, wanted)
+    all_close(layer(x.to(dtype), h_0.to(dtype)), expected)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -107,8 +105,7 @@ def test_many_units_and_rows_on_several_threads(name: str) -> None:
     try:
         for count in (1, 3):
             torch.set_num_threads(count)
-            for found, wanted in zip(layer(x), expected(x), strict=True):
-                close(found, wanted, threads=count)
+            all_close(layer(x), expected(x), threads=count)
     finally:
         torch.set_num_threads(threads)
 
@@ -226,8 +223,7 @@ def test_a_cell_is_a_step_of_the_layer(backend: str | None) -> None:
         state = cell(x[t], state)
         outputs.append(state)
     found = torch.autograd.grad(torch.stack(outputs).sum(), [h, *cell.parameters()])
-    for one, other in zip(found, gradients, strict=True):
-        close(one, other)
+    all_close(found, gradients)
     with torch.no_grad():
         close(cell(x[0], h), expected[0])
         close(cell(x[0, 0], h[0]), expected[0, 0])
@@ -243,8 +239,7 @@ def test_a_layer_without_groups_computes_the_same(name: str) -> None:
     flat = layer.ungrouped()
     assert flat.groups == 1
     assert all(parameter.requires_grad for parameter in flat.parameters())
-    for found, wanted in zip(flat(x, h_0), layer(x, h_0), strict=True):
-        close(found, wanted)
+    all_close(flat(x, h_0), layer(x, h_0))
 
 
 def test_forms_of_batches_and_the_functional_form() -> None:
@@ -338,8 +333,7 @@ def test_compiled_and_exported() -> None:
     found, expected = compiled(x)[0], layer(x)[0]
     close(found, expected)
     wanted = torch.autograd.grad(expected.sum(), [x, *layer.parameters()])
-    for one, other in zip(torch.autograd.grad(found.sum(), [x, *layer.parameters()]), wanted, strict=True):
-        close(one, other)
+    all_close(torch.autograd.grad(found.sum(), [x, *layer.parameters()]), wanted)
     steps = torch.export.Dim("steps", min=2)
     for model in (layer.eval(), layer.freeze("int8")):
         program = torch.export.export(model, (x.detach(),), dynamic_shapes=({0: steps},))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import close, mostly_slow
+from helpers import all_close, close, mostly_slow
 from mixed_options import FORMS, ONE_WAY, Program
 from torch import Tensor
 
@@ -37,8 +37,7 @@ def compare(program: Program, results: list[Tensor], layer: Any, tensors: Tensor
     copies = {name: tensor.detach().double().requires_grad_() for name, tensor in tensors.items()}
     expected = program.truth(weights, copies)
     leaves = [*tensors.values(), *layer.parameters()], [*copies.values(), *weights.values()]
-    for one, other in zip(results, expected, strict=True):
-        close(one, other)
+    all_close(results, expected)
     found, truth = (gradients(r, own, second) for r, own in zip((results, expected), leaves, strict=True))
     if second:
         found, truth = gradients(found, leaves[0]), gradients(truth, leaves[1])
@@ -53,8 +52,7 @@ def eager(program: Program, seed: int) -> None:
     results = program.leave(program.call(layer, tensors))
     compare(program, results, layer, tensors)
     with torch.no_grad():
-        for one, other in zip(program.leave(program.call(layer, tensors)), results, strict=True):
-            close(one, other)
+        all_close(program.leave(program.call(layer, tensors)), results)
 
 
 def second_derivatives(program: Program, seed: int) -> None:
@@ -75,8 +73,7 @@ def functional(program: Program, seed: int) -> None:
     found = torch.func.grad(loss, argnums=(0, 1))({n: w.detach() for n, w in weights.items()}, tensors)
     copies = program.leaves()
     truth = gradients(program.truth(weights, copies), [*weights.values(), *copies.values()])
-    for one, other in zip([*found[0].values(), *found[1].values()], truth, strict=True):
-        close(one, other)
+    all_close([*found[0].values(), *found[1].values()], truth)
 
 
 def chunks(program: Program, seed: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, mostly_slow, numpy_sequence
+from helpers import Case, all_close, close, detached, mostly_slow, numpy_sequence
 from test_decays import BACKENDS, CASES
 from torch import Tensor
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
@@ -52,15 +52,13 @@ def test_against_numpy_and_gradients(name: str, backend: str) -> None:
     stored.requires_grad_()
     call = {"resets": resets, "reset_states": stored, **case.options}
     output, h_n = gru(tensors[0], tensors[1], tensors[2:], backend=backend, **call)
-    for one, expected in zip((output, h_n), numpy_reset(case, tensors, resets, stored.detach()), strict=True):
-        close(one, expected)
+    all_close((output, h_n), numpy_reset(case, tensors, resets, stored.detach()))
     single = [tensor.detach().float() for tensor in (*tensors, stored)]
     close(gru(single[0], single[1], single[2:-1], backend=backend, **{**call, "reset_states": single[-1]})[0], output)
     grads = torch.autograd.grad(output.square().sum() + h_n.sin().sum(), [*tensors, stored])
     truth = gru(tensors[0], tensors[1], tensors[2:], backend="reference", **call)
     expected = torch.autograd.grad(truth[0].square().sum() + truth[1].sin().sum(), [*tensors, stored])
-    for one, other in zip(grads, expected, strict=True):
-        close(one, other)
+    all_close(grads, expected)
     running = torch.arange(case.T).unsqueeze(1) < torch.tensor(case.lengths or (case.T,) * case.B)
     assert not grads[-1][:, ~(resets & running)].any(), "what no reset reads has no gradient"
 
@@ -182,8 +180,7 @@ def test_compiled_is_one_node(lengths: Tensor | None) -> None:
     close(compiled, expected)
     wanted = [stored, first, *layer.parameters()]
     found = torch.autograd.grad(compiled.square().sum(), wanted)
-    for one, other in zip(found, torch.autograd.grad(expected.square().sum(), wanted), strict=True):
-        close(one, other)
+    all_close(found, torch.autograd.grad(expected.square().sum(), wanted))
 
 
 def test_explain() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import Case, close
+from helpers import Case, all_close, close
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_sequence
@@ -37,8 +37,7 @@ def test_list(lengths: list[int]) -> None:
     outputs, h_n = run(sequences, h_0)
     expected, expected_h = alone(sequences, h_0)
     assert isinstance(outputs, list)
-    for output, single in zip(outputs, expected, strict=True):
-        close(output, single)
+    all_close(outputs, expected)
     close(h_n, expected_h)
 
 
@@ -84,8 +83,7 @@ def test_nested_jagged(lengths: list[int]) -> None:
     assert output.is_nested
     assert output.offsets() is nested.offsets()  # so that it can be added to, or compared with, its input
     expected, expected_h = alone(sequences, h_0)
-    for part, single in zip(output.unbind(), expected, strict=True):
-        close(part, single)
+    all_close(output.unbind(), expected)
     close(h_n, expected_h)
 
 

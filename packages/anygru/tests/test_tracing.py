@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import close, mostly_slow
+from helpers import all_close, close, mostly_slow
 
 import anygru
 from anygru.facts.formula import Formula
@@ -48,8 +48,7 @@ def test_compiled_equals_eager_at_every_size(arguments: dict) -> None:
     compiled = torch.compile(layer, fullgraph=True, dynamic=True, backend="aot_eager")
     for steps, batch in ((5, 2), (6, 3), (9, 7)):
         x = torch.randn(steps, batch, 3, dtype=torch.float64)
-        for found, expected in zip(gradients(compiled, layer, x), gradients(layer, layer, x), strict=True):
-            close(found, expected)
+        all_close(gradients(compiled, layer, x), gradients(layer, layer, x))
         with torch.no_grad():
             close(compiled(x)[0], layer(x)[0])
 
@@ -85,8 +84,7 @@ def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
         shape = (len(lengths), steps, 3) if batch_first else (steps, len(lengths), 3)
         x, lengths = torch.randn(shape, dtype=torch.float64), torch.tensor(lengths)
         found = gradients(lambda x, lengths=lengths: compiled(x, lengths), layer, x)
-        for one, other in zip(found, gradients(lambda x, n=lengths: layer(x, lengths=n), layer, x), strict=True):
-            close(one, other)
+        all_close(found, gradients(lambda x, n=lengths: layer(x, lengths=n), layer, x))
     with pytest.raises(ValueError, match="lengths must be between 0 and the 2 steps of input, got 3"):
         compiled(x, torch.tensor([1, 3, 0, 2]))
 
@@ -173,8 +171,7 @@ def test_inductor() -> None:
 
     compiled = torch.compile(model, fullgraph=True)
     x = torch.randn(2, 5, 3)
-    for found, expected in zip(gradients(compiled, layer, x), gradients(model, layer, x), strict=True):
-        close(found, expected)
+    all_close(gradients(compiled, layer, x), gradients(model, layer, x))
 
 
 @pytest.mark.parametrize("strict", [pytest.param(True, marks=in_one_graph), False])
@@ -245,5 +242,4 @@ def test_a_state_may_come_after_a_call_without_one(name: str) -> None:
         for batch in (4, 6):
             x, h = torch.randn(7, batch, 3), torch.randn(1, batch, 5)
             given = CALLS_WITH_STATES[name](x, h.transpose(0, 1) if layer.batch_first_states else h)
-            for one, other in zip(compiled(x, **given), layer(x, **given), strict=True):
-                close(one, other)
+            all_close(compiled(x, **given), layer(x, **given))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import close, with_kernels
+from helpers import all_close, with_kernels
 from torch import Tensor
 
 import anygru
@@ -87,8 +87,7 @@ def test_sequences(form: str, reset: str, chosen: dict[str, str]) -> None:
     truth = run(on("reference", layer), torch.float64, **arguments)
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         own = make(anygru.GRU, dtype, reset=reset, **chosen, **options)
-        for found, expected in zip(run(on("cpu", own), dtype, **arguments), truth, strict=True):
-            close(found, expected, times=4, dtype=dtype)
+        all_close(run(on("cpu", own), dtype, **arguments), truth, times=4, dtype=dtype)
 
 
 @every_choice
@@ -96,10 +95,7 @@ def test_sequences(form: str, reset: str, chosen: dict[str, str]) -> None:
 def test_steps(reset: str, chosen: dict[str, str]) -> None:
     """A loop over a cell, a stream and a pool; with bits that do not depend on the other rows."""
     cell = make(anygru.GRUCell, torch.float64, reset=reset, **chosen)
-    for found, expected in zip(
-        run_cell(cell, torch.float64), run_cell(on("reference", cell), torch.float64), strict=True
-    ):
-        close(found, expected)
+    all_close(run_cell(cell, torch.float64), run_cell(on("reference", cell), torch.float64))
     layer, x = make(anygru.GRU, torch.float32, reset=reset, **chosen), torch.randn(4, 9, 4)
     pool, stream = anygru.SessionPool(layer, 9), layer.stream(batch_size=9)
     sessions = [pool.open() for _ in range(9)]
@@ -143,8 +139,7 @@ def test_instruction_sets(kernels: str, reset: str) -> None:
         truth = run(on("reference", layer), torch.float64)
         for dtype in (torch.float64, torch.float32):
             own = make(anygru.GRU, dtype, reset=reset, **chosen)
-            for found, expected in zip(run(own, dtype), truth, strict=True):
-                close(found, expected, times=4, dtype=dtype, **chosen)
+            all_close(run(own, dtype), truth, times=4, dtype=dtype, **chosen)
 
 
 def test_all_magnitudes() -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, with_kernels
+from helpers import Case, all_close, close, with_kernels
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.facts import torch_private
@@ -350,8 +350,7 @@ def test_strided_input(layout: str) -> None:
     turned = [weight.t().contiguous().t() for weight in weights]
     found = torch.autograd.grad(cpu.run(problem, Call(input, h_0, turned, None))[0].sum(), (h_0, *weights))
     truth = torch.autograd.grad(reference.run(problem, Call(input, h_0, weights, None))[0].sum(), (h_0, *weights))
-    for one, other in zip(found, truth, strict=True):
-        close(one, other)
+    all_close(found, truth)
 
 
 def test_gradients_only_for_what_asks() -> None:
@@ -524,8 +523,7 @@ def test_backward_through_norms_in_one_call(
         input = torch.randn(steps, batch, 3, dtype=torch.float64, requires_grad=True)
         found = torch.autograd.grad(layer(input)[0].sin().sum(), [input, *weights])
         expected = torch.autograd.grad(truth(input)[0].sin().sum(), [input, *theirs])
-        for one, other in zip(found, expected, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @of_the_short_way
@@ -603,8 +601,7 @@ def test_the_short_way_takes_plain_calls_only() -> None:
     expected = reference.run(make_problem(case), Call(input, h_0, weights, None))
     for state, truth in ((h_0, expected), (None, gru(input, None, weights, bidirectional=True, backend="reference"))):
         for own in (weights, tuple(weights)):
-            for one, other in zip(short(h_0=state, weights=own), truth, strict=True):
-                close(one, other)
+            all_close(short(h_0=state, weights=own), truth)
     refused = [
         short(input[0]), short(input.double()), short(input[:, :0]), short(input[..., :3]), short(input.to_sparse()),
         short(input.to("meta")), short([[[1.0]]]), short(h_0=h_0[:3]), short(h_0=h_0.double()), short(h_0=3),
@@ -712,8 +709,7 @@ def test_backward_in_pieces(
     expected = torch.autograd.grad(results[0], tensors, upstream)
     monkeypatch.setattr(cpu_backward, "PIECE_BYTES", rows * 4 * 8 * case.H)
     monkeypatch.setattr(cpu_backward, "PIECE_ROWS", 1)
-    for one, other in zip(torch.autograd.grad(results[1], tensors, upstream), expected, strict=True):
-        close(one, other)
+    all_close(torch.autograd.grad(results[1], tensors, upstream), expected)
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])

@@ -86,8 +86,7 @@ def test_every_variant_is_near_the_reference(variant: str, weights: str, case: C
     expected = reference.run(make_problem(case), Call(input, h_0, dequantize_all(stored), None))
     actual = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))
     tolerance = 2e-5 if weights == "bfloat16" else 1e-3  # rows are rounded, too
-    for one, other in zip(actual, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=tolerance, rtol=0)
+    torch.testing.assert_close(actual, expected, atol=tolerance, rtol=0)
 
 
 @pytest.mark.parametrize("weights", ["float32", "bfloat16"])
@@ -220,8 +219,7 @@ def test_resets_and_decays(weights: str) -> None:
     problem = make_problem(case, modifiers=modifiers)
     actual = Prepared(problem, stored).run(Call(input, h_0, (), None, modifiers))
     expected = reference.run(problem, Call(input, h_0, dequantize_all(stored), None, modifiers))
-    for one, other in zip(actual, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-3 if weights == "int8" else 2e-5, rtol=0)
+    torch.testing.assert_close(actual, expected, atol=1e-3 if weights == "int8" else 2e-5, rtol=0)
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])
