@@ -52,7 +52,8 @@ public:
           shape_(arguments.shape),
           kernels_(kernels.of<Real>()),
           format_(arguments.packed ? *arguments.packed->format : kernels_for<Real>(shape_.precision)),
-          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real), format_.weight_bytes)),
+          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real), format_.weight_bytes,
+                          arguments.reserve ? handed_on_and_kept : handed_on)),
           teams_(plan_.teams) {
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
         pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
@@ -245,10 +246,11 @@ public:
           shape_(arguments.shape),
           kernels_(kernels.of<Real>()),
           format_(kernels_for_rows<Real>(shape_.precision, shape_.rows)) {
-        const int threads = useful_threads(arguments.threads, shape_);
+        const int threads = useful_threads(arguments.threads, shape_, sizeof(Real));
         if (shape_.directions >= 2 && threads >= 2) teams_.resize(std::size_t(std::min(shape_.directions, threads)));
-        division_ =
-            divide(threads / int(teams_.size()), shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real), sizeof(Real));
+        const int own = threads / int(teams_.size());
+        division_ = divide(own, shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real), sizeof(Real), handed_back,
+                           costs_of(own));
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
         pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
         if (shape_.sizes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine.hpp"
 #include "threads.hpp"
@@ -17,14 +18,26 @@ struct Division {
     int threads() const { return row_groups * block_groups; }
 };
 
+// How long threads that share units wait in a step, where each writes so many lines of the cache. Measured with cores
+// near each other and far apart: 2.4 exchanges of nothing with 2 lines, 4.1 with 4, 5.2 with 8 and 6.9 with 16.
+inline double meeting(const ThreadCosts& costs, double lines) {
+    return costs.exchange * (0.9 + 1.5 * std::log2(std::max(1.0, lines)));
+}
+
+// Values of a unit that cross from core to core in a step. What forward keeps lies in new memory, which one thread
+// clears for all; backward hands on the gradients of three gates.
+constexpr double handed_on = 1, handed_on_and_kept = 5, handed_back = 3;
+
 // element: bytes of a number that is computed with; weight: of a weight in memory.
-inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index element, Index weight) {
-    constexpr double flops_per_ns = 80, near_bytes_per_ns = 60, far_bytes_per_ns = 25, barrier_ns = 250;
+inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index element, Index weight,
+                       double handed, const ThreadCosts& costs) {
+    constexpr double flops_per_ns = 80, near_bytes_per_ns = 85, far_bytes_per_ns = 25;
     constexpr double near_bytes = 768 << 10, far_bytes = 8 << 20;
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
     const Index batch = shape.sizes && shape.steps ? (shape.rows + shape.steps - 1) / shape.steps : shape.batch;
     const Index tiles = std::max<Index>(1, (batch + tile_rows - 1) / tile_rows);
     const bool apart = threads > 1 && (shape.norm || crowded());  // a norm needs all units of a row
+    const double rate = flops_per_ns * (weight == 1 ? 2 : 4 / double(element));  // int8 multiplies faster
     Division best;
     double least = 0;
     for (int used = 1; used <= threads; ++used)
@@ -35,11 +48,13 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
             const double width = double((blocks + block_groups - 1) / block_groups) * lanes * 3;
             const double depth = double(shape.hidden + shape.layer_input(0));
             const double bytes = width * double(shape.hidden) * double(weight);
-            const double compute = 2 * rows * width * depth / (flops_per_ns * 4 / double(element));
+            const double compute = 2 * rows * width * depth / rate;
             const double memory = bytes / (bytes > near_bytes ? far_bytes_per_ns : near_bytes_per_ns);
             // All rows of a thread pass a weight while it is near: of large matrices few rows wait for more of it.
             const double waiting = groups > 1 && bytes * used > far_bytes ? 1.1 : 1;
-            const double time = std::max(compute, memory) * waiting + (block_groups > 1 ? barrier_ns : 0);
+            const double lines = handed * rows * double(shape.hidden) * double(element) / 64 / block_groups;
+            const double met = block_groups > 1 ? meeting(costs, lines) : 0;
+            const double time = std::max(compute, memory) * waiting + met;
             if (least == 0 || time < 0.95 * least) {
                 least = time;
                 best.row_groups = groups;
@@ -49,31 +64,44 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
     return best;
 }
 
-// Work below this many multiply-adds is done before another thread has woken up.
-constexpr double worth_a_thread = 150e3;
+// Work below this many multiply-adds is done before another thread has begun, on every machine. The second is for each
+// nanosecond of an empty region: a call of two threads costs about four of them, as single steps show.
+constexpr double worth_a_thread = 150e3, worth_a_region = 4 * 40;
 
-// A single step waits for its weights rather than for arithmetic: reading one takes about as long as so many
+// A single step waits for its weights rather than for arithmetic: reading four bytes takes about as long as so many
 // multiply-adds.
-constexpr double reading_a_weight = 5;
+constexpr double reading_four_bytes = 5;
 
 // Less work than this takes a turn or two of the scheduler. Where other programs have the cores, a second thread would
 // wait for its own turn for about as long.
 constexpr double worth_a_turn = 300e6;
 
+// In a crowd they mean nothing.
+inline ThreadCosts costs_of(int threads) { return threads > 1 && !crowded() ? thread_costs() : ThreadCosts{}; }
+
 inline int threads_for(int threads, double work) {
-    const bool alone = work < worth_a_turn && crowded();
-    return alone ? 1 : ready_threads(std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0)))));
+    threads = int(std::min(work / worth_a_thread, double(threads)));
+    if (threads <= 1 || (work < worth_a_turn && crowded())) return 1;
+    const double worth = std::max(worth_a_thread, worth_a_region * costs_of(threads).region);
+    return ready_threads(std::max(1, int(std::min(work / worth, double(threads)))));
 }
 
-inline int useful_threads(int threads, const Shape& shape) {
+// weight: bytes of a weight in memory.
+inline int useful_threads(int threads, const Shape& shape, Index weight) {
     const double weights =
         3 * double(shape.hidden) * double(shape.hidden + shape.layer_input(0)) * shape.directions * shape.layers;
-    return threads_for(threads, weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0));
+    const double reading = shape.steps == 1 ? reading_four_bytes * double(weight) / 4 : 0;
+    return threads_for(threads, weights * std::max(double(shape.rows), reading));
 }
 
+// The sums over all rows. Another core has written half of what a thread reads, and each line of it takes a sixth of an
+// exchange.
 inline int gradient_threads(int threads, Index rows, Index input_size, Index hidden) {
-    const double work = double(rows) * 3 * double(hidden) * double(hidden + input_size);
-    return threads_for(int(std::min<Index>(threads, (hidden + 7) / 8)), work);
+    const double products = 3 * double(hidden) * double(hidden + input_size);
+    threads = threads_for(int(std::min<Index>(threads, (hidden + 7) / 8)), double(rows) * products);
+    const double lines = (2.5 * double(hidden) + double(input_size)) * sizeof(float) / 64;
+    const double saved = products / 40 * (1 - 1.0 / threads);
+    return lines / 2 * costs_of(threads).exchange / 6 < saved ? threads : 1;
 }
 
 // Teams compute at the same time: the directions of a layer, or consecutive layers along the diagonal.
@@ -85,9 +113,10 @@ struct Plan {
     int threads() const { return teams * division.threads(); }
 };
 
-inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lanes, Index element, Index weight) {
+inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lanes, Index element, Index weight,
+                      double handed) {
     Plan plan;
-    threads = useful_threads(threads, shape);
+    threads = useful_threads(threads, shape, weight);
     const double step_work = double(shape.batch) * 3 * double(shape.hidden) * double(shape.hidden);
     if (shape.directions >= 2 && threads >= 2) {
         plan.teams = std::min(shape.directions, threads);
@@ -96,7 +125,8 @@ inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, i
         plan.teams = threads;
         plan.pipelined = true;
     }
-    plan.division = divide(threads / plan.teams, shape, lanes, kernels.tile_rows, element, weight);
+    const int own = threads / plan.teams;
+    plan.division = divide(own, shape, lanes, kernels.tile_rows, element, weight, handed, costs_of(own));
     const Index own_rows = std::max<Index>(1, (shape.batch + plan.division.row_groups - 1) / plan.division.row_groups);
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
     const Index own_width =

@@ -39,6 +39,16 @@ void run_threads(int threads, void (*work)(void*, int), void* data);
 // from waits at barriers and tried again after 100 milliseconds, later up to some seconds.
 bool crowded();
 
+// What two threads that are awake pay on this machine, in nanoseconds.
+struct ThreadCosts {
+    double region;    // to begin and to end a call together
+    double exchange;  // to wait for each other and to read what the other has written
+};
+
+// Measured again after a second, in a fifth of a millisecond: a virtual machine's cores move on the host, and both costs
+// then change threefold.
+ThreadCosts thread_costs();
+
 // "openmp" or "own": which pool run_threads uses.
 const char* thread_pool();
 
