@@ -269,7 +269,10 @@ REFUSED: dict[str, tuple[nn.Module, str]] = {
     "bfloat16": (Around(lambda x: x.sum(-1, True, dtype=torch.bfloat16)), "float32, got torch.bfloat16"),
     "complex": (Around(lambda x: x.to(torch.complex64).abs()), "float32, got torch.complex64"),
     "bits": (Around(lambda x: x.view(torch.int32).float()), "bits of a number cannot be read as torch.int32"),
-    "changed buffer": (Around(lambda x, one: one(x), Counting()), "change no buffer, and it changes parts.0.seen"),
+    "changed buffer": (
+        Around(lambda x, one: one(x), Counting()),
+        "change no buffer and no weight, and it changes parts.0.seen",
+    ),
     "of a module": (Around(lambda x, one: one(x, x), nn.Bilinear(6, 6, 2)), r"parts.0 \(Bilinear\): aten"),
     "both directions": (
         Around(lambda x, one: one(x)[0], nn.GRU(6, 3, bidirectional=True, batch_first=True)),

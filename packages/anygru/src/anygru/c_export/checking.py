@@ -1,6 +1,5 @@
 """Compiling a file, running it on random input, and comparing with the model."""
 
-import copy
 import functools
 import os
 import shlex
@@ -17,7 +16,9 @@ from torch import Tensor, nn
 from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat
 from ..layers.gru import FrozenGRUCell, GRUCell
-from ..layers.machine import Machine, first_tensor
+from ..layers.hearing import first_tensor
+from ..layers.machine import Machine
+from ..layers.shared import deep_copy
 from ..patching.freeze import freeze
 from .files import Source
 from .reading import PAIRS, is_row
@@ -68,7 +69,7 @@ def find_compiler() -> list[str] | None:
 
 def prepared(model: nn.Module, weights: WeightFormat | None) -> nn.Module:
     """A copy of the model on the CPU, in evaluation mode; its GRUs have the weights of the file."""
-    copied = copy.deepcopy(model).cpu().eval()
+    copied = deep_copy(model).cpu().eval()
     if weights in (None, "float32"):
         return copied
     holder = nn.Sequential(copied)
@@ -209,7 +210,7 @@ def compare(
         chosen = [*(command or _found_compiler())]
         by, execute = os.path.basename(chosen[0]), functools.partial(run, source, command=chosen, runner=runner)
     steps = len(input)
-    expected = outputs(input).reshape(steps, -1)
+    expected = outputs(input.clone()).reshape(steps, -1).float()
     if expected.shape[1] != source.outputs:
         raise CheckError(f"the model gives {expected.shape[1]} outputs in a step, the file {source.outputs}")
     finite = expected.isfinite().all(1).cummin(0).values
@@ -218,13 +219,13 @@ def compare(
         raise CheckError(f"the model's own outputs for random input are infinite or NaN; {_UNCHECKED}")
     found = execute(input)[:steps]
     expected = expected[:steps]
-    scale = _so_far(source, expected.abs().amax(1)).clamp(min=1.0)
-    apart = (found - expected).abs().amax(1) / scale
+    scale = _so_far(source, expected.abs()).clamp(min=1.0)  # of each output, so that a large one hides no fault
+    apart = ((found - expected).abs() / scale).amax(1)
     allowed = torch.full_like(apart, bound)
     if not bool((apart <= allowed).all()):  # also if one is NaN
         for moved in _moved(input):
-            reached = (outputs(moved).reshape(-1, source.outputs)[:steps] - expected).abs().amax(1)
-            allowed = torch.maximum(allowed, _SENSITIVE * _so_far(source, reached / scale))
+            reached = (outputs(moved).reshape(-1, source.outputs)[:steps] - expected).abs()
+            allowed = torch.maximum(allowed, _SENSITIVE * _so_far(source, (reached / scale).amax(1)))
     wrong = torch.nonzero(~(apart <= allowed)).flatten()
     difference, bound = apart.max().item(), allowed.max().item()
     if len(wrong):
@@ -282,8 +283,8 @@ def _moved(input: Tensor) -> Iterator[Tensor]:
 
 
 def _so_far(source: Source, values: Tensor) -> Tensor:
-    """The greatest of the values [T] up to each step; of all, if a layer reads the sequence from its end."""
-    return values.cummax(0).values if source.steps else values.max().expand_as(values)
+    """The greatest of the values [T, ...] up to each step; of all, if a layer reads the sequence from its end."""
+    return values.cummax(0).values if source.steps else values.amax(0, keepdim=True).expand_as(values)
 
 
 def run(source: Source, input: Tensor, command: Sequence[str], runner: Sequence[str] = ()) -> Tensor:

@@ -5,17 +5,20 @@ all reshapes. Here the stepped copy of the model (`layers/machine.py`), which wa
 for one step: every size is a number, and a convolution along time is a `cat` with its last inputs.
 """
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx, nn
+from torch.export.graph_signature import OutputKind
 
 from ..errors import AnygruError, ArgumentError
 from ..facts import torch_private
 from ..facts.quantization import WeightFormat
-from ..layers.machine import Machine, first_tensor
+from ..layers.hearing import first_tensor
+from ..layers.machine import Machine
 from ..layers.memory import GraphRows, GRUMemory, InnerGRU, Memory, stepping
 from .operations import Recurrence, check_numbers
 from .reading import recurrence
@@ -133,11 +136,13 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
         raise ArgumentError(f"torch.export cannot read the model: {reason}") from error
     signature = program.graph_signature
-    if changed := sorted(set(signature.buffers_to_mutate.values())):
+    kinds = [one.kind for one in signature.output_specs]
+    kept = (OutputKind.USER_OUTPUT, OutputKind.USER_INPUT_MUTATION)
+    if changed := sorted({str(one.target) for one in signature.output_specs if one.kind not in kept}):
         names = ", ".join(name.removeprefix("model.") for name in changed)
         raise ArgumentError(
-            f"a step of the model must change no buffer, and it changes {names}: a file in C keeps the states of GRUs and "
-            f"causal convolutions only; remove the change in evaluation mode"
+            f"a step of the model must change no buffer and no weight, and it changes {names}: a file in C keeps the states of "
+            "GRUs and causal convolutions only; remove the change in evaluation mode"
         )
     grus = [recurrence(layer, path, weights) for layer, path, _ in layers]
     check_numbers(grus)
@@ -149,11 +154,10 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
         constants[place] = program.constants[name]
     places = list(signature.user_inputs)
     nodes = list(program.graph.nodes)
-    results = nodes[-1].args[0]
-    assert isinstance(results, tuple)
-    output, *after = results
-    kept = zip(machine.memories, after, strict=True)
-    written = [(memory, node) for memory, node in kept if not isinstance(memory, GRUMemory)]
+    own = [kind is OutputKind.USER_OUTPUT for kind in kinds]  # the others are inputs that the model changes
+    output, *after = itertools.compress(nodes[-1].args[0], own)
+    states_after = zip(machine.memories, after, strict=True)
+    written = [(memory, node) for memory, node in states_after if not isinstance(memory, GRUMemory)]
     by_place = dict(zip(places[1:], machine.memories, strict=True))
     return Graph(nodes[:-1], constants, by_place, written, output, grus, [offset for *_, offset in layers], machine)
 

@@ -1,6 +1,5 @@
 """A model that computes one step at a time: a copy of its module tree; its GRUs keep their states in rows."""
 
-import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +10,8 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, ArgumentTypeError
 from ..operator.frozen_weights import FrozenWeights
 from .from_torch import from_torch
-from .gru import GRU, FrozenGRU
+from .gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
+from .hearing import Heard, Shapes, apart, differs, first_tensor
 from .memory import (
     CONVOLUTIONS,
     TRANSPOSED,
@@ -24,10 +24,10 @@ from .memory import (
     remembering,
     stepping,
 )
-from .shared import evaluating
+from .shared import deep_copy, evaluating, shallow_copy
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 1e-2}
-"""The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output."""
+"""The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output of its channel."""
 _ROUNDED = 1e-3
 """The same for a frozen layer; some of them round the rows that they multiply."""
 _SENSITIVE = 8.0
@@ -64,7 +64,7 @@ class Machine:
             raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
         first = next((module for module in model.modules() if isinstance(module, _GRUS)), None)
         if first is None:
-            raise ArgumentError(f"model must contain a GRU of torch or anygru, got {type(model).__name__} without one")
+            raise ArgumentError(f"model must contain a GRU of torch or anygru, got {_without_gru(model)}")
         self.time = _time_axis(
             first.batch_first if batch_first is None else batch_first, batch_first, time_axis, example
         )
@@ -91,13 +91,17 @@ class Machine:
 
     def _build(self, model: nn.Module, given: Tensor, name: str) -> None:
         """Make the stepped copy, and compare it with the model. `name`: of the given input in errors."""
-        self._called(lambda: first_tensor(model(given)), name)
+        called = given.clone()
+        self._called(lambda: first_tensor(model(called)), name)
+        self._writes = not torch.equal(called, given)
+        """Whether the model computes in the memory of its input."""
         self.longer = self._longer(model, given)
-        with _Shapes(model) as short:
-            model(self.longer.narrow(self.time, 0, given.shape[self.time]))
-        with _Shapes(model) as long:
+        kinds = (*_GRUS, *CONVOLUTIONS, *TRANSPOSED)
+        with Shapes(model, kinds) as short:
+            model(self.longer.narrow(self.time, 0, given.shape[self.time]).clone())
+        with Shapes(model, kinds) as long:
             whole = self._called(
-                lambda: first_tensor(model(self.longer)), f"{self.longer.shape[self.time]} steps of example"
+                lambda: first_tensor(model(self.longer.clone())), f"{self.longer.shape[self.time]} steps of example"
             )
         self._shapes = {name: (short.inputs.get(name), shape) for name, shape in long.inputs.items()}
         self._lengths = given.shape[self.time], self.longer.shape[self.time]
@@ -111,6 +115,7 @@ class Machine:
 
     def step(self, rows: StateRows, x: Tensor) -> Tensor:
         """One step x [n, ...] of n rows; updates their states in place and returns the output [n, ...]."""
+        x = x.clone() if self._writes else x
         with torch.no_grad(), stepping(rows):
             return first_tensor(self.model(x.unsqueeze(self.time))).select(self.time, 0)
 
@@ -129,16 +134,17 @@ class Machine:
         """States of sequences that have seen nothing: [rows, size]."""
         return self.like.new_zeros((rows, self.size))
 
-    def _copy(self, module: nn.Module, name: str) -> nn.Module:
+    def _copy(self, module: nn.Module, name: str) -> Any:
         """The module tree with other memories; parameters and all other attributes are shared."""
         known = self._copies.get(id(module))
         if known is not None:
             return known
+        compiled = module._modules.get("_orig_mod")
+        if compiled is not None:  # torch.compile put it into a module of its own
+            return self._copy(compiled, "_orig_mod" if name == "model" else f"{name}._orig_mod")
         path = "" if name == "model" else name
         memory: Memory | None = None
-        # A copy of a GRU by `copy` would move its parameters into another buffer.
-        made = nn.Module.__new__(type(module)) if isinstance(module, _GRUS) else copy.copy(module)
-        made.__dict__ = dict(module.__dict__)
+        made: Any = shallow_copy(module)
         made._modules = {
             key: child if child is None else self._copy(child, key if name == "model" else f"{name}.{key}")
             for key, child in module._modules.items()
@@ -212,16 +218,19 @@ class Machine:
                     self.batch,
                 )
                 try:
-                    model(longer)
+                    found = first_tensor(model(longer.clone()))
                 except Exception:  # whatever the model raises for a length or a batch that it does not take
                     continue
-                return longer
+                if rows == example.shape[self.batch] or found.shape[self.batch : self.batch + 1] == (rows,):
+                    return longer
             steps = steps * 3 // 4
         return example
 
     def _called(self, call: Callable[[], Tensor], name: str) -> Tensor:
         try:
             return call()
+        except ArgumentError:
+            raise
         except Exception as error:  # any error of the user's model
             raise ArgumentError(f"the model cannot be called with {name}: {error}") from error
 
@@ -233,85 +242,87 @@ class Machine:
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
                 f"got {list(whole.shape)}"
             )
-        with _Heard(model) as heard_whole:
-            model(example)
-        with _Heard(self.model) as heard_steps:
+        with Heard(model) as heard_whole:
+            again = first_tensor(model(example.clone()))
+        if not self._agree(again, whole):
+            raise ArgumentError(
+                "the model gives other outputs for the same input: it draws random numbers also in evaluation mode, as "
+                "functional.dropout does without training=self.training, or keeps something from call to call"
+            )
+        with Heard(self.model) as heard_steps:
             steps = [
                 self._called(lambda x=x: self.step(rows, x), "one step")  # type: ignore[misc]
-                for x in example.unbind(self.time)
+                for x in example.clone().unbind(self.time)
             ]
         found = torch.stack(steps, self.time)
-        if differs(found, whole, self._tolerance) and not self._is_rounding(model, example, whole, found):
-            name = heard_whole.first_difference(heard_steps, self.time, self._tolerance)
+        if not self._agree(found, whole) and not self._is_rounding(model, example, whole, found):
+            names = [memory.name for memory in self.memories]
+            reason = heard_whole.first_difference(heard_steps, len(steps), self.time, self._tolerance, names)
             raise ArgumentError(
-                f"the model cannot be stepped: {name} gives another output for a step alone than within the sequence"
+                f"the model cannot be stepped: {reason}. What keeps a state are GRUs along time, and convolutions that the "
+                "model pads in front, both as modules of torch or anygru, and one call of each in a step"
             )
-        self._mixing = self._mixed(example.select(self.time, 0))
+        self._mixing = self._mixed(example)
+
+    def _agree(self, found: Tensor, whole: Tensor) -> bool:
+        return found.shape == whole.shape and bool(
+            (apart(found, whole, self.time, self.batch) <= self._tolerance).all()
+        )
 
     def check_rows(self) -> None:
-        """Raise ArgumentError if sequences that are stepped together change each other."""
+        """Raise ArgumentError if sequences that are stepped together change each other, or cannot be stepped together."""
         if self._mixing:
-            raise ArgumentError(
-                f"the sequences of a batch are mixed in {self._mixing}: flatten [B, F, ...] to [B * F, ...], with the "
-                "batch first, or step one sequence"
-            )
+            raise ArgumentError(self._mixing)
 
-    def _mixed(self, frames: Tensor) -> str:
-        """The layers with lanes if they mix the rows of a batch: the last of two rows also steps alone.
+    def _mixed(self, example: Tensor) -> str:
+        """A fault of sequences that step together: four rows of a batch are also stepped one at a time. Otherwise "".
 
         The states are random numbers, so that rows differ whatever the example is.
         """
-        names = ", ".join(memory.name for memory in self.memories if memory.lanes > 1)
-        if not names:
-            return ""
-        states = torch.rand((2, self.size), generator=torch.Generator().manual_seed(2)).to(self.like)
-        together, alone = StateRows(states.clone(), None), StateRows(states, torch.tensor([1], device=states.device))
-        x = torch.cat((frames[:1], frames[-1:]))
+        frames = example.movedim((self.time, self.batch), (0, 1)).flatten(0, 1)
+        x = frames[torch.linspace(0, len(frames) - 1, 4, device=frames.device).long()]
+        states = torch.rand((4, self.size), generator=torch.Generator().manual_seed(2)).to(self.like)
+        together = StateRows(states.clone(), None)
         try:
             outputs = self.step(together, x)
-        except Exception:  # whatever the model raises for two sequences, which it does not take
-            return ""
-        apart = differs(self.step(alone, x[1:]), outputs[1:], self._tolerance)
-        return names if apart or differs(alone.states[1], together.states[1], self._tolerance) else ""
+        except Exception as error:  # whatever the model raises for more sequences than one
+            return f"the model takes one sequence, and not a batch of four: {error}"
+        for row in range(4):
+            alone = StateRows(states, torch.tensor([row], device=states.device))
+            output = self.step(alone, x[row : row + 1])
+            if differs(output, outputs[row : row + 1], self._tolerance) or differs(
+                states[row], together.states[row], self._tolerance
+            ):
+                names = ", ".join(memory.name for memory in self.memories if memory.lanes > 1)
+                return (
+                    f"the sequences of a batch are mixed in {names}: flatten [B, F, ...] to [B * F, ...], with the batch "
+                    "first, or step one sequence"
+                    if names
+                    else "the sequences of a batch change each other: compute means, norms and softmax over other axes than "
+                    "the batch, or step one sequence"
+                )
+        return ""
 
     def _is_rounding(self, model: nn.Module, example: Tensor, whole: Tensor, found: Tensor) -> bool:
         """Whether outputs are no further apart than the model moves them itself when its weights change in the last bit."""
         if found.shape != whole.shape or not whole.is_floating_point():
             return False
-        moved, generator = copy.deepcopy(model), torch.Generator().manual_seed(1)
+        moved, generator = deep_copy(model), torch.Generator().manual_seed(1)
         for each in moved.parameters():
             if each.is_floating_point():
                 signs = torch.randint(0, 2, each.shape, generator=generator).to(each.device) * 2 - 1
                 each.mul_((1 + torch.finfo(each.dtype).eps * signs).to(each.dtype))
-        axes = [axis for axis in range(whole.dim()) if axis != self.time]
-        reached = (first_tensor(moved(example)) - whole).abs().float().amax(axes).cummax(0).values
-        apart = (found - whole).abs().float().amax(axes)
-        floor = self._tolerance * max(whole.abs().max().item(), 1e-6)
-        return bool((apart <= torch.clamp(_SENSITIVE * reached, min=floor)).all())
+        reached = apart(first_tensor(moved(example.clone())), whole, self.time, self.batch).cummax(0).values
+        allowed = torch.clamp(_SENSITIVE * reached, min=self._tolerance)
+        return bool((apart(found, whole, self.time, self.batch) <= allowed).all())
 
 
-class _Shapes:
-    """The shapes that the GRUs and convolutions of a model took, in their first calls."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self.inputs: dict[str, Sequence[int]] = {}
-        self._model = model
-
-    def __enter__(self) -> "_Shapes":
-        self._handles = [
-            module.register_forward_pre_hook(lambda _, inputs, name=name: self._hear(name, inputs))
-            for name, module in self._model.named_modules()
-            if isinstance(module, (*_GRUS, *CONVOLUTIONS, *TRANSPOSED))
-        ]
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    def _hear(self, name: str, inputs: tuple[Any, ...]) -> None:
-        if inputs and isinstance(inputs[0], Tensor):
-            self.inputs.setdefault(name, tuple(inputs[0].shape))
+def _without_gru(model: nn.Module) -> str:
+    """The words for a model without a GRU."""
+    cells = (nn.GRUCell, GRUCell, FrozenGRUCell)
+    name = next((name for name, module in model.named_modules() if isinstance(module, cells)), None)
+    words = f"{type(model).__name__} without one"
+    return words if name is None else f"{words}: put a GRU with the weights of the cell {name!r} in place of the loop"
 
 
 def _time_axis(batch_is_first: bool, given: bool | None, axis: int | None, example: Tensor | None) -> int:
@@ -325,45 +336,6 @@ def _time_axis(batch_is_first: bool, given: bool | None, axis: int | None, examp
     return axis % example.dim()
 
 
-class _Heard:
-    """The results of a model's modules, in the order of their first calls."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self.model = model
-        self.outputs: dict[str, list[Tensor]] = {}
-
-    def __enter__(self) -> "_Heard":
-        self._handles = [
-            module.register_forward_hook(lambda _, __, output, name=name: self._hear(name, output))
-            for name, module in self.model.named_modules()
-            if name
-        ]
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    def _hear(self, name: str, output: Any) -> None:
-        found = output[0] if isinstance(output, (tuple, list)) and output else output
-        if isinstance(found, Tensor):
-            self.outputs.setdefault(name, []).append(found)
-
-    def first_difference(self, steps: "_Heard", time: int, tolerance: float) -> str:
-        """The first module with different outputs; "the model itself" if all agree."""
-        for name, (whole, *_) in self.outputs.items():
-            alone = steps.outputs.get(name)
-            if not alone:
-                continue
-            for axis in (time, whole.dim() - 1):
-                if axis < whole.dim() and all(each.dim() == whole.dim() and each.shape[axis] == 1 for each in alone):
-                    together = torch.cat(alone, axis)
-                    if together.shape != whole.shape or differs(together, whole, tolerance):
-                        return f"{name} ({type(self.model.get_submodule(name)).__name__})"
-                    break
-        return "the model itself"
-
-
 def _digest(model: nn.Module) -> bytes:
     """8 bytes of the SHA-256 of the numbers in a state_dict, with their dtypes and shapes."""
     digest = hashlib.sha256()
@@ -372,26 +344,3 @@ def _digest(model: nn.Module) -> bytes:
             digest.update(f"{value.dtype} {list(value.shape)};".encode())
             digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.digest()[:8]
-
-
-def differs(found: Tensor, expected: Tensor, tolerance: float) -> bool:
-    if found.shape != expected.shape:
-        return True
-    if not expected.is_floating_point():
-        return not torch.equal(found, expected)
-    most = expected.abs().max().item() if expected.numel() else 0.0
-    return not torch.allclose(found, expected, rtol=0.0, atol=tolerance * max(most, 1e-6), equal_nan=True)
-
-
-def first_tensor(output: Any) -> Tensor:
-    """The output of a model: a tensor, or the first one of a tuple or list.
-
-    Raises:
-        ArgumentError: any other value.
-    """
-    found = output[0] if isinstance(output, (tuple, list)) and output else output
-    if not isinstance(found, Tensor):
-        raise ArgumentError(
-            f"the model must return a tensor or a tuple that begins with one, got {type(output).__name__}"
-        )
-    return found

@@ -5,7 +5,6 @@ of a state row is a slice [offset, offset + size). Each thread has the rows of i
 step.
 """
 
-import copy
 import math
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError
 from .from_torch import from_torch
 from .gru import FrozenGRU
+from .shared import shallow_copy
 from .stream import Stream
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -319,8 +319,7 @@ def remembering(name: str, conv: Any, axis: int, lanes: int) -> tuple[nn.Module,
     transposed = isinstance(conv, TRANSPOSED)
     if not usual or (transposed and (conv.output_padding[place] or type(conv).forward not in _FORWARDS)):
         return None
-    memory, made = ConvMemory(name, conv, axis, lanes), copy.copy(conv)
-    made.__dict__ = dict(conv.__dict__)
+    memory, made = ConvMemory(name, conv, axis, lanes), shallow_copy(conv)
     if transposed:
         made.__dict__["forward"] = memory.transposed
     else:  # forward of this class and of its subclasses calls this

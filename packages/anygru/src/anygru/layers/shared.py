@@ -1,11 +1,12 @@
 """Helpers of layers, cells and their frozen forms: checks of arguments, modes, hooks of weights, torch.fx, `repr`."""
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import Any, NoReturn
 
-from torch import nn
+from torch import Tensor, nn
 from torch.fx import Proxy
 
 from ..errors import ArgumentError, ArgumentTypeError
@@ -26,6 +27,20 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes:
             module.training = mode
+
+
+def shallow_copy(module: nn.Module) -> Any:
+    """A module with the attributes of another; `copy.copy` takes no module with parametrized weights, and moves a GRU's."""
+    made = nn.Module.__new__(type(module))
+    made.__dict__ = {**module.__dict__, "_compiled_call_impl": None}  # of Module.compile, bound to the other module
+    return made
+
+
+def deep_copy(model: nn.Module) -> Any:
+    """`copy.deepcopy` of a module, also with weights that were computed from parameters, as torch.nn.utils.weight_norm's are."""
+    values = (value for module in model.modules() for value in vars(module).values())
+    computed = (value for value in values if isinstance(value, Tensor) and not value.is_leaf)
+    return copy.deepcopy(model, {id(value): value.detach().clone() for value in computed})
 
 
 def defaults_of(init: Callable[..., None]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..layers.machine import Machine, first_tensor
+from ..layers.hearing import first_tensor
+from ..layers.machine import Machine
 from ..layers.memory import GraphRows, GRUMemory, stepping
 
 
