@@ -173,9 +173,7 @@ def test_page(page: Path, tmp_path: Path, forked: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if any(item.line.startswith(STARTERS) for item in contents(page))],
-    ids=name_of,
+    "page", [page for page in PAGES if any(item.line.startswith(STARTERS) for item in contents(page))], ids=name_of
 )
 def test_started(page: Path, tmp_path: Path, forked: Run) -> None:
     """Commands that start programs, as a shell would."""

@@ -277,11 +277,7 @@ def test_a_categorical_distribution_draws_the_numbers_of_0_9() -> None:
     flow.manual_seed(3)
     policy = flow.distributions.Categorical(probs=weights)
     draws = [policy.sample(shape).tolist() for shape in ((), (4,), (2, 3))]
-    assert draws == [
-        [0, 0],
-        [[2, 0], [1, 0], [2, 0], [2, 1]],
-        [[[1, 0], [2, 0], [1, 1]], [[1, 0], [2, 0], [0, 0]]],
-    ]
+    assert draws == [[0, 0], [[2, 0], [1, 0], [2, 0], [2, 1]], [[[1, 0], [2, 0], [1, 1]], [[1, 0], [2, 0], [0, 0]]]]
     np.testing.assert_allclose(policy.probs.numpy(), [[1 / 6, 1 / 3, 1 / 2], [0.75, 0.25, 0]], rtol=1e-6)
     np.testing.assert_allclose(policy.logits()[1].numpy(), [-0.287682, -1.386294, -15.942385], rtol=1e-5)
     of_logits = flow.distributions.Categorical(logits=weights)

@@ -18,10 +18,7 @@ TEXTS = {
     "int": (flow.tensor([[1, 2], [30, 4]]), "tensor([[ 1,  2],\n        [30,  4]], dtype=oneflow.int64)"),
     "bool": (flow.tensor([True, False]), "tensor([ True, False], dtype=oneflow.bool)"),
     "double": (flow.tensor([0.125], dtype=flow.float64), "tensor([0.1250], dtype=oneflow.float64)"),
-    "grad": (
-        flow.tensor([1.0], requires_grad=True),
-        "tensor([1.], dtype=oneflow.float32, requires_grad=True)",
-    ),
+    "grad": (flow.tensor([1.0], requires_grad=True), "tensor([1.], dtype=oneflow.float32, requires_grad=True)"),
     "empty": (flow.ones(0, 2), "tensor([], size=(0, 2), dtype=oneflow.float32)"),
 }
 
@@ -97,11 +94,7 @@ def test_scalars_format_as_numbers() -> None:
 
 
 def test_names_that_are_not_covered_say_so() -> None:
-    for module, name in (
-        (flow, "nms"),
-        (flow.one_embedding, "Embedding"),
-        (flow.one_embedding, "Ftrl"),
-    ):
+    for module, name in ((flow, "nms"), (flow.one_embedding, "Embedding"), (flow.one_embedding, "Ftrl")):
         with pytest.raises(NotCoveredError, match=f"{name} is not covered by anygru's OneFlow dialect"):
             getattr(module, name)()
 

@@ -134,12 +134,7 @@ class Draw:
         values = ["1", "-2.5", "True", f"paddle.zeros([1], '{dtype}')", "np.ones([1])", "T(A(%s, '%s', 0, 2), False)"]
         value = self.one_of([*values, values[-1]])
         value = value % (self.one_of([shape, shape[-1:]]), dtype) if "%s" in value else value
-        return [
-            self.tensor("x", shape, dtype),
-            "y = x * 1",
-            f"y[{self.index(shape)}] = {value}",
-            "out += [y]; G(out)",
-        ]
+        return [self.tensor("x", shape, dtype), "y = x * 1", f"y[{self.index(shape)}] = {value}", "out += [y]; G(out)"]
 
     def in_place(self):
         shape, dtype = self.shape(0), self.one_of([*FLOATS, "int64"])

@@ -60,10 +60,7 @@ def test_structures_are_flattened_and_packed():
         layers_utils.assert_same_structure([1], (1,))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["device.cuda.graphs", "distributed.fleet.layers.mpu.mp_ops", "fluid.data_feed_desc"],
-)
+@pytest.mark.parametrize("name", ["device.cuda.graphs", "distributed.fleet.layers.mpu.mp_ops", "fluid.data_feed_desc"])
 def test_internal_modules_can_be_imported(name, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [DialectFinder(), *sys.meta_path])
     known = set(sys.modules)

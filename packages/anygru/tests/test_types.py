@@ -22,9 +22,7 @@ NAMES = [
     ("problem", "BackendName", "anygru.backends.NAMES"),
     ("quantization", "WeightFormat", "anygru.facts.quantization.DTYPES"),
 ]
-pytestmark = [
-    pytest.mark.skipif(sys.version_info < (3, 11), reason="assert_type is in typing since Python 3.11"),
-]
+pytestmark = [pytest.mark.skipif(sys.version_info < (3, 11), reason="assert_type is in typing since Python 3.11")]
 
 
 def expected() -> list[int]:

@@ -232,9 +232,7 @@ def test_errors_name_the_target_and_not_the_private_folder(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"style": "x"}, {"mapping": {"nothing": "x"}}, {"transpose": ["nothing"]}, {"weights": "int8"}],
-    ids=str,
+    "options", [{"style": "x"}, {"mapping": {"nothing": "x"}}, {"transpose": ["nothing"]}, {"weights": "int8"}], ids=str
 )
 def test_refusals_name_the_file(options: dict[str, object], tmp_path: Path) -> None:
     save_checkpoint(anygru.GRU(3, 4), tmp_path / "x.pt")

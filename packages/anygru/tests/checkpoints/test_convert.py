@@ -516,10 +516,7 @@ def test_the_user_decides_about_transposition(tmp_path: Path) -> None:
     net = layers()
     torch.save(net.state_dict(), tmp_path / "x.pt")
     report = convert(tmp_path / "x.pt", tmp_path / "x.pdparams", transpose=["pla*.weight"], no_transpose=["head.*"])
-    assert report.transposed == {
-        "wide.weight": "a linear layer, by its bias wide.bias",
-        "plain.weight": "as asked for",
-    }
+    assert report.transposed == {"wide.weight": "a linear layer, by its bias wide.bias", "plain.weight": "as asked for"}
     assert report.undecided == []
     stored = load_checkpoint(tmp_path / "x.pdparams").tensors
     assert torch.equal(stored["plain.weight"], net.plain.weight.T)

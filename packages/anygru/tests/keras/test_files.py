@@ -312,10 +312,7 @@ def test_a_layer_of_a_program_may_have_the_name_of_another(name, tmp_path):
     checkpoint = load_checkpoint(save(made, tmp_path / name))
     assert [
         bool(found.problem) for found in checkpoint.gru_layers if "two" in found.path or "silent" in found.path
-    ] == [
-        True,
-        True,
-    ]
+    ] == [True, True]
 
 
 def changed(path, target, change):

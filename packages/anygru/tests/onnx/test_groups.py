@@ -13,10 +13,7 @@ from helpers import mostly_slow
 import anygru
 import anygru.onnx
 
-pytestmark = [
-    pytest.mark.compiles,
-    pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it"),
-]
+pytestmark = [pytest.mark.compiles, pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")]
 KINDS: dict[str, dict[str, Any]] = {
     "two directions": {"groups": 2, "input_groups": 2, "num_layers": 2, "bidirectional": True, "bias": False},
     "input too": {"groups": 3, "input_groups": 3, "reset": "before"},

@@ -236,12 +236,7 @@ class _Assembled(torch.autograd.Function):
         if list(gradients[0].placements) == back and not torch.is_grad_enabled():
             return gradients[0]._local_tensor, None, None, None
         twice = [Partial() if kind.is_partial() else kind for kind in ctx.layout]
-        return (
-            DTensor.to_local(gradients[0].redistribute(placements=back), grad_placements=twice),
-            None,
-            None,
-            None,
-        )
+        return (DTensor.to_local(gradients[0].redistribute(placements=back), grad_placements=twice), None, None, None)
 
 
 _assemble = _applied(_Assembled)

@@ -26,10 +26,7 @@ def _of_adaptive_pool(layer: Any, x: Any, y: Any) -> int:
 
 _COUNTS: dict[type, Count] = {
     **dict.fromkeys(
-        (
-            *(conv.Conv1D, conv.Conv2D, conv.Conv3D),
-            *(conv.Conv1DTranspose, conv.Conv2DTranspose, conv.Conv3DTranspose),
-        ),
+        (*(conv.Conv1D, conv.Conv2D, conv.Conv3D), *(conv.Conv1DTranspose, conv.Conv2DTranspose, conv.Conv3DTranspose)),
         _of_convolution,
     ),
     **dict.fromkeys((norm.BatchNorm2D, norm.BatchNorm), lambda layer, x, y: 2 * int(x.size)),

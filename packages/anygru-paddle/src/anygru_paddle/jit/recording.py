@@ -164,19 +164,13 @@ def _need_open(shapes: ShapeEnv, tensor: torch.Tensor, place: int, axis: int) ->
 
 
 def _exported(
-    graph: torch.nn.Module,
-    weights: list[torch.Tensor],
-    examples: Sequence[torch.Tensor],
-    open_axes: Sequence[set[int]],
+    graph: torch.nn.Module, weights: list[torch.Tensor], examples: Sequence[torch.Tensor], open_axes: Sequence[set[int]]
 ) -> torch.export.ExportedProgram:
     lengths = [dict.fromkeys(axes, torch.export.Dim.AUTO) for axes in open_axes]
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         program = torch.export.export(
-            graph,
-            (weights, list(examples)),
-            dynamic_shapes=([None] * len(weights), lengths),
-            strict=False,
+            graph, (weights, list(examples)), dynamic_shapes=([None] * len(weights), lengths), strict=False
         )
     placeholders = (
         [node for node in program.graph.nodes if node.op == "placeholder"][-len(examples) :] if examples else []

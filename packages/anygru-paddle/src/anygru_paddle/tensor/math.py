@@ -10,16 +10,7 @@ from anygru.extend import not_covered
 from ..base.errors import EnforceNotMet, divided_by_zero, paddles
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
-from .operation import (
-    NUMBERS,
-    as_sizes,
-    need_float,
-    need_same_dtype,
-    no_small,
-    operation,
-    promoted,
-    row,
-)
+from .operation import NUMBERS, as_sizes, need_float, need_same_dtype, no_small, operation, promoted, row
 from .pairs import *  # noqa: F403
 from .reduction import *  # noqa: F403
 

@@ -162,11 +162,7 @@ def _forward_of_halves(problem: Problem, call: Call, keep: bool) -> tuple[Tensor
 
 
 def backward(
-    problem: Problem,
-    call: Call,
-    kept: tuple[Tensor, Tensor],
-    grads: Gradients,
-    needs: Sequence[bool],
+    problem: Problem, call: Call, kept: tuple[Tensor, Tensor], grads: Gradients, needs: Sequence[bool]
 ) -> list[Tensor | None]:
     """Gradients for each of `call.tensors`; None where `needs` has False.
 
@@ -216,11 +212,7 @@ def _backward_of_layer(
 
 
 def _backward_of_halves(
-    problem: Problem,
-    call: Call,
-    kept: tuple[Tensor, Tensor],
-    grads: Gradients,
-    needs: Sequence[bool],
+    problem: Problem, call: Call, kept: tuple[Tensor, Tensor], grads: Gradients, needs: Sequence[bool]
 ) -> list[Tensor | None]:
     """`backward` for `_forward_of_halves`."""
     single, wide, reserve = problem._replace(dtype=torch.float32), call.to(torch.float32), kept[1].view(torch.float32)

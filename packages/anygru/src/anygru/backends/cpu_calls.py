@@ -157,12 +157,7 @@ def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall
 
 
 def dense(
-    input: Tensor,
-    h_0: Tensor | None,
-    weights: Any,
-    kind: "_native.Kind",
-    keep: bool,
-    modifiers: Modifiers = NONE,
+    input: Tensor, h_0: Tensor | None, weights: Any, kind: "_native.Kind", keep: bool, modifiers: Modifiers = NONE
 ) -> Any:
     """A dense call [T, B, I] that the native module checks and computes at once; None if anything about it is unusual.
 

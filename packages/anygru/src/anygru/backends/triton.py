@@ -117,11 +117,7 @@ def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, T
 
 
 def backward(
-    problem: Problem,
-    call: Call,
-    kept: tuple[Tensor, Tensor],
-    grads: Gradients,
-    needs: Sequence[bool],
+    problem: Problem, call: Call, kept: tuple[Tensor, Tensor], grads: Gradients, needs: Sequence[bool]
 ) -> list[Tensor | None]:
     """As `cpu.backward`."""
     from .triton_passes import Pass

@@ -6,17 +6,7 @@ Nothing here needs torch: the readers of checkpoints use it before torch is impo
 from typing import Literal, TypeAlias
 
 ActivationName: TypeAlias = Literal[
-    "sigmoid",
-    "tanh",
-    "relu",
-    "identity",
-    "hardsigmoid",
-    "hardtanh",
-    "softsign",
-    "softplus",
-    "elu",
-    "gelu",
-    "silu",
+    "sigmoid", "tanh", "relu", "identity", "hardsigmoid", "hardtanh", "softsign", "softplus", "elu", "gelu", "silu"
 ]
 
 FORMULA_MARK = "anygru.formula"

@@ -139,12 +139,7 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
 
 
 def direct(
-    is_cell: bool,
-    input: Tensor,
-    h_0: Tensor | None,
-    weights: AnyWeights,
-    options: Options,
-    modifiers: Modifiers = NONE,
+    is_cell: bool, input: Tensor, h_0: Tensor | None, weights: AnyWeights, options: Options, modifiers: Modifiers = NONE
 ) -> Any:
     """The fast path for small calls: a backend checks and computes in one call; None if none takes it.
 
@@ -169,11 +164,7 @@ def direct(
 
 
 def describe(
-    input: Tensor,
-    weights: AnyWeights,
-    batch_sizes: Tensor | None,
-    options: Options,
-    modified: tuple[str, ...] = (),
+    input: Tensor, weights: AnyWeights, batch_sizes: Tensor | None, options: Options, modified: tuple[str, ...] = ()
 ) -> Problem:
     """The problem by which `run` would choose a backend for this input; computes nothing.
 

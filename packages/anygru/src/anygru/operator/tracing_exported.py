@@ -25,8 +25,7 @@ _library.define(
     tags=torch.Tag.pt2_compliant_tag,
 )
 _library.define(
-    f"frozen_gru.exported({tracing_frozen.ARGUMENTS}) -> (Tensor, Tensor)",
-    tags=torch.Tag.pt2_compliant_tag,
+    f"frozen_gru.exported({tracing_frozen.ARGUMENTS}) -> (Tensor, Tensor)", tags=torch.Tag.pt2_compliant_tag
 )
 
 

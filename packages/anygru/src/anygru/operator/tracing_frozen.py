@@ -19,10 +19,7 @@ from .frozen_weights import FrozenWeights
 
 _library = torch.library.Library("anygru", "FRAGMENT")
 ARGUMENTS = f"Tensor input, Tensor h_0, Tensor[] values, Tensor[] scales, {tracing.FACTS}, str precision"
-_library.define(
-    f"frozen_gru({ARGUMENTS}) -> (Tensor, Tensor)",
-    tags=torch.Tag.pt2_compliant_tag,
-)
+_library.define(f"frozen_gru({ARGUMENTS}) -> (Tensor, Tensor)", tags=torch.Tag.pt2_compliant_tag)
 _packed = WeakTensorKeyDictionary()
 """Cache by the first tensor: (facts, identities and versions of the tensors, the packed copy)."""
 

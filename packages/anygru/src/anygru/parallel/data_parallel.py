@@ -99,10 +99,7 @@ def distribute(
     if "init_sync" in accepted:  # torch 2.6
         options["init_sync"] = False  # done above
     return DistributedDataParallel(
-        module,
-        process_group=group,
-        find_unused_parameters=find_unused_parameters,
-        **options,
+        module, process_group=group, find_unused_parameters=find_unused_parameters, **options
     )
 
 

@@ -35,11 +35,7 @@ def _core_activation(function: Activation | None, default: str) -> Any:
     """A Paddle function in the core's form: its name if the core has the same one; wrapped for paddle tensors otherwise."""
     if function is None:
         return default
-    for name, same in (
-        ("sigmoid", (ops.sigmoid, F.sigmoid)),
-        ("tanh", (ops.tanh, F.tanh)),
-        ("relu", (F.relu,)),
-    ):
+    for name, same in (("sigmoid", (ops.sigmoid, F.sigmoid)), ("tanh", (ops.tanh, F.tanh)), ("relu", (F.relu,))):
         if any(function is each for each in same):
             return name
     if not callable(function):

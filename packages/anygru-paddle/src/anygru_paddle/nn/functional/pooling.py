@@ -151,11 +151,7 @@ def _adaptive_max(dims: int) -> Callable[..., Any]:
         out = pool(inner, _sizes(output_size, inner), return_mask)
         return (out[0], out[1].to(torch.int32)) if return_mask else out
 
-    return row(
-        f"adaptive_max_pool{dims}d",
-        function,
-        "The largest elements of `output_size` windows that cover x.",
-    )
+    return row(f"adaptive_max_pool{dims}d", function, "The largest elements of `output_size` windows that cover x.")
 
 
 def _unpool(dims: int) -> Callable[..., Any]:

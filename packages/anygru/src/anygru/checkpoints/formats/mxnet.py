@@ -118,9 +118,7 @@ def loads(data: Bytes, budget: Budget | None = None) -> list[np.ndarray] | dict[
 
 
 def save(
-    path: str | os.PathLike[str],
-    arrays: Sequence[Values] | Mapping[str, Values],
-    progress: Progress | None = None,
+    path: str | os.PathLike[str], arrays: Sequence[Values] | Mapping[str, Values], progress: Progress | None = None
 ) -> None:
     """Write arrays as `nd.save` does, byte for byte; the file is replaced in one step.
 

@@ -81,9 +81,7 @@ class Parameter(Tensor):
 
 
 def load(
-    path: str | os.PathLike[str],
-    allowed: Mapping[tuple[str, str], Any] | None = None,
-    budget: Budget | None = None,
+    path: str | os.PathLike[str], allowed: Mapping[tuple[str, str], Any] | None = None, budget: Budget | None = None
 ) -> Any:
     """Read a folder of `oneflow.save`.
 

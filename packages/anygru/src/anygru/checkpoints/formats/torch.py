@@ -330,11 +330,7 @@ def _read_old(path: str | os.PathLike[str], budget: Budget) -> Content:
     reader.load()
     storages = _storages_at_the_end(reader, announced)
     again = RestrictedUnpickler(
-        data,
-        known,
-        where=where,
-        persistent_load=lambda identifier: storages[_storage_id(identifier)[0]],
-        budget=budget,
+        data, known, where=where, persistent_load=lambda identifier: storages[_storage_id(identifier)[0]], budget=budget
     )
     again.cursor.position = start
     tree = again.load()
