@@ -159,39 +159,30 @@ class ProgBarLogger(Callback):
     def _begin(self, mode: str, steps: int | None, metrics: Sequence[str]) -> None:
         self._progress[mode] = _Progress(steps, metrics, self.verbose)
 
-    def _enter(self, mode: str) -> None:
+
+def _batch_begins(mode: str) -> Callable[..., None]:
+    def on_batch_begin(self: ProgBarLogger, step: int, logs: Logs = None) -> None:
+        """Take the time."""
         self._progress[mode].enter()
 
-    def _leave(self, mode: str, logs: Logs) -> None:
+    return on_batch_begin
+
+
+def _batch_ends(mode: str) -> Callable[..., None]:
+    def on_batch_end(self: ProgBarLogger, step: int, logs: Logs = None) -> None:
+        """Print the values if it is time."""
         progress = self._progress[mode]
         progress.leave((logs or {}).get("batch_size", 1))
         due = progress.step % self.log_freq == 0 and (progress.steps is None or progress.step < progress.steps)
         if due and self._prints():
             progress.show(logs or {})
 
-    def on_train_batch_begin(self, step: int, logs: Logs = None) -> None:
-        """Take the time."""
-        self._enter("train")
+    return on_batch_end
 
-    def on_train_batch_end(self, step: int, logs: Logs = None) -> None:
-        """Print the values if it is time."""
-        self._leave("train", logs)
 
-    def on_eval_batch_begin(self, step: int, logs: Logs = None) -> None:
-        """Take the time."""
-        self._enter("eval")
-
-    def on_eval_batch_end(self, step: int, logs: Logs = None) -> None:
-        """Print the values if it is time."""
-        self._leave("eval", logs)
-
-    def on_predict_batch_begin(self, step: int, logs: Logs = None) -> None:
-        """Take the time."""
-        self._enter("predict")
-
-    def on_predict_batch_end(self, step: int, logs: Logs = None) -> None:
-        """Print the count if it is time."""
-        self._leave("predict", logs)
+for _mode in ("train", "eval", "predict"):
+    setattr(ProgBarLogger, f"on_{_mode}_batch_begin", _batch_begins(_mode))
+    setattr(ProgBarLogger, f"on_{_mode}_batch_end", _batch_ends(_mode))
 
 
 class ModelCheckpoint(Callback):
