@@ -88,6 +88,8 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
         (["--val-fraction", 0.1, "--val-file", "x"], "--val-file and --val-fraction both choose the held-out text"),
         (["--val-file", "absent.txt"], "there is no file 'absent.txt'"),
         (["--init-from", "absent"], "there is no file 'absent'"),
+        (["--init-from", ""], "there is no file ''"),
+        (["--backend", "referense"], "; did you mean reference?"),
         (["--export", "model.pt"], "--export writes files that end in .onnx or .safetensors, got 'model.pt'"),
         (["--export", "absent/model.onnx"], "--export absent/model.onnx: there is no folder"),
         (["--export", "model.onnx", "--export-weights", "int8"], "--export-weights is for a frozen file"),
@@ -97,6 +99,11 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
 def test_an_option_that_cannot_be_honoured_is_named(train, tmp_path, arguments, words):
     only_line(train(*(["--steps", 1] if "--epochs" not in arguments else []), *arguments), words)
     assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_wrong_number_leaves_no_folder(anygru, text, tmp_path):
+    assert anygru("train", text, "--out", tmp_path / "run", "--hidden", 0).status == 2
+    assert not (tmp_path / "run").exists()
 
 
 def test_epochs_are_passes_over_the_text(train, tmp_path):

@@ -131,8 +131,8 @@ def _check_files(args: argparse.Namespace) -> None:
 
 def _read_files(args: argparse.Namespace) -> list[str]:
     """The files and folders that a training or an evaluation reads."""
-    model = args.evaluate or getattr(args, "init_from", None)
-    return [*args.texts, *args.val_file, *([model] if model else [])]
+    models = (args.evaluate, getattr(args, "init_from", None))
+    return [*args.texts, *args.val_file, *(model for model in models if model is not None)]
 
 
 def _main_of_joined(args: argparse.Namespace, folder: "RunFolder") -> int:

@@ -75,6 +75,22 @@ def test_version(capsys):
         (["--nonsense"], "anygru: error: unrecognized arguments: --nonsense"),
         (["inspect", "x", "--nonsense"], "anygru inspect: error: unrecognized arguments: --nonsense"),
         (["launch", "--timeout", "many"], "anygru launch: error: argument --timeout: invalid float value: 'many'"),
+        (["try", "x.py:f", "--seconds", "inf"], "anygru try: error: --seconds must be more than 0 and finite, got inf"),
+        (["try", "x.py:f", "--threads", "5000"], "anygru try: error: --threads must be from 1 to 4096, got 5000"),
+        (["try", "--onnx", ""], "anygru try: error: there is no file ''"),
+        (
+            ["launch", "--master-port", "-1", "-m", "x"],
+            "anygru launch: error: --master-port must be from 0 to 65535, got -1",
+        ),
+        (
+            ["launch", "--monitor-interval", "nan", "-m", "x"],
+            "anygru launch: error: --monitor-interval must be above 0 seconds",
+        ),
+        (
+            ["launch", "--rdzv-backend", "x", "-m", "x"],
+            "anygru launch: error: an option of torchrun does not fit: The rendezvous",
+        ),
+        (["launch", "--log-dir", "-", "-m", "x"], "anygru launch: error: --log-dir: - is not standard output here"),
         (["inspect", "x", "--plo", "8"], "anygru inspect: error: unrecognized arguments: --plo"),
         (["inspect"], "anygru inspect: error: the following arguments are required: FILE"),
     ],

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ArgumentError, BackendError
+from ..errors import ArgumentError, BackendError, near
 from ..facts.problem import Problem
 from . import cpu_calls
 from .backend import Backend
@@ -22,7 +22,7 @@ NAMES = ("cpu", "cudnn", "aten", "triton", "reference")
 def check_name(name: str) -> None:
     """Raises ArgumentError if no backend has this name."""
     if name not in NAMES:
-        raise ArgumentError(f"backend must be one of {', '.join(NAMES)} or None, got {name!r}")
+        raise ArgumentError(f"backend must be one of {', '.join(NAMES)} or None, got {name!r}{near(str(name), NAMES)}")
 
 
 def load(name: str) -> Backend:

@@ -68,6 +68,10 @@ class Failure(Exception):
     """A command failed for a known reason; the message is one line."""
 
 
+class Stopped(SystemExit):
+    """A signal asked the process to end; the code is the exit status."""
+
+
 class Help(argparse.HelpFormatter):
     """Help with a short usage line: only positional arguments, since the options are listed below it."""
 
@@ -186,7 +190,7 @@ def removing_temporary_files() -> Iterator[None]:
 
     def leave(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the removal
-        raise SystemExit(128 + number)
+        raise Stopped(128 + number)
 
     numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     old = {number: signal.signal(number, leave) for number in numbers}

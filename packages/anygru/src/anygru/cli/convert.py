@@ -139,7 +139,6 @@ def _add_other_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds",
         type=int,
-        default=60,
         metavar="N",
         help="the most time that a graph may compute, counted before as 1e9 multiplications a second (default: 60)",
     )
@@ -163,8 +162,9 @@ def main(args: argparse.Namespace) -> int:
     with removing_temporary_files():
         if graphs.is_graph(args.source):
             return graphs.convert_graph(args)
-        if args.params:
-            raise UsageError("--params belongs to a graph (NAME-symbol.json)")
+        for name in ("params", "limit", "seconds"):
+            if getattr(args, name) is not None:
+                raise UsageError(f"--{name} belongs to a graph (NAME-symbol.json)")
         if args.model is not None:
             return _convert_optimizer(args)
         if args.script is not None:
@@ -242,7 +242,7 @@ def _choices(args: argparse.Namespace) -> "Choices":
     from ..checkpoints.gate import Gate
 
     given = {option.name: getattr(args, option.name) for option in fields(Choices)}
-    given["mapping"] = Gate(args.mapping).texts() if args.mapping else {}
+    given["mapping"] = {} if args.mapping is None else Gate(args.mapping).texts()
     return Choices(**given)
 
 

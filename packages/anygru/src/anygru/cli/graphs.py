@@ -49,7 +49,7 @@ def convert_graph(args: argparse.Namespace) -> int:
     """Write a graph with its values as a module, and print a report."""
     if os.path.splitext(args.target)[1] not in _TARGETS:
         raise UsageError(f"{args.target!r}: a graph becomes a file of ONNX (.onnx) or of torch.export (.pt2)")
-    params = existing(args.params) if args.params else _newest(args.source)
+    params = _newest(args.source) if args.params is None else existing(args.params)
     if "mxnet" not in dialects.roots():
         raise UsageError(f"{args.source!r} is MXNet's; to read it: {how_to_install('mxnet')}")
     sizes = dict(_sizes(text) for text in args.inputs)
@@ -58,7 +58,10 @@ def convert_graph(args: argparse.Namespace) -> int:
     )
     gate = Gate(args.source, args.limit, args.sandbox)
     limit = gate.most(gate.size + Gate(params).size + given)
-    order = {"params": params, "sizes": sizes, "limit": limit, "work": args.seconds * _PER_SECOND}
+    seconds = 60 if args.seconds is None else args.seconds
+    if seconds < 1:
+        raise UsageError(f"--seconds must be at least 1, got {seconds}")
+    order = {"params": params, "sizes": sizes, "limit": limit, "work": seconds * _PER_SECOND}
     order["ending"] = os.path.splitext(args.target)[1]
     answer, data = _answer(gate, order)
     with open_for_replace(args.target) as file:

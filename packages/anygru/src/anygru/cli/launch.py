@@ -9,6 +9,7 @@ from .. import dialects
 from ..parallel.launch import parser, run
 from . import existing
 from .spinning import bounded
+from .terminal import writable
 
 
 def parents() -> list[argparse.ArgumentParser]:
@@ -30,4 +31,6 @@ def main(args: argparse.Namespace) -> int:
     """Run the job and return its exit status."""
     if not (args.module or args.no_python):
         existing(args.training_script)
+    if args.log_dir is not None:
+        writable("--log-dir", args.log_dir, folder=True)
     return run(args, environment=bounded(dialects.environment(os.environ)))

@@ -1,16 +1,18 @@
 """Run a function of a user's script, and an ONNX model in ONNX Runtime."""
 
+import contextlib
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import near
-from . import Failure, UsageError
+from ..errors import AnygruError, near
+from . import Failure, Stopped, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,6 +45,34 @@ def _module_of_file(path: str) -> ModuleType:
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@contextlib.contextmanager
+def users_code(what: str) -> Iterator[None]:
+    """Turn an error of a user's code into one line with its file and line.
+
+    Raises:
+        UsageError: the code raised an error, or ended the process.
+    """
+    try:
+        yield
+    except (AnygruError, Failure, KeyboardInterrupt, Stopped):
+        raise
+    except BaseException as error:  # a script may exit
+        raise UsageError(f"{what}: {raised(error)}") from error
+
+
+def raised(error: BaseException) -> str:
+    """The last line of an error, after the place in the user's code: "FILE:LINE: NAME: MESSAGE"."""
+    words = traceback.format_exception_only(error)[-1].strip()
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: {words}"
+    packages = (
+        os.path.dirname(str(sys.modules[each].__file__)) for each in ("torch", "importlib") if each in sys.modules
+    )
+    hidden = (str(Path(__file__).parents[2]), *packages, "<frozen", contextlib.__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(hidden)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}: {words}" if frames else words
 
 
 class NotSupported(Failure):

@@ -7,6 +7,8 @@ model, alone or with a tuple of example inputs.
 import argparse
 from typing import Any
 
+import numpy
+import torch
 from torch import nn
 
 from .. import dialects
@@ -15,7 +17,7 @@ from ..checkpoints.gate import Gate
 from ..checkpoints.output.atomic import replacing
 from ..onnx.exporting import as_module, export
 from . import UsageError, existing, verified
-from .running import function_of, in_onnx_runtime
+from .running import function_of, in_onnx_runtime, users_code
 from .terminal import STANDARD_INPUT
 
 _SEED = 0
@@ -43,6 +45,10 @@ def convert(args: argparse.Namespace) -> list[str]:
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
     module.eval()
+    tensors = tuple(torch.from_numpy(each) if isinstance(each, numpy.ndarray) else each for each in tensors)
+    shapes = ", ".join(str(list(getattr(each, "shape", ()))) for each in tensors)
+    with users_code(f"{args.script}: the model cannot be run on inputs of the shapes {shapes}"), torch.no_grad():
+        module(*tensors)
     program = export(module, tensors)
     with replacing(args.target) as path:
         program.save(path)
@@ -57,7 +63,8 @@ def _build(script: str) -> tuple[Any, tuple[Any, ...] | None]:
     if not colon or not name.isidentifier():
         raise UsageError(f"--script must be FILE:NAME, a file and a function in it, got {script}")
     dialects.install()  # which the script may import
-    built = function_of(existing(path), name)()
+    with users_code(f"--script {script}"):
+        built = function_of(existing(path), name)()
     if not isinstance(built, tuple):
         return built, None
     if len(built) != 2:
@@ -68,13 +75,13 @@ def _build(script: str) -> tuple[Any, tuple[Any, ...] | None]:
 
 def _example(text: str) -> Any:
     """An array of a shape like `4,10,3` (float32, normally distributed) or `4,10:int64` (zeros)."""
-    import numpy
-
     shape, _, dtype = text.partition(":")
     try:
         sizes, kind = [int(size) for size in shape.split(",")], numpy.dtype(dtype or "float32")
+        if min(sizes) < 0 or kind.kind not in "biuf":
+            raise ValueError
     except (TypeError, ValueError):
-        raise UsageError(f"--input must be SHAPE or SHAPE:DTYPE, such as 4,10,3 or 4,10:int64, got {text}") from None
+        raise UsageError(f"--input must be SHAPE or SHAPE:DTYPE, such as 4,10,3 or 4,10:int64, got {text!r}") from None
     if kind.kind != "f":
         return numpy.zeros(sizes, kind)
     return numpy.random.RandomState(_SEED).standard_normal(sizes).astype(kind)

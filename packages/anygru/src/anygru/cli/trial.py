@@ -5,13 +5,11 @@ it times calls for each {"seconds"}. A script builds its model itself: it runs u
 """
 
 import contextlib
-import importlib
 import json
 import os
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -20,7 +18,7 @@ import torch
 import anygru
 
 from . import UsageError, watching
-from .running import function_of, in_onnx_runtime
+from .running import function_of, in_onnx_runtime, raised
 
 
 class TargetError(Exception):
@@ -192,16 +190,6 @@ def times(call: Callable[[], Any], seconds: float) -> list[float]:
     return found
 
 
-def _place(error: BaseException) -> str:
-    """The file and line of the user's code in which an error was raised: "FILE:LINE: ", or "" if there is none."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}: "
-    packages = (os.path.dirname(str(each.__file__)) for each in (torch, importlib))
-    hidden = (os.path.dirname(os.path.dirname(anygru.__file__)), *packages, "<frozen")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(hidden)]
-    return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
-
-
 class Trial:
     """The request of the parent process."""
 
@@ -256,11 +244,8 @@ class Trial:
         os._exit(0)
 
     def _fail(self, error: BaseException) -> None:
-        if isinstance(error, TargetError | UsageError | anygru.AnygruError):
-            self.answer({"error": f"{error}"})
-            return
-        words = traceback.format_exception_only(error)[-1].strip()
-        self.answer({"error": f"{_place(error)}{words}{self.call}"})
+        own = isinstance(error, TargetError | UsageError | anygru.AnygruError)
+        self.answer({"error": f"{error}" if own else f"{raised(error)}{self.call}"})
 
     def _measure(self, model: torch.nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         request = self.request

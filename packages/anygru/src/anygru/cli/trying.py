@@ -4,6 +4,7 @@ Each variant runs in a separate process, and the processes take turns.
 
 import argparse
 import json
+import math
 import os
 import re
 import shlex
@@ -46,11 +47,12 @@ def main(args: argparse.Namespace) -> int:
     """Measure, print the tables and a recommendation."""
     if (args.target is None) == (args.onnx is None):
         raise UsageError("give one of TARGET and --onnx F.onnx")
-    for name in ("threads", "rounds"):
-        if getattr(args, name) < 1:
-            raise UsageError(f"--{name} must be at least 1, got {getattr(args, name)}")
-    if not args.seconds > 0:
-        raise UsageError(f"--seconds must be more than 0, got {args.seconds}")
+    if not 1 <= args.threads <= 4096:
+        raise UsageError(f"--threads must be from 1 to 4096, got {args.threads}")
+    if args.rounds < 1:
+        raise UsageError(f"--rounds must be at least 1, got {args.rounds}")
+    if not 0 < args.seconds < math.inf:
+        raise UsageError(f"--seconds must be more than 0 and finite, got {args.seconds}")
     if args.onnx is not None and args.train:
         raise UsageError("--onnx measures inference; leave out --train")
     is_script = args.target is not None and ":" not in args.target
@@ -74,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _check_files(args: argparse.Namespace, is_script: bool) -> None:
     """Raise UsageError for a file that cannot be read or written, before the measurements."""
-    file: str = args.target if is_script else args.onnx or args.target.rpartition(":")[0]
+    file: str = args.onnx if args.target is None else args.target if is_script else args.target.rpartition(":")[0]
     if is_script or args.onnx is not None or file.endswith(".py"):
         existing(file)
     if is_script:

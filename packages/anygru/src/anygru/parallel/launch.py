@@ -98,6 +98,8 @@ def _watched(config: Any, command: Any, words: list[str]) -> int:
         return 0
     except ChildFailedError as error:
         return 1 if watch.found else _report(*error.get_first_failure())
+    except (KeyError, ValueError) as error:  # of a name that is not registered
+        raise ArgumentError(f"an option of torchrun does not fit: {error}") from error
     except SignalException as error:
         print(f"anygru launch: ended by {error.sigval.name}", file=sys.stderr)
         return 128 + int(error.sigval)
@@ -118,6 +120,10 @@ def _configuration(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     threads = os.environ.setdefault("OMP_NUM_THREADS", "share")  # torch would set 1
     is_given = options.rdzv_endpoint or options.master_port is not None or options.rdzv_backend != "static"
     options.master_port = 29500 if options.master_port is None else options.master_port  # torchrun's default
+    if not 0 <= options.master_port < 1 << 16:
+        raise ArgumentError(f"--master-port must be from 0 to 65535, got {options.master_port}")
+    if not 0 < options.monitor_interval < 1e6:
+        raise ArgumentError(f"--monitor-interval must be above 0 seconds, got {options.monitor_interval}")
     try:
         config, command, words = config_from_args(options)
     except (AssertionError, RuntimeError, ValueError) as error:

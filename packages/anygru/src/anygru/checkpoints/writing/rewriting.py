@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ...errors import CheckpointError
+from ...errors import CheckpointError, near
 from ...facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from .. import stack
 from ..checkpoint import Checkpoint
@@ -84,12 +84,11 @@ def refuse(problems: Mapping[str, str]) -> None:
 
 def check_place(target: str | os.PathLike[str], format: str) -> None:
     """Refuse a path to which this format cannot be written, before any work is done."""
-    wants_folder = is_folder(format)
     check_regular(resolved(target), target)
+    wants_folder, is_a_folder = is_folder(format), os.path.isdir(target) or os.fspath(target).endswith(os.sep)
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is created with its parents
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
-    is_a_folder = os.path.isdir(target) or os.fspath(target).endswith(os.sep)
     if (os.path.exists(target) or is_a_folder) and is_a_folder != wants_folder:
         there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
@@ -344,8 +343,9 @@ class _Writer:
         """
         layouts: list[CheckpointLayout] = [*self._module.LAYOUT, *getattr(self._module, "MARKED_LAYOUT", ())]
         if self._style is not None and self._style not in {layout.name for layout in layouts}:
-            known = ", ".join(dict.fromkeys(layout.name for layout in layouts))
-            raise CheckpointError(f"style {self._style!r} is not one of {self._report.target}'s: {known}")
+            known = dict.fromkeys(layout.name for layout in layouts)
+            listed = f"{self._report.target}'s: {', '.join(known)}{near(self._style, known)}"
+            raise CheckpointError(f"style {self._style!r} is not one of {listed}")
         own = gru.gate_activation, gru.activation
         same_kind = [layout for layout in layouts if layout.cell == gru.cell and gru.directions in layout.sides]
         fitting = [layout for layout in same_kind if layout.reset == gru.reset]
