@@ -117,6 +117,13 @@ def saved(folder):
             return set()
 
 
+async def is_closed(connection, code):
+    """Assert that the service closes the connection with this code."""
+    with pytest.raises(websockets.ConnectionClosed) as closed:
+        await asyncio.wait_for(connection.recv(), 30)
+    assert closed.value.rcvd.code == code
+
+
 async def talk(connection, steps):
     """The outputs for some steps, and the counters that come with them."""
     found, counts = [], []
@@ -200,18 +207,12 @@ def test_rubbish_closes_one_connection_and_the_service_goes_on(start):
             async with service.connect() as connection:
                 await connection.recv()
                 await connection.send(rubbish)
-                with pytest.raises(websockets.ConnectionClosed) as closed:
-                    await connection.recv()
-                assert closed.value.rcvd.code == code
+                await is_closed(connection, code)
         async with service.connect() as one, service.connect() as two, service.connect() as three:
             await one.recv()
             await two.recv()
-            with pytest.raises(websockets.ConnectionClosed) as closed:
-                await three.recv()
-            assert closed.value.rcvd.code == 1013
-            with pytest.raises(websockets.ConnectionClosed) as closed:
-                await one.recv()
-            assert closed.value.rcvd.code == 4000, "an idle connection is closed"
+            await is_closed(three, 1013)
+            await is_closed(one, 4000)  # idle
 
     asyncio.run(work())
     assert service.get("health") == "ready"
@@ -227,9 +228,7 @@ def test_a_full_service_keeps_the_states_of_those_it_refuses(start):
         async with service.connect() as other:
             await other.recv()
             async with service.connect(token) as refused:
-                with pytest.raises(websockets.ConnectionClosed) as closed:
-                    await refused.recv()
-                assert closed.value.rcvd.code == 1013
+                await is_closed(refused, 1013)
         while True:
             async with service.connect(token) as connection:
                 try:
@@ -247,9 +246,7 @@ def test_an_old_connection_begins_again_where_it_was(folder, start):
         async with service.connect() as connection:
             token = json.loads(await connection.recv())["session"]
             await talk(connection, torch.randn(2, WIDTH))
-            with pytest.raises(websockets.ConnectionClosed) as closed:
-                await connection.recv()
-            assert closed.value.rcvd.code == 1012
+            await is_closed(connection, 1012)
         async with service.connect(token) as connection:
             assert json.loads(await connection.recv()) == {"session": token, "steps": 2}
 
@@ -286,9 +283,7 @@ def test_an_idle_connection_is_closed_and_goes_on_later(folder, start):
             await talk(connection, x[:1])
             await asyncio.sleep(0.1)
             await talk(connection, x[1:3])
-            with pytest.raises(websockets.ConnectionClosed) as closed:
-                await asyncio.wait_for(connection.recv(), 30)
-            assert closed.value.rcvd.code == 4000
+            await is_closed(connection, 4000)
         async with service.connect(token) as connection:
             assert json.loads(await connection.recv())["steps"] == 3
             outputs, _ = await talk(connection, x[3:])
@@ -393,9 +388,7 @@ def test_the_newer_connection_of_a_token_has_the_session(folder, start):
             async with service.connect(token) as new:
                 assert json.loads(await new.recv())["steps"] == 4
                 outputs, _ = await talk(new, x[4:])
-                with pytest.raises(websockets.ConnectionClosed) as closed:
-                    await old.recv()
-                assert closed.value.rcvd.code == 4001
+                await is_closed(old, 4001)
             async with service.connect(token) as again:
                 assert json.loads(await again.recv())["steps"] == 6
         return outputs
@@ -419,9 +412,7 @@ def test_strangers_push_nothing_out_and_spoil_nothing(folder, start):
                 await connection.recv()
         for wrong in ("a" * 65, "a.b", "a%20b"):
             async with service.connect(wrong) as connection:
-                with pytest.raises(websockets.ConnectionClosed) as closed:
-                    await connection.recv()
-                assert closed.value.rcvd.code == 1008
+                await is_closed(connection, 1008)
         with pytest.raises(websockets.InvalidStatus, match="403"):
             await websockets.connect(url, origin="https://evil.example")
         for origin in ("https://good.example", f"http://127.0.0.1:{service.port}"):

@@ -1,12 +1,14 @@
 """Shared by the tests of checkpoints: models, files of the original frameworks, and the formats."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 import anygru
-from anygru.checkpoints import Checkpoint, format_module, load_checkpoint
+from anygru.checkpoints import Checkpoint, format_module
 
 DATA = Path(__file__).parent / "data"
 
@@ -59,6 +61,16 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Path:
     return path
 
 
-def reload(path: Path) -> Checkpoint:
-    """Read a file back."""
-    return load_checkpoint(path)
+def write_onnx(
+    path: Path, nodes: list[Any], stored: list[Any], inputs: Iterable[str] = (), outputs: Iterable[str] = ()
+) -> Path:
+    """An ONNX model of nodes and stored tensors."""
+    from onnx import TensorProto, helper
+
+    given, found = (
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names] for names in (inputs, outputs)
+    )
+    graph = helper.make_graph(nodes, "g", given, found, stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return path

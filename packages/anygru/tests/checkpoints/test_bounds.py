@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from samples import write_onnx
 from test_budget import loader as loader
 
 import anygru
@@ -33,11 +34,8 @@ def onnx_file(folder: Path, nodes: list[object], **arrays: np.ndarray) -> Path:
     """A model with a GRU that takes its first weight, "W", from these nodes."""
     arrays = {"R": np.ones((1, 3, 1), np.float32), **arrays}
     gru = onnx.helper.make_node("GRU", ["x", "W", "R"], ["y", "h"], "g", hidden_size=1)
-    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "xy")
     stored = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    graph = onnx.helper.make_graph([*nodes, gru], "g", [x], [y], stored)
-    (folder / "x.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
-    return folder / "x.onnx"
+    return write_onnx(folder / "x.onnx", [*nodes, gru], stored, "x", "y")
 
 
 def a_block_of_a_hundred_million(folder: Path) -> Path:
@@ -128,21 +126,21 @@ def test_operators_compute_what_onnx_says(
     assert operator in OPERATORS
 
 
-@pytest.mark.parametrize("value", [300, -200])
-def test_numbers_that_a_dtype_cannot_hold_are_refused(value: int, tmp_path: Path) -> None:
-    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.UINT8, dims=[1], int32_data=[value])
-    graph = onnx.helper.make_graph([], "g", [], [], [tensor])
-    (tmp_path / "x.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
-    with pytest.raises(CheckpointError, match="a value of uint8 is not between 0 and 255"):
-        load_checkpoint(tmp_path / "x.onnx")
+_ELSEWHERE = [onnx.StringStringEntryProto(key="location", value="a\0b")]
+_KINDS = onnx.TensorProto
+TENSORS: list[tuple[str, dict[str, object]]] = [
+    ("a value of uint8 is not between 0 and 255", {"data_type": _KINDS.UINT8, "dims": [1], "int32_data": [300]}),
+    ("a value of uint8 is not between 0 and 255", {"data_type": _KINDS.UINT8, "dims": [1], "int32_data": [-200]}),
+    ("the shape is impossible", {"data_type": _KINDS.FLOAT, "dims": [0, 1 << 61]}),  # beyond NumPy's bounds
+    ("zero byte", {"data_type": 1, "dims": [1], "data_location": _KINDS.EXTERNAL, "external_data": _ELSEWHERE}),
+]
 
 
-def test_an_empty_tensor_with_an_axis_beyond_numpys_bounds(tmp_path: Path) -> None:
-    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.FLOAT, dims=[0, 1 << 61])
-    graph = onnx.helper.make_graph([], "g", [], [], [tensor])
-    (tmp_path / "x.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
-    with pytest.raises(CheckpointError, match="the shape is impossible"):
-        load_checkpoint(tmp_path / "x.onnx")
+@pytest.mark.parametrize(("words", "facts"), TENSORS)
+def test_tensors_that_cannot_be_are_refused(words: str, facts: dict[str, object], tmp_path: Path) -> None:
+    path = write_onnx(tmp_path / "x.onnx", [], [onnx.TensorProto(name="t", **facts)])
+    with pytest.raises(CheckpointError, match=words):
+        load_checkpoint(path)
 
 
 # -- names ------------------------------------------------------------------------------------------------------
@@ -247,15 +245,6 @@ def test_endless_input_has_an_end(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(sys, "stdin", Endless)
     assert main(["inspect", "-", "--limit", "1M"]) == 2
     assert "standard input: more than 1048576 bytes" in capsys.readouterr().err
-
-
-def test_a_zero_byte_in_the_name_of_external_data(tmp_path: Path) -> None:
-    tensor = onnx.TensorProto(name="t", data_type=1, dims=[1], data_location=onnx.TensorProto.EXTERNAL)
-    tensor.external_data.add(key="location", value="a\0b")
-    graph = onnx.helper.make_graph([], "g", [], [], [tensor])
-    (tmp_path / "x.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
-    with pytest.raises(CheckpointError, match="zero byte"):
-        load_checkpoint(tmp_path / "x.onnx")
 
 
 # -- HDF5 -------------------------------------------------------------------------------------------------------

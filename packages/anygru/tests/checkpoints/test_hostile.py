@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from samples import DATA, ENDINGS
+from samples import DATA, ENDINGS, write_onnx
 
 import anygru
 from anygru.checkpoints import NAMES, format_module, load_checkpoint, save_checkpoint
@@ -223,7 +223,6 @@ ROW = TWO_GIGABYTES // 48  # of float32 in a W of 12 rows
 
 def onnx_model(folder: Path, dims: tuple[int, ...], raw: bytes | None = None, **external: object) -> Path:
     """A GRU of hidden size 4 with a W of these dimensions, in the file or in another file of the folder."""
-    import onnx
     from onnx import TensorProto, helper, numpy_helper
 
     weight = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=dims)
@@ -235,9 +234,7 @@ def onnx_model(folder: Path, dims: tuple[int, ...], raw: bytes | None = None, **
             weight.external_data.add(key=key, value=str(value))
     node = helper.make_node("GRU", ["x", "W", "R"], ["y"], name="g", hidden_size=4)
     state = numpy_helper.from_array(np.zeros((1, 12, 4), np.float32), "R")
-    graph = helper.make_graph([node], "g", [], [], [weight, state])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), folder / "x.onnx")
-    return folder / "x.onnx"
+    return write_onnx(folder / "x.onnx", [node], [weight, state])
 
 
 ONNX: dict[str, dict[str, object]] = {
@@ -258,7 +255,6 @@ def test_onnx_that_lies_about_two_gigabytes_is_refused(name: str, tmp_path: Path
 
 @hostile
 def onnx_one_value_two_thousand_times(folder: Path) -> Path:
-    import onnx
     from onnx import helper, numpy_helper
 
     nodes = [
@@ -267,9 +263,7 @@ def onnx_one_value_two_thousand_times(folder: Path) -> Path:
     ]
     arrays = {"w": np.zeros((1, 12, 1 << 14), np.float32), "R": np.zeros((1, 12, 4), np.float32)}
     stored = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    graph = helper.make_graph(nodes, "g", [], [], stored)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), folder / "x.onnx")
-    return folder / "x.onnx"
+    return write_onnx(folder / "x.onnx", nodes, stored)
 
 
 def memory_in_use() -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from samples import write_onnx
 from torch.nn.utils import parametrize, prune
 
 import anygru
@@ -126,12 +127,8 @@ def node(path: Path, **attributes: object) -> Path:
     shapes = {"W": (sides, 12, 3), "R": (sides, 12, 4), "B": (sides, 24)}
     arrays = {name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     made = onnx.helper.make_node("GRU", ["x", "W", "R", "B"], ["y", "h"], "g", **{"hidden_size": 4, **attributes})
-    x, y, h = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "xyh")
     stored = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    graph = onnx.helper.make_graph([made], "g", [x], [y, h], stored)
-    opset = onnx.helper.make_opsetid("", 14)
-    path.write_bytes(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=9).SerializeToString())
-    return path
+    return write_onnx(path, [made], stored, "x", "yh")
 
 
 NAMES = ["Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu"]
@@ -184,12 +181,8 @@ def stacked(path: Path, between: list[tuple[str, str, dict[str, object]]], **sto
         inputs = [f"v{number}", *([second] if second else [])]
         nodes.append(onnx.helper.make_node(kind, inputs, [f"v{number + 1}"], **attributes))
     nodes.append(onnx.helper.make_node("GRU", [f"v{len(between)}", "W1", "R", "B"], ["y"], "g1", hidden_size=4))
-    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "xy")
     kept = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    graph = onnx.helper.make_graph(nodes, "g", [x], [y], kept)
-    opset = onnx.helper.make_opsetid("", 14)
-    path.write_bytes(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=9).SerializeToString())
-    return path
+    return write_onnx(path, nodes, kept, "x", "y")
 
 
 SQUEEZE: tuple[str, str, dict[str, object]] = ("Squeeze", "one", {})

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from samples import DATA, ENDINGS, model
+from samples import DATA, ENDINGS, model, write_onnx
 
 import anygru
 from anygru.checkpoints import NAMES, format_module, load_checkpoint, save_checkpoint
@@ -32,11 +32,10 @@ def test_the_tensors_and_not_the_format_say_which_framework_defines_a_gru(ending
     """Initializers of an ONNX file can have torch's names."""
     state = {name: value.detach().numpy() for name, value in torch.nn.GRU(3, 4).state_dict().items()}
     if ending == "onnx":
-        helper = pytest.importorskip("onnx").helper
-        stored = [pytest.importorskip("onnx").numpy_helper.from_array(value, name) for name, value in state.items()]
-        y = helper.make_tensor_value_info("y", 1, None)
-        graph = helper.make_graph([helper.make_node("Identity", ["weight_ih_l0"], ["y"])], "g", [], [y], stored)
-        (tmp_path / "x.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+        onnx = pytest.importorskip("onnx")
+        stored = [onnx.numpy_helper.from_array(value, name) for name, value in state.items()]
+        node = onnx.helper.make_node("Identity", ["weight_ih_l0"], ["y"])
+        write_onnx(tmp_path / "x.onnx", [node], stored, outputs="y")
     else:
         with pytest.importorskip("h5py").File(tmp_path / "x.h5", "w") as file:
             file.update(state)
