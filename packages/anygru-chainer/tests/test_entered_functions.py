@@ -40,8 +40,7 @@ def make(link, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("link", "states", "most", "in_all"),
-    [(L.NStepGRU, 1, 22, 65), (L.NStepBiGRU, 1, 22, 80), (L.NStepLSTM, 2, 25, 80)],
+    ("link", "states", "most", "in_all"), [(L.NStepGRU, 1, 22, 65), (L.NStepBiGRU, 1, 22, 80), (L.NStepLSTM, 2, 25, 80)]
 )
 def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
     layer, xs = make(link, 1, 3, 4, 0.0)

@@ -352,29 +352,11 @@ def binding(r):
 
 
 VALUES = [
-    "[]",
-    "[[1, 2], [3, 4]]",
-    "np.arange(4)",
-    "np.array([1, 2], dtype=object)",
-    "np.array(['a'])",
-    "np.float64(3)",
-    "5",
-    "[1.5, None]",
-    "(1, 2)",
-    "[[1], [2, 3]]",
-    "np.zeros((0, 3))",
-    "range(3)",
-    "np.array([True, False])",
-    "{'a': 1}",
-    "nd.ones((2,))",
-    "[nd.ones((2,))]",
-    "'abc'",
-    "None",
-    "np.ones((2, 2), 'int64')",
-    "np.array(3.5)",
-    "[True, False]",
-    "np.float16([1, 2])",
-]
+    "[]", "[[1, 2], [3, 4]]", "np.arange(4)", "np.array([1, 2], dtype=object)", "np.array(['a'])", "np.float64(3)",
+    "5", "[1.5, None]", "(1, 2)", "[[1], [2, 3]]", "np.zeros((0, 3))", "range(3)", "np.array([True, False])",
+    "{'a': 1}", "nd.ones((2,))", "[nd.ones((2,))]", "'abc'", "None", "np.ones((2, 2), 'int64')", "np.array(3.5)",
+    "[True, False]", "np.float16([1, 2])",
+]  # fmt: skip
 
 
 def arrays(r):
@@ -572,20 +554,9 @@ def metrics(r):
 
 
 KINDS = [
-    training,
-    accumulation,
-    resuming,
-    exporting,
-    module,
-    buckets,
-    binding,
-    arrays,
-    loading,
-    scheduling,
-    blocks,
-    drawing,
-    metrics,
-]
+    training, accumulation, resuming, exporting, module, buckets, binding, arrays, loading, scheduling, blocks,
+    drawing, metrics,
+]  # fmt: skip
 
 
 def programs(seed, count):
@@ -653,16 +624,9 @@ class Runner:
                 found.append("error " + type(error).__name__)
 
         names = {
-            "mx": mx,
-            "np": np,
-            "nd": mx.nd,
-            "gluon": mx.gluon,
-            "nn": mx.gluon.nn,
-            "rnn": mx.gluon.rnn,
-            "autograd": mx.autograd,
-            "put": put,
-            "try_": try_,
-        }
+            "mx": mx, "np": np, "nd": mx.nd, "gluon": mx.gluon, "nn": mx.gluon.nn, "rnn": mx.gluon.rnn,
+            "autograd": mx.autograd, "put": put, "try_": try_,
+        }  # fmt: skip
         mx.random.seed(seed)
         mx.name.NameManager.current = mx.name.NameManager()
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

@@ -61,48 +61,11 @@ def either(r, dtype, expression, *arrays):
 
 
 UNARY = [
-    "abs",
-    "exp",
-    "log",
-    "sqrt",
-    "cbrt",
-    "rsqrt",
-    "square",
-    "reciprocal",
-    "sin",
-    "cos",
-    "tan",
-    "arctan",
-    "sinh",
-    "tanh",
-    "arcsinh",
-    "sigmoid",
-    "relu",
-    "softsign",
-    "sign",
-    "ceil",
-    "floor",
-    "rint",
-    "round",
-    "fix",
-    "trunc",
-    "gamma",
-    "gammaln",
-    "erf",
-    "expm1",
-    "log1p",
-    "log2",
-    "log10",
-    "degrees",
-    "radians",
-    "negative",
-    "logical_not",
-    "ones_like",
-    "zeros_like",
-    "shape_array",
-    "size_array",
-    "flatten",
-]
+    "abs", "exp", "log", "sqrt", "cbrt", "rsqrt", "square", "reciprocal", "sin", "cos", "tan", "arctan", "sinh",
+    "tanh", "arcsinh", "sigmoid", "relu", "softsign", "sign", "ceil", "floor", "rint", "round", "fix", "trunc",
+    "gamma", "gammaln", "erf", "expm1", "log1p", "log2", "log10", "degrees", "radians", "negative", "logical_not",
+    "ones_like", "zeros_like", "shape_array", "size_array", "flatten",
+]  # fmt: skip
 
 
 def unary(r):
@@ -111,20 +74,9 @@ def unary(r):
 
 
 PAIRS = [
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "modulo",
-    "power",
-    "maximum",
-    "minimum",
-    "equal",
-    "greater",
-    "lesser_equal",
-    "logical_and",
-    "logical_xor",
-]
+    "add", "subtract", "multiply", "divide", "modulo", "power", "maximum", "minimum", "equal", "greater",
+    "lesser_equal", "logical_and", "logical_xor",
+]  # fmt: skip
 
 
 def pairs(r):
@@ -364,39 +316,12 @@ def symbols(r):
 
 
 NUMPY = [
-    "p.exp(a)",
-    "p.tanh(a)",
-    "p.log(a)",
-    "p.sqrt(a)",
-    "p.cumsum(a)",
-    "p.prod(a)",
-    "p.sum(a)",
-    "p.std(a)",
-    "p.var(a,axis=1)",
-    "p.average(a)",
-    "p.mean(a)",
-    "p.round(a)",
-    "p.clip(a,1,2)",
-    "p.clip(a,2,1)",
-    "a[::-1,::-1]",
-    "a[0,:2]",
-    "a[[1,0],None]",
-    "a[:,[0,1]]",
-    "a[a>1]",
-    "p.where(a>1,a,0)",
-    "a+1.5",
-    "a/2",
-    "p.maximum(a,2)",
-    "p.argmax(a,axis=1)",
-    "p.sort(a)",
-    "p.zeros_like(a)",
-    "p.concatenate([a,a],axis=1)",
-    "a.T",
-    "a.reshape(-1)",
-    "p.expand_dims(a,1)",
-    "p.linalg.norm(a/1)",
-    "p.arange(1,4,.5,dtype='int32')",
-]
+    "p.exp(a)", "p.tanh(a)", "p.log(a)", "p.sqrt(a)", "p.cumsum(a)", "p.prod(a)", "p.sum(a)", "p.std(a)",
+    "p.var(a,axis=1)", "p.average(a)", "p.mean(a)", "p.round(a)", "p.clip(a,1,2)", "p.clip(a,2,1)", "a[::-1,::-1]",
+    "a[0,:2]", "a[[1,0],None]", "a[:,[0,1]]", "a[a>1]", "p.where(a>1,a,0)", "a+1.5", "a/2", "p.maximum(a,2)",
+    "p.argmax(a,axis=1)", "p.sort(a)", "p.zeros_like(a)", "p.concatenate([a,a],axis=1)", "a.T", "a.reshape(-1)",
+    "p.expand_dims(a,1)", "p.linalg.norm(a/1)", "p.arange(1,4,.5,dtype='int32')",
+]  # fmt: skip
 
 
 def numpy_arrays(r):

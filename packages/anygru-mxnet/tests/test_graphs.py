@@ -92,10 +92,7 @@ def test_a_module_trains_as_the_dialect_does(tmp_path):
     for name, parameter in module.named_parameters():
         expected = block.collect_params()[name].grad().asnumpy()
         np.testing.assert_allclose(parameter.grad.numpy(), expected, atol=1e-6)
-    assert {name for name, _ in module.named_buffers()} == {
-        "net_batchnorm0_running_mean",
-        "net_batchnorm0_running_var",
-    }
+    assert {name for name, _ in module.named_buffers()} == {"net_batchnorm0_running_mean", "net_batchnorm0_running_var"}
     module.train()
     assert not torch.equal(module(torch.from_numpy(ids)), module(torch.from_numpy(ids))), "dropout is on"
     assert not mx.autograd.is_training()

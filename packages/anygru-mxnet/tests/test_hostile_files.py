@@ -196,16 +196,10 @@ def recurrent(inputs: int = 3, **attrs: str) -> str:
 
 #: Texts that Python could convert to a flag or a number, and that are errors in MXNet 1.9.1 (recorded).
 NO_VALUES = [
-    {"bidirectional": "yes"},
-    {"bidirectional": "2"},
-    {"bidirectional": "tru"},
-    {"state_outputs": "1.0"},
-    {"use_sequence_length": "t"},
-    {"state_size": "4.0"},
-    {"state_size": "4abc"},
-    {"state_size": "(4,)"},
+    {"bidirectional": "yes"}, {"bidirectional": "2"}, {"bidirectional": "tru"}, {"state_outputs": "1.0"},
+    {"use_sequence_length": "t"}, {"state_size": "4.0"}, {"state_size": "4abc"}, {"state_size": "(4,)"},
     {"num_layers": "True"},
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("attrs", NO_VALUES, ids=str)

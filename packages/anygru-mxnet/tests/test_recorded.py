@@ -36,11 +36,7 @@ def trained(action, contexts, on_store=None):
 
 @pytest.mark.parametrize(
     ("contexts", "on_store", "expected"),
-    [
-        (2, None, (4.8, 4.42)),
-        (1, None, (4.6561, 4.24659)),
-        (2, False, (4.3122, 3.49318)),
-    ],
+    [(2, None, (4.8, 4.42)), (1, None, (4.6561, 4.24659)), (2, False, (4.3122, 3.49318))],
 )
 def test_values_set_during_training_stay_and_begin_a_new_momentum_where_the_store_has_it(contexts, on_store, expected):
     found = trained(lambda net, ctx: net.weight.set_data(nd.array([[5, 6]])), contexts, on_store)

@@ -10,19 +10,9 @@ from .backends.cuda import GpuDevice, get_array_module
 from .types import DeviceSpec, NdArray
 
 __all__ = [
-    "ChainerxDevice",
-    "CpuDevice",
-    "Device",
-    "GpuDevice",
-    "Intel64Device",
-    "copyto",
-    "from_chx",
-    "get_array_module",
-    "get_device",
-    "get_device_from_array",
-    "to_chx",
-    "using_device",
-]
+    "ChainerxDevice", "CpuDevice", "Device", "GpuDevice", "Intel64Device", "copyto", "from_chx", "get_array_module",
+    "get_device", "get_device_from_array", "to_chx", "using_device",
+]  # fmt: skip
 
 
 class ChainerxDevice(Device):

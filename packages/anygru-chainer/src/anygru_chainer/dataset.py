@@ -19,18 +19,9 @@ from .serializer import AbstractSerializer
 from .types import DeviceSpec, NdArray
 
 __all__ = [
-    "Converter",
-    "DatasetMixin",
-    "Iterator",
-    "cache_or_load_file",
-    "cached_download",
-    "concat_examples",
-    "converter",
-    "get_dataset_directory",
-    "get_dataset_root",
-    "set_dataset_root",
-    "to_device",
-]
+    "Converter", "DatasetMixin", "Iterator", "cache_or_load_file", "cached_download", "concat_examples", "converter",
+    "get_dataset_directory", "get_dataset_root", "set_dataset_root", "to_device",
+]  # fmt: skip
 
 
 class Examples(Protocol):

@@ -22,24 +22,10 @@ from .types import DTypeSpec, InitializerSpec, NdArray, Xp
 from .utils.helpers import size_of_shape
 
 __all__ = [
-    "Constant",
-    "DownsamplingConvFilter",
-    "GlorotNormal",
-    "GlorotUniform",
-    "HeNormal",
-    "HeUniform",
-    "Identity",
-    "LeCunNormal",
-    "LeCunUniform",
-    "NaN",
-    "Normal",
-    "One",
-    "Orthogonal",
-    "Uniform",
-    "UpsamplingDeconvFilter",
-    "Zero",
+    "Constant", "DownsamplingConvFilter", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity",
+    "LeCunNormal", "LeCunUniform", "NaN", "Normal", "One", "Orthogonal", "Uniform", "UpsamplingDeconvFilter", "Zero",
     "generate_array",
-]
+]  # fmt: skip
 
 
 class Initializer:

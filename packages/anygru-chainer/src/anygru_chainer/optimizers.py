@@ -17,22 +17,9 @@ from .optimizer import GradientMethod
 from .variable import Parameter
 
 __all__ = [
-    "AMSBound",
-    "AMSGrad",
-    "AdaBound",
-    "AdaDelta",
-    "AdaGrad",
-    "Adam",
-    "AdamW",
-    "CorrectedMomentumSGD",
-    "MSVAG",
-    "MomentumSGD",
-    "NesterovAG",
-    "RMSprop",
-    "RMSpropGraves",
-    "SGD",
-    "SMORMS3",
-]
+    "AMSBound", "AMSGrad", "AdaBound", "AdaDelta", "AdaGrad", "Adam", "AdamW", "CorrectedMomentumSGD", "MSVAG",
+    "MomentumSGD", "NesterovAG", "RMSprop", "RMSpropGraves", "SGD", "SMORMS3",
+]  # fmt: skip
 
 
 State = dict[str, Tensor]

@@ -17,15 +17,9 @@ from .serializer import Deserializer, Serializer
 from .types import NdArray
 
 __all__ = [
-    "DictionarySerializer",
-    "HDF5Deserializer",
-    "HDF5Serializer",
-    "NpzDeserializer",
-    "load_hdf5",
-    "load_npz",
-    "save_hdf5",
-    "save_npz",
-]
+    "DictionarySerializer", "HDF5Deserializer", "HDF5Serializer", "NpzDeserializer", "load_hdf5", "load_npz",
+    "save_hdf5", "save_npz",
+]  # fmt: skip
 
 
 class DictionarySerializer(Serializer):

@@ -24,21 +24,10 @@ from .utils.helpers import force_array, tempdir
 from .variable import as_array
 
 __all__ = [
-    "assert_allclose",
-    "assert_warns",
-    "fix_random",
-    "generate_seed",
-    "parameterize",
-    "patch",
-    "product",
-    "product_dict",
-    "run_module",
-    "save_and_load",
-    "save_and_load_hdf5",
-    "save_and_load_npz",
-    "with_requires",
+    "assert_allclose", "assert_warns", "fix_random", "generate_seed", "parameterize", "patch", "product",
+    "product_dict", "run_module", "save_and_load", "save_and_load_hdf5", "save_and_load_npz", "with_requires",
     "without_requires",
-]
+]  # fmt: skip
 
 
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:

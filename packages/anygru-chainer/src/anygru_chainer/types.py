@@ -13,13 +13,6 @@ VariableLike = Any  # a Variable, or an array
 DeviceSpec = Any  # a Device, an integer id, or a text such as "@numpy" and "@cupy:0"
 
 __all__ = [
-    "TYPE_CHECKING",
-    "DTypeSpec",
-    "DeviceSpec",
-    "InitializerSpec",
-    "NdArray",
-    "Shape",
-    "ShapeSpec",
-    "VariableLike",
+    "TYPE_CHECKING", "DTypeSpec", "DeviceSpec", "InitializerSpec", "NdArray", "Shape", "ShapeSpec", "VariableLike",
     "Xp",
-]
+]  # fmt: skip

@@ -15,20 +15,9 @@ from .ndarray.ndarray import NDArray
 from .state import Scope, state
 
 __all__ = [
-    "Function",
-    "NDArray",
-    "backward",
-    "grad",
-    "is_recording",
-    "is_training",
-    "mark_variables",
-    "pause",
-    "predict_mode",
-    "record",
-    "set_recording",
-    "set_training",
-    "train_mode",
-]
+    "Function", "NDArray", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause",
+    "predict_mode", "record", "set_recording", "set_training", "train_mode",
+]  # fmt: skip
 
 
 _RecordingStateScope = Scope

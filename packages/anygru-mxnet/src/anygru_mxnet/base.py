@@ -15,16 +15,9 @@ from anygru.errors import AnygruError
 from anygru.extend import TORCH_OF_NUMPY
 
 __all__ = [
-    "MXNetError",
-    "NotImplementedForSymbol",
-    "data_dir",
-    "data_dir_default",
-    "integer_types",
-    "mx_real_t",
-    "numeric_types",
-    "py_str",
-    "string_types",
-]
+    "MXNetError", "NotImplementedForSymbol", "data_dir", "data_dir_default", "integer_types", "mx_real_t",
+    "numeric_types", "py_str", "string_types",
+]  # fmt: skip
 
 
 def data_dir_default() -> str:

@@ -8,19 +8,10 @@ import numpy
 from ..dataset import DatasetMixin, Examples
 
 __all__ = [
-    "ConcatenatedDataset",
-    "DictDataset",
-    "SubDataset",
-    "TextDataset",
-    "TransformDataset",
-    "TupleDataset",
-    "get_cross_validation_datasets",
-    "get_cross_validation_datasets_random",
-    "split_dataset",
-    "split_dataset_n",
-    "split_dataset_n_random",
-    "split_dataset_random",
-]
+    "ConcatenatedDataset", "DictDataset", "SubDataset", "TextDataset", "TransformDataset", "TupleDataset",
+    "get_cross_validation_datasets", "get_cross_validation_datasets_random", "split_dataset", "split_dataset_n",
+    "split_dataset_n_random", "split_dataset_random",
+]  # fmt: skip
 
 
 class ConcatenatedDataset(DatasetMixin):

@@ -23,20 +23,10 @@ from ..types import DTypeSpec
 from .combined import TupleDataset
 
 __all__ = [
-    "PickleDataset",
-    "PickleDatasetWriter",
-    "get_cifar10",
-    "get_cifar100",
-    "get_fashion_mnist",
-    "get_fashion_mnist_labels",
-    "get_kuzushiji_mnist",
-    "get_kuzushiji_mnist_labels",
-    "get_mnist",
-    "get_ptb_words",
-    "get_ptb_words_vocabulary",
-    "open_pickle_dataset",
-    "open_pickle_dataset_writer",
-]
+    "PickleDataset", "PickleDatasetWriter", "get_cifar10", "get_cifar100", "get_fashion_mnist",
+    "get_fashion_mnist_labels", "get_kuzushiji_mnist", "get_kuzushiji_mnist_labels", "get_mnist", "get_ptb_words",
+    "get_ptb_words_vocabulary", "open_pickle_dataset", "open_pickle_dataset_writer",
+]  # fmt: skip
 
 
 Arrays = dict[str, numpy.ndarray]

@@ -26,11 +26,7 @@ def _hard_sigmoid(x: Tensor) -> Tensor:
 
 
 ReLU, relu = elementwise(
-    "ReLU",
-    torch.relu,
-    "`max(0, x)`, elementwise.",
-    gradient_inputs=(),
-    by_numpy=lambda node, x: numpy.maximum(x, 0),
+    "ReLU", torch.relu, "`max(0, x)`, elementwise.", gradient_inputs=(), by_numpy=lambda node, x: numpy.maximum(x, 0)
 )
 Sigmoid, sigmoid = elementwise("Sigmoid", torch.sigmoid, "`1 / (1 + exp(-x))`, elementwise.")
 Tanh, tanh = elementwise("Tanh", torch.tanh, "Hyperbolic tangent, elementwise.")

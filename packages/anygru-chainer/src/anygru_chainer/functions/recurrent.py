@@ -22,16 +22,9 @@ from .joining import stack
 from .products import linear
 
 __all__ = [
-    "lstm",
-    "n_step_bigru",
-    "n_step_bilstm",
-    "n_step_birnn",
-    "n_step_gru",
-    "n_step_lstm",
-    "n_step_rnn",
-    "slstm",
+    "lstm", "n_step_bigru", "n_step_bilstm", "n_step_birnn", "n_step_gru", "n_step_lstm", "n_step_rnn", "slstm",
     "tree_lstm",
-]
+]  # fmt: skip
 
 
 if TYPE_CHECKING:

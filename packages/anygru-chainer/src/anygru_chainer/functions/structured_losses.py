@@ -19,19 +19,9 @@ from .joining import stack
 from .reductions import average, sum
 
 __all__ = [
-    "argmax_crf1d",
-    "bernoulli_nll",
-    "connectionist_temporal_classification",
-    "contrastive",
-    "crf1d",
-    "cross_covariance",
-    "decov",
-    "gaussian_kl_divergence",
-    "gaussian_nll",
-    "hinge",
-    "negative_sampling",
-    "triplet",
-]
+    "argmax_crf1d", "bernoulli_nll", "connectionist_temporal_classification", "contrastive", "crf1d",
+    "cross_covariance", "decov", "gaussian_kl_divergence", "gaussian_nll", "hinge", "negative_sampling", "triplet",
+]  # fmt: skip
 
 
 def fits(labels: Tensor, steps: Tensor, label_length: Tensor, n_steps: int) -> Tensor:

@@ -22,17 +22,9 @@ from ..utils.helpers import Ints, as_tuple
 from ..variable import Parameter, Variable, as_array
 
 __all__ = [
-    "Convolution1D",
-    "Convolution2D",
-    "Convolution3D",
-    "ConvolutionND",
-    "Deconvolution1D",
-    "Deconvolution2D",
-    "Deconvolution3D",
-    "DeconvolutionND",
-    "DepthwiseConvolution2D",
-    "DilatedConvolution2D",
-]
+    "Convolution1D", "Convolution2D", "Convolution3D", "ConvolutionND", "Deconvolution1D", "Deconvolution2D",
+    "Deconvolution3D", "DeconvolutionND", "DepthwiseConvolution2D", "DilatedConvolution2D",
+]  # fmt: skip
 
 
 class ConvolutionBase(Link):

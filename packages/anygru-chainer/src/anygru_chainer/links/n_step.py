@@ -21,15 +21,9 @@ from ..utils import argument
 from ..variable import Parameter, Variable
 
 __all__ = [
-    "NStepBiGRU",
-    "NStepBiLSTM",
-    "NStepBiRNNReLU",
-    "NStepBiRNNTanh",
-    "NStepGRU",
-    "NStepLSTM",
-    "NStepRNNReLU",
+    "NStepBiGRU", "NStepBiLSTM", "NStepBiRNNReLU", "NStepBiRNNTanh", "NStepGRU", "NStepLSTM", "NStepRNNReLU",
     "NStepRNNTanh",
-]
+]  # fmt: skip
 
 
 def argsort_list_descent(lst: Sequence[Any]) -> numpy.ndarray:

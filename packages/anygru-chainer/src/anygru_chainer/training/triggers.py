@@ -12,16 +12,9 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 __all__ = [
-    "BestValueTrigger",
-    "EarlyStoppingTrigger",
-    "IntervalTrigger",
-    "ManualScheduleTrigger",
-    "MaxValueTrigger",
-    "MinValueTrigger",
-    "OnceTrigger",
-    "TimeTrigger",
-    "get_trigger",
-]
+    "BestValueTrigger", "EarlyStoppingTrigger", "IntervalTrigger", "ManualScheduleTrigger", "MaxValueTrigger",
+    "MinValueTrigger", "OnceTrigger", "TimeTrigger", "get_trigger",
+]  # fmt: skip
 
 
 TriggerSpec = Callable[[Any], bool] | tuple[float, str] | None

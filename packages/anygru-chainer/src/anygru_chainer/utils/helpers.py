@@ -13,15 +13,9 @@ import numpy
 from numpy.typing import DTypeLike
 
 __all__ = [
-    "experimental",
-    "force_array",
-    "force_type",
-    "get_conv_outsize",
-    "get_deconv_outsize",
-    "size_of_shape",
-    "sum_to",
+    "experimental", "force_array", "force_type", "get_conv_outsize", "get_deconv_outsize", "size_of_shape", "sum_to",
     "tempdir",
-]
+]  # fmt: skip
 
 
 def force_array(x: Any, dtype: DTypeLike | None = None) -> Any:

@@ -17,21 +17,9 @@ from .array import call, wrap
 from .ndarray import NDArray
 
 __all__ = [
-    "arange",
-    "array",
-    "empty",
-    "eye",
-    "from_numpy",
-    "full",
-    "linspace",
-    "load",
-    "load_frombuffer",
-    "moveaxis",
-    "ones",
-    "save",
-    "waitall",
-    "zeros",
-]
+    "arange", "array", "empty", "eye", "from_numpy", "full", "linspace", "load", "load_frombuffer", "moveaxis",
+    "ones", "save", "waitall", "zeros",
+]  # fmt: skip
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:

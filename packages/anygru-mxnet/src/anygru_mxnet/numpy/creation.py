@@ -117,18 +117,6 @@ def size(a: Any, axis: int | None = None) -> int:
 
 
 __all__ = [
-    "arange",
-    "array",
-    "asarray",
-    "empty",
-    "eye",
-    "full",
-    "genfromtxt",
-    "identity",
-    "linspace",
-    "ndim",
-    "ones",
-    "shape",
-    "size",
-    "zeros",
-]
+    "arange", "array", "asarray", "empty", "eye", "full", "genfromtxt", "identity", "linspace", "ndim", "ones",
+    "shape", "size", "zeros",
+]  # fmt: skip

@@ -12,13 +12,7 @@ _BYTES = 8
 """The bytes of the largest number type."""
 _PER_OBJECT = 512
 """The bytes of the objects around a result."""
-_PRODUCTS = (
-    "FullyConnected",
-    "batch_dot",
-    "dot",
-    "_linalg_",
-    "_contrib_interleaved_matmul_",
-)
+_PRODUCTS = ("FullyConnected", "batch_dot", "dot", "_linalg_", "_contrib_interleaved_matmul_")
 """Prefixes of the names of operators that multiply, factorize or invert matrices."""
 _WINDOWS = ("Convolution", "Deconvolution", "LRN", "Pooling")
 """Operators that read a window around each number; windows overlap."""

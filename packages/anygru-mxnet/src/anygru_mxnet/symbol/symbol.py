@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import attribute
-from ..base import (
-    DTYPE_NUMBERS,
-    STORAGE_NUMBERS,
-    DtypeLike,
-    MXNetError,
-    NotImplementedForSymbol,
-    Sizes,
-    numeric_types,
-)
+from ..base import DTYPE_NUMBERS, STORAGE_NUMBERS, DtypeLike, MXNetError, NotImplementedForSymbol, Sizes, numeric_types
 from ..name import current as current_names
 from ..operators import OPERATORS, Operator
 from . import files
