@@ -571,18 +571,23 @@ def test_symbolic_trace_keeps_the_gru_a_leaf() -> None:
         assert [node.op for node in graph.graph.nodes].count("call_module") == 2
 
 
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
 def test_quantized_modules_are_left_with_a_reason() -> None:
+    from torch.ao.nn.quantized.dynamic import GRU, LSTM
     from torch.ao.nn.quantized.reference import GRUCell
 
     model = nn.ModuleDict(
         {"cell": GRUCell(3, 4), "lstm": nn.LSTM(3, 4), "gru": anygru.GRU(3, 4), "own": OnItsOwn(3, 4)}
     )
+    model["dynamic"], model["dynamic_lstm"] = GRU(3, 4), LSTM(3, 4)
     model["patched"] = nn.GRU(3, 4)
     model["patched"].forward = lambda input: input
     report = anygru.accelerate(model)
     assert report.changed == {}
     reasons = {
         "cell": "quantized",
+        "dynamic": "GRU is quantized",
+        "dynamic_lstm": "LSTM is quantized",
         "lstm": "LSTM is no GRU",
         "gru": "computes through anygru already",
         "own": "OnItsOwn.forward computes on its own and never calls super().forward",

@@ -166,7 +166,8 @@ def recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
         names.setdefault(module, []).append(name or "(model)")
     for module, aliases in names.items():
         own_gru = "GRU" in _kind(module) and (module._parameters or isinstance(module, torch.jit.ScriptModule))
-        if own_gru or isinstance(module, (nn.RNNBase, nn.RNNCellBase, Recurrent, Frozen)):
+        quantized = "quantized" in type(module).__module__ and hasattr(module, "hidden_size")
+        if own_gru or quantized or isinstance(module, (nn.RNNBase, nn.RNNCellBase, Recurrent, Frozen)):
             yield " = ".join(aliases), module
 
 
