@@ -1,9 +1,13 @@
 """The paths that commands write: what is refused before any work, and what stays unchanged."""
 
+import io
 import os
+import sys
 
 import pytest
 import torch
+
+from anygru.cli.terminal import console
 
 WRITERS = {
     "TO": ["convert", "model.pt", "--to", "safetensors"],
@@ -114,6 +118,18 @@ def test_a_script_that_is_not_python(anygru, folder, target):
     result = anygru("try", target)
     assert (result.status, result.out) == (2, "")
     assert f"TARGET {target} is not a Python script (" in result.error
+
+
+def test_a_reader_that_leaves_is_no_failure(monkeypatch):
+    """Rich's own answer to a closed pipe is status 1."""
+
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    with pytest.raises(BrokenPipeError):
+        console().print("a line")
 
 
 def test_a_link_to_a_missing_file(anygru, folder):

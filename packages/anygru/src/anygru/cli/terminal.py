@@ -1,6 +1,7 @@
 """Helpers for output of commands: the terminal's width, plurals, printable names; and standard input."""
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -27,7 +28,11 @@ def console() -> "Console":
     """Return a console that wraps lines at the width of the terminal (or COLUMNS), and not in a file or a pipe."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    class Printing(Console):
+        def on_broken_pipe(self) -> None:  # Rich would end the process with status 1
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    console = Printing(highlight=False)
     console.width = max(console.width, NARROWEST)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _ENDLESS
