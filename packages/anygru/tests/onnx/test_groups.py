@@ -70,22 +70,14 @@ def test_lengths(name: str, sequence_lens: bool) -> None:
             np.testing.assert_allclose(found, wanted.numpy(), rtol=0, atol=1e-5)
 
 
-def test_a_step_of_a_stream() -> None:
-    layer = anygru.GRU(6, 12, 2, groups=3, input_groups=3)
-    program = anygru.onnx.export_step(layer)
-    x, state = torch.randn(2, 6), torch.randn(2, 2, 12)
-    output, new_state = run(program, x, state)
-    with torch.no_grad():
-        expected, h_n = layer(x[None], state)
-    np.testing.assert_allclose(output, expected[0].numpy(), rtol=0, atol=1e-5)
-    np.testing.assert_allclose(new_state, h_n.numpy(), rtol=0, atol=1e-5)
-
-
-def test_a_step_of_a_stream_whose_layer_has_the_batch_first() -> None:
-    layer = anygru.GRU(6, 12, 2, batch_first=True, batch_first_states=True)
-    x, state = torch.randn(3, 6), torch.randn(2, 3, 12)
+@pytest.mark.parametrize(
+    "options", [{"groups": 3, "input_groups": 3}, {"batch_first": True, "batch_first_states": True}], ids=str
+)
+def test_a_step_of_a_stream(options: dict[str, Any]) -> None:
+    layer: Any = anygru.GRU(6, 12, 2, **options)
+    x, state, batch_first = torch.randn(3, 6), torch.randn(2, 3, 12), "batch_first" in options
     output, new_state = run(anygru.onnx.export_step(layer), x, state)
     with torch.no_grad():
-        expected, h_n = layer(x[:, None], state.transpose(0, 1))
-    np.testing.assert_allclose(output, expected[:, 0].numpy(), rtol=0, atol=1e-5)
-    np.testing.assert_allclose(new_state, h_n.transpose(0, 1).numpy(), rtol=0, atol=1e-5)
+        expected, h_n = layer(x.unsqueeze(int(batch_first)), state.transpose(0, 1) if batch_first else state)
+    np.testing.assert_allclose(output, expected.squeeze(int(batch_first)).numpy(), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(new_state, (h_n.transpose(0, 1) if batch_first else h_n).numpy(), rtol=0, atol=1e-5)

@@ -340,54 +340,20 @@ def _changing(function: Callable[..., Any], inplace: Callable[..., Any]) -> Call
 
 
 _methods = (
-    add, div, floor_divide, fmod, logical_and, logical_or, logical_xor, maximum, minimum, mul, pow, sub,
+    add, addcdiv, addcdiv_, addcmul, addcmul_, div, eq, floor_divide, fmod, ge, gt, le, logical_and, logical_or, logical_xor, lt,
+    maximum, minimum, mul, ne, neg, pow, relu, sign, square, sub,
 )  # fmt: skip
-for _function in _methods:
-    setattr(Tensor, _function.__name__, _function)
-for _name, _operator in [
-    ("eq", eq),
-    ("ne", ne),
-    ("gt", gt),
-    ("ge", ge),
-    ("lt", lt),
-    ("le", le),
-    ("__eq__", _same),
-    ("__ne__", ne),
-    ("__gt__", gt),
-    ("__ge__", ge),
-    ("__lt__", lt),
-    ("__le__", le),
-    ("relu", relu),
-    ("relu_", lambda self: relu(self, inplace=True)),
-    ("neg", neg),
-    ("negative", neg),
-    ("sign", sign),
-    ("square", square),
-    ("addcmul", addcmul),
-    ("addcmul_", addcmul_),
-    ("addcdiv", addcdiv),
-    ("addcdiv_", addcdiv_),
-    ("__neg__", neg),
-    ("__add__", add),
-    ("__radd__", add),
-    ("__mul__", mul),
-    ("__rmul__", mul),
-    ("__truediv__", div),
-    ("__pow__", pow),
-    ("__sub__", sub),
-    ("__rsub__", lambda self, other: sub(other, self)),
-    ("__rpow__", lambda self, other: pow(other, self)),
-    ("__mod__", fmod),
-    ("__rmod__", _number_first(torch.Tensor.__rmod__)),
-    ("__floordiv__", floor_divide),
-    ("__rfloordiv__", _number_first(torch.Tensor.__rfloordiv__)),
-    ("__and__", logical_and),
-    ("__or__", logical_or),
-    ("__xor__", logical_xor),
-    ("__rand__", logical_and),
-    ("__ror__", logical_or),
-    ("__rxor__", logical_xor),
-]:
+_operators = {
+    "__eq__": _same, "__ne__": ne, "__gt__": gt, "__ge__": ge, "__lt__": lt, "__le__": le,
+    "__neg__": neg, "__add__": add, "__radd__": add, "__sub__": sub, "__rsub__": lambda self, other: sub(other, self),
+    "__mul__": mul, "__rmul__": mul, "__truediv__": div, "__mod__": fmod, "__rmod__": _number_first(torch.Tensor.__rmod__),
+    "__floordiv__": floor_divide, "__rfloordiv__": _number_first(torch.Tensor.__rfloordiv__),
+    "__pow__": pow, "__rpow__": lambda self, other: pow(other, self),
+    "__and__": logical_and, "__rand__": logical_and, "__or__": logical_or, "__ror__": logical_or,
+    "__xor__": logical_xor, "__rxor__": logical_xor,
+    "negative": neg, "relu_": lambda self: relu(self, inplace=True),
+}  # fmt: skip
+for _name, _operator in [*((_function.__name__, _function) for _function in _methods), *_operators.items()]:
     setattr(Tensor, _name, _operator)
 # `x **= 2` and the like give `x` a new tensor in OneFlow, while `+=`, `-=`, `*=` and `/=` change the old one (recorded in 0.9.0).
 for _name in ("pow", "mod", "floordiv", "and", "or", "xor"):
