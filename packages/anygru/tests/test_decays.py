@@ -184,8 +184,7 @@ def test_long_sequences_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         for backend in BACKENDS:
             output, _, tensors = run(case, backend, make_decay(case))
             found.append(torch.autograd.grad(output.square().sum(), tensors))
-        for one, other in zip(*found, strict=True):
-            close(one, other)
+        all_close(*found)
 
 
 @pytest.mark.compiles
@@ -202,8 +201,7 @@ def test_compiled_and_exported() -> None:
         x, resets = torch.randn(steps, 2, 3, requires_grad=True), torch.rand(steps, 2) < 0.3
         decay = torch.rand(2, steps, 2, 5, requires_grad=True)
         grads = [torch.autograd.grad(f(x, resets, decay).square().sum(), (x, decay)) for f in (compiled, call)]
-        for one, other in zip(*grads, strict=True):
-            close(one, other)
+        all_close(*grads)
 
 
 BAD = {
@@ -281,5 +279,4 @@ def test_gradients_past_factors_that_want_none(steps: int, reset: str) -> None:
     for layer.backend in ("cpu", "reference"):
         output, h_n = layer(x, h_0, **given)
         found.append(torch.autograd.grad((output**2).sum() + h_n.sum(), [x, h_0, *layer.parameters()]))
-    for one, other in zip(*found, strict=True):
-        close(one, other)
+    all_close(*found)

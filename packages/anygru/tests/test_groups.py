@@ -141,8 +141,7 @@ def test_gradients_of_more_rows_than_the_cache_holds(reset: str) -> None:
         decay = torch.rand(32, 100, 1, dtype=torch.float64, requires_grad=True)
         layer(x, decay=decay)[0].square().mean().backward()
         results.append([x.grad, decay.grad, *(parameter.grad for parameter in layer.parameters())])
-    for found, wanted in zip(*results, strict=True):
-        close(found, wanted)
+    all_close(*results)
 
 
 @pytest.mark.parametrize("name", ["input too", "before"])
@@ -190,8 +189,7 @@ def test_options_on_every_backend(reset: str, extra: dict[str, Any]) -> None:
         output, h_n = layer(x, None, resets=resets, decay=decay, reset_states=stored)
         (output.pow(2).sum() + h_n.sum()).backward()
         results.append([output, h_n, x.grad, stored.grad, decay.grad, *(p.grad for p in layer.parameters())])
-    for found, wanted in zip(*results, strict=True):
-        close(found, wanted)
+    all_close(*results)
 
 
 def test_a_group_with_a_norm_is_a_layer_with_a_norm() -> None:
@@ -276,14 +274,12 @@ def test_frozen(name: str, weights: str) -> None:
             assert all(map(torch.equal, found, layer(x, h_0)))
         thawed = frozen.thaw()
         assert (thawed.groups, thawed.input_groups) == (layer.groups, layer.input_groups)
-        for one, other in zip(found, thawed(x, h_0), strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-4 if weights == "int8" else 1e-5)
+        torch.testing.assert_close(found, thawed(x, h_0), rtol=0, atol=1e-4 if weights == "int8" else 1e-5)
         plain = type(frozen)(I, H, layer.num_layers, weights=weights, backend="reference", bias=layer.bias,
                              bidirectional=layer.bidirectional, reset=layer.reset, groups=layer.groups,
                              input_groups=layer.input_groups)  # fmt: skip
         plain.load_state_dict(frozen.state_dict())
-        for one, other in zip(found, plain(x, h_0), strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+        torch.testing.assert_close(found, plain(x, h_0), rtol=0, atol=1e-5)
         again = pickle.loads(pickle.dumps(frozen))
         assert torch.equal(again(x, h_0)[0], found[0])
         ragged = frozen(x, h_0, [3, 5, 1])[0]

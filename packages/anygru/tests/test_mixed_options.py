@@ -144,8 +144,7 @@ def noise(program: Program, seed: int) -> None:
         torch.manual_seed(seed)
         found = program.leave(program.call(layer, tensors))
         results.append([*found, *gradients(found, [*tensors.values(), *layer.parameters()])])
-    for one, other in zip(*results, strict=True):
-        close(one, other)
+    all_close(*results)
 
 
 # Up to torch 2.4 the parts of a nested tensor have no gradient; up to 2.8 torch.func cannot read whole numbers.

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, detached, sigmoid
+from helpers import Case, all_close, close, detached, sigmoid
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_packed_sequence
 
 import anygru
@@ -356,8 +356,7 @@ def test_compiled_and_exported() -> None:
     for steps in (4, 9):
         x = torch.randn(steps, 2, 3, requires_grad=True)
         grads = [torch.autograd.grad(f(x), (x, layer.gain_hh_l0)) for f in (compiled, evaluate)]
-        for one, other in zip(*grads, strict=True):
-            close(one, other)
+        all_close(*grads)
     layer.train()
     trained = torch.compile(lambda x: layer(x)[0], fullgraph=True, dynamic=True, backend="aot_eager")
     torch.manual_seed(3)

@@ -235,8 +235,7 @@ def test_dropout_in_a_cell(call: int, eager: list[int]) -> None:
             torch.manual_seed(3)
             found = each(x)[0]
             results.append((found, torch.rand(1), *grads_of(found, each), *grads_of(found, each)))
-        for one, other in zip(*results, strict=True):
-            close(one, other)
+        all_close(*results)
 
 
 def test_a_normalization_in_a_cell(eager: list[int]) -> None:
@@ -389,5 +388,4 @@ def test_compiled_cells() -> None:
             torch.autograd.grad(found.square().sum(), list(each.parameters()))
             for found, each in zip(results, (layer, plain), strict=True)
         ]
-        for one, other in zip(*grads, strict=True):
-            close(one, other, times=5)
+        all_close(*grads, times=5)

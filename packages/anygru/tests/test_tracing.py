@@ -217,8 +217,7 @@ def test_a_compiled_output_may_be_changed_out_of_sight_of_autograd(backend: str)
         if call is not layer:
             output.data.zero_()
         found.append(torch.autograd.grad(output.sum(), list(layer.parameters())))
-    for one, other in zip(*found, strict=True):
-        close(one, other)
+    all_close(*found)
 
 
 CALLS_WITH_STATES = {

@@ -135,8 +135,7 @@ def test_values_and_gradients(name: str, no_reference: None) -> None:
         results = caller(case, backend)(*(tensors := tensors_of(case)))
         upstream = [torch.linspace(-1, 1, one.numel(), dtype=one.dtype).view(one.shape) for one in results]
         found.append((*results, *torch.autograd.grad(results, tensors, upstream)))
-    for actual, expected in zip(*found, strict=True):
-        close(actual, expected)
+    all_close(*found)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -327,8 +326,7 @@ def test_weights_that_two_calls_share_and_third_derivatives() -> None:
         results = call(middle[0][..., :3] + tensors[0], middle[1], *tensors[2:])
         (first,) = torch.autograd.grad(penalty(results, [tensors[3]]), [tensors[2]], create_graph=True)
         found.append(torch.autograd.grad(first.square().sum(), tensors))
-    for actual, expected in zip(*found, strict=True):
-        close(actual, expected)
+    all_close(*found)
 
 
 @pytest.mark.filterwarnings("ignore:Using backward")  # of the cycle that this makes
@@ -348,8 +346,7 @@ def test_gradients_that_accumulate() -> None:
         input.grad.sum().backward()
         assert seen[:2] == ["hook", "sum"]
         found.append([input.grad, *(weight.grad for weight in layer.parameters())])
-    for actual, expected in zip(*found, strict=True):
-        close(actual, expected)
+    all_close(*found)
 
 
 def test_transforms() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import triton.language as tl
-from helpers import Case, close
+from helpers import Case, all_close, close
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 from anygru.backends import triton_plan
@@ -165,8 +165,7 @@ def test_some_weights_frozen_and_the_output_changed_in_place() -> None:
         # The forward pass of the kernels is repeated in here, and its products must not change.
         with torch.autocast("cpu", enabled=backend == "triton"):
             found.append(torch.autograd.grad(output.sum(), [weight for weight in weights if weight.requires_grad]))
-    for actual, expected in zip(*found, strict=True):
-        close(actual, expected)
+    all_close(*found)
 
 
 def test_second_derivatives() -> None:
@@ -177,5 +176,4 @@ def test_second_derivatives() -> None:
         output, _ = gru(x, h_0, case.weights(torch.float32), backend=backend, reset="before")
         (grad,) = torch.autograd.grad(output.square().sum(), x, create_graph=True)
         found.append(torch.autograd.grad(grad.square().sum(), (x, h_0)))
-    for actual, expected in zip(*found, strict=True):
-        close(actual, expected)
+    all_close(*found)
