@@ -1,7 +1,5 @@
 """Programs of Chainer on a GPU give the numbers of the CPU: `make test-gpu`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs of MXNet on a GPU give the numbers of the CPU: `make test-gpu`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

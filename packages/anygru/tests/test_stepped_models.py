@@ -1,7 +1,5 @@
 """Models as careless people write them: the steps agree with the forward of the model, or the error names the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
