@@ -1,12 +1,16 @@
-"""Draw the results of `run.py` in `results/` as an SVG file for each JSON file: python benchmarks/pictures.py
+"""Draw the results of `run.py` in `results/` as an SVG file for each JSON file, and renew the tables of README.md:
 
-A row is a cell of the grid. A dot is the time of a peer divided by anygru's, on a logarithmic axis. The pictures have no
-background and grey text, so they can be read on white and on black. The files are small and the same on every machine.
+    python benchmarks/pictures.py
+
+A row of a picture is a cell of the grid. A dot is the time of a peer divided by anygru's, on a logarithmic axis. The pictures
+have no background and grey text, so they can be read on white and on black. The files are small and the same on every machine.
 """
 
 import json
 import math
+import re
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,9 +143,129 @@ def pictures() -> dict[Path, str]:
     return found
 
 
+README = Path(__file__).with_name("README.md")
+NO_COMMIT = "not recorded"
+"""In a result that was stored before the programs wrote the commit."""
+GOOD, NEAR, TORCH = 1.25, 0.95, 1.4
+"""The aims of a cell: a ratio to the fastest peer, or a share of the limit; a ratio to torch."""
+HALF = [
+    ("inference", "anygru_frozen_bfloat16", "openvino_default", 1.25),
+    ("inference", "anygru_int8", "openvino_default", 1.5),
+    ("inference", "anygru_bfloat16", "torch_bfloat16", 1.1),
+    ("inference", "anygru_bfloat16", "openvino_default", 1.1),
+    ("inference", "anygru_autocast", "torch_autocast", 1.1),
+    ("inference", "anygru_autocast", "openvino_default", 1.1),
+    ("training", "anygru_bfloat16", "torch_bfloat16", 1.1),
+    ("training", "anygru_autocast", "torch_autocast", 1.1),
+]
+"""Work, implementation, rival, and the aim in cells of at least 16 sequences."""
+
+
+def table(heading: str, rows: Sequence[Sequence[object]]) -> str:
+    """Return a table in Markdown; the heading has its bars between columns."""
+    lines = [f"| {heading} |", "|" + " --- |" * (heading.count("|") + 1)]
+    return "\n".join(lines + [f"| {' | '.join(map(str, row))} |" for row in rows]) + "\n"
+
+
+def medians(entry: dict[str, Any]) -> dict[str, float]:
+    """Return the milliseconds of each implementation that was timed on a cell."""
+    return {name: result["median_ms"] for name, result in entry["results"].items() if result.get("median_ms")}
+
+
+def machines() -> str:
+    """Which result comes from which machine, day, commit and version."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    versions: dict[tuple[str, ...], dict[str, str]] = {}
+    for path in sorted(RESULTS.glob("*/*_[0-9].json")):
+        stored = json.loads(path.read_text())
+        if not isinstance(stored, dict) or "machine" not in stored:
+            continue
+        facts = stored["machine"]
+        cpu = f"{facts['cpu']}, {facts['instruction set']}"
+        key = (f"`results/{path.parent.name}`", cpu, facts["date"], facts.get("commit", NO_COMMIT))
+        found.setdefault(key, []).append(path.stem.rpartition("_")[0])
+        for entry in stored["cells"]:
+            for name, result in entry["results"].items():
+                if result.get("median_ms") and result["version"] and "_" not in name:
+                    versions.setdefault(key, {})[name] = result["version"]
+    rows = [
+        (
+            *key,
+            ", ".join(dict.fromkeys(works)),
+            ", ".join(f"{name} {version}" for name, version in sorted(versions[key].items())),
+        )
+        for key, works in found.items()
+    ]
+    return table("folder | CPU, kernels | day | commit | results | versions", rows)
+
+
+def summary() -> str:
+    """Geometric means, least ratios, and the cells that meet their aims."""
+    rows = []
+    for machine in ("amd_zen4", "intel_cascade_lake"):
+        for work in WORK:
+            for threads in (1, 2):
+                torch, fastest, met, number = [], [], 0, 0
+                for each in json.loads((RESULTS / machine / f"{work}_{threads}.json").read_text())["cells"]:
+                    times = medians(each)
+                    own = times.pop("anygru")
+                    torch.append(times["torch"] / own)
+                    fastest.append(min(times.values()) / own)
+                    met += fastest[-1] >= GOOD or bool(each["limit_ms"] and each["limit_ms"] / own >= NEAR)
+                    number += 1
+                near = sum(ratio >= TORCH for ratio in torch)
+                means = [f"{statistics.geometric_mean(found):.2f} ({min(found):.2f})" for found in (torch, fastest)]
+                rows.append((machine, work, threads, means[0], f"{near} of {number}", means[1], f"{met} of {number}"))
+    good = f"cells at {GOOD:g}, or at {NEAR:.0%} of the limit"
+    return table(f"machine | work | threads | torch | cells at {TORCH:g} | the fastest peer | {good}", rows)
+
+
+def halves() -> str:
+    """The ratios of modules in half precision and frozen layers, cell by cell."""
+    rows = []
+    for machine in sorted({path.parent.name for path in RESULTS.glob("*/half_*.json")}):
+        for work, ours, theirs, least in HALF:
+            stored = json.loads((RESULTS / machine / f"half_{work}_1.json").read_text())["cells"]
+            large = [medians(each) for each in stored if each["cell"]["batch"] >= 16]
+            ratios = [f"{each[theirs] / each[ours]:.2f}" for each in large if ours in each and theirs in each]
+            if ratios:
+                rows.append((machine, work, f"`{ours}`", f"`{theirs}`", f"{least:g}", ", ".join(ratios)))
+    return table("machine | work | anygru | against | at least | times as fast", rows)
+
+
+def programs() -> str:
+    """Whole programs under `anygru run` beside the framework."""
+    rows: list[tuple[object, ...]] = []
+    scaling = json.loads((RESULTS / "scaling.json").read_text())
+    rows.append(("`scaling.json`", "two processes against one, one thread each", "", f"{scaling['factor']:.2f}"))
+    for path in sorted(RESULTS.glob("chainer_*.json")):
+        stored = json.loads(path.read_text())
+        for work in ("forward", "forward_backward"):
+            words = f"NStepGRU, {stored['inputs']} as input, {work.replace('_', ' and ')}"
+            rows.append((f"`{path.name}`", words, 1, f"{stored[work]['ratio']:.2f}"))
+    for path in [*sorted(RESULTS.glob("mxnet_*.json")), *sorted(RESULTS.glob("paddle_*.json"))]:
+        stored = json.loads(path.read_text())
+        ours, theirs = (statistics.median(side["seconds"]) for side in stored["sides"].values())
+        words = f"language model, training; commit {stored['commit'][:8]}"
+        rows.append((f"`{path.name}`", words, stored["threads"] or "all", f"{theirs / ours:.2f}"))
+    return table("result | program | threads | times as fast", rows)
+
+
+TABLES = {"machines": machines, "summary": summary, "halves": halves, "programs": programs}
+
+
+def page() -> str:
+    """Return `README.md` with its tables renewed from the stored results."""
+
+    def renewed(found: re.Match[str]) -> str:
+        return f"{found[1]}\n\n{TABLES[found[2]]()}\n<!-- end -->"
+
+    return re.sub(r"(<!-- table: (\w+) -->)\n.*?<!-- end -->", renewed, README.read_text(), flags=re.DOTALL)
+
+
 def main() -> None:
-    for path, picture in pictures().items():
-        path.write_text(picture)
+    for path, content in {**pictures(), README: page()}.items():
+        path.write_text(content)
         print(path.name)
 
 

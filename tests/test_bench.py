@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import runpy
 import sys
 from dataclasses import asdict
@@ -27,7 +28,9 @@ def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert row.cell == Cell(5, 2, 9, 9, 2, True, True)
     assert {"anygru", "torch"} <= set(row.timed)
     assert row.limit is not None
-    assert json.loads(times.read_text())["machine"]["instruction set"]
+    facts = json.loads(times.read_text())["machine"]
+    assert facts["instruction set"]
+    assert re.fullmatch("[0-9a-f]{7,}(-dirty)?|unknown", facts["commit"])
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -13,6 +13,13 @@ def test_pictures_are_those_of_the_results() -> None:
         assert path.read_text() == picture, f"python benchmarks/pictures.py draws {path.name} anew"
 
 
+def test_tables_of_the_page_are_those_of_the_results() -> None:
+    found = runpy.run_path(str(PICTURES))
+    page = found["README"].read_text()
+    assert all(page.count(f"<!-- table: {name} -->\n\n|") == 1 for name in found["TABLES"])
+    assert page == found["page"](), "python benchmarks/pictures.py renews the tables"
+
+
 def test_the_readme_states_the_bound_of_the_results() -> None:
     sentence = runpy.run_path(str(PICTURES))["bound"]("amd_zen4")
     assert sentence in (PICTURES.parents[1] / "README.md").read_text()

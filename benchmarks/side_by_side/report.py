@@ -3,6 +3,7 @@
 import datetime
 import json
 import platform
+import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,8 +90,18 @@ def print_rows(rows: list[Row]) -> None:
         out.print(escape(printable(f"slowdown: against anygru. Versions: {', '.join(versions)}")), end="\n\n")
 
 
+def commit() -> str:
+    """Return the commit of this checkout, with "-dirty" where files differ from it; "unknown" outside of git."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return found.stdout.strip() or "unknown"
+
+
 def machine() -> dict[str, str]:
-    """Return CPU, system, versions and date."""
+    """Return CPU, system, versions, date and commit."""
     import torch
 
     name = platform.processor() or platform.machine()
@@ -114,6 +125,7 @@ def machine() -> dict[str, str]:
     if torch.cuda.is_available():
         facts["gpu"] = torch.cuda.get_device_name()
     facts["date"] = datetime.date.today().isoformat()
+    facts["commit"] = commit()
     return facts
 
 
