@@ -15,12 +15,15 @@ import tempfile
 import time
 import warnings
 
+from ..checkpoints.gate import Gate
 from ..dialects.finder import EXTRAS
 from ..errors import printable
 from . import Failure, UsageError, existing, removing_temporary_files
 from .terminal import console, count
 from .variants import GAIN, Variant, draw, measured, show, spread
 
+_LONGEST = 64 << 20
+"""Bytes of a script."""
 _MODELS = 2
 """The number of a script's models that are measured: the slowest ones."""
 
@@ -90,12 +93,12 @@ def _check_files(args: argparse.Namespace, is_script: bool) -> None:
 def _check_source(script: str) -> None:
     """Raise UsageError if a script is not a file of Python source."""
     try:
-        with warnings.catch_warnings(), open(script, "rb") as file:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the script's own, which it prints when it runs
-            compile(file.read(), script, "exec", dont_inherit=True)
-    except (IsADirectoryError, SyntaxError, ValueError) as error:
+            compile(Gate(script).start(_LONGEST), script, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
-        reason = "a folder" if isinstance(error, OSError) else f"line {line}: {error.args[0]}" if line else error
+        reason = f"line {line}: {error.args[0]}" if line else error
         raise UsageError(
             f"TARGET {script} is not a Python script ({reason}); for a checkpoint, write a function that builds its model, and "
             "name it as FILE.py:NAME; for an ONNX model, --onnx F.onnx"
