@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -212,7 +213,8 @@ def test_a_page_that_nobody_ran_is_not_checked(tmp_path: Path, monkeypatch: pyte
 
 def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolMissingError, match="apt install clang lld wasi-libc"):
+    monkeypatch.setitem(sys.modules, "ziglang", None)
+    with pytest.raises(ToolMissingError, match=r"apt install clang lld wasi-libc; everywhere: pip install .*\[wasm\]'"):
         export_wasm(anygru.GRU(1, 4), tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
@@ -240,6 +242,34 @@ def test_a_page_is_judged_by_its_module_in_node(outputs: int, tmp_path: Path) ->
     assert pages.verdict is not None
     assert pages.verdict.by == "node"
     assert pages.verdict.difference < 1e-6
+
+
+@pytest.fixture(params=["clang", pytest.param("ziglang", marks=pytest.mark.slow)])
+def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the two ways to WebAssembly."""
+    tool("node", "nodejs")
+    if request.param == "ziglang":
+        pytest.importorskip("ziglang")
+        monkeypatch.setattr(wasm_file, "HEADERS", "/absent")
+    try:
+        wasm_file.find_tools()
+    except ToolMissingError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_compilers_for_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both give the model's numbers, import nothing, and stop where the stack ends."""
+    model = nn.Sequential(anygru.GRU(3, 16), nn.Linear(16, 2))
+    pages = export_wasm(model, tmp_path, weights="int8")
+    assert pages.verdict is not None
+    assert pages.verdict.by == "node"
+    script = "WebAssembly.Module.imports(new WebAssembly.Module(require('fs').readFileSync(process.argv[1]))).length"
+    command = [tool("node", "nodejs"), "--print", script, str(tmp_path / "model.wasm")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
+    monkeypatch.setattr(wasm_file, "_STACK", -300)  # of a frame of 384 bytes
+    with pytest.raises(checking.CheckError, match="memory access out of bounds"):
+        export_wasm(model, tmp_path)
 
 
 def test_a_module_that_computes_something_else_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,6 @@ KNOWN = {
     OWN: """
         anygru/c_export/checking.py run .read_bytes
         anygru/c_export/wasm.py export_wasm .read_text
-        anygru/c_export/wasm.py compile_wasm .read_text
         anygru/c_export/wasm.py compile_wasm .read_bytes
         anygru/c_export/wasm.py _run_in_node .read_bytes
         anygru/checkpoints/formats/chainer.py save_npz zipfile.ZipFile

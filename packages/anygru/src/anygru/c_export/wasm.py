@@ -1,10 +1,13 @@
 """`export_wasm`: a model as a WebAssembly module, an ES module around it, and a page that runs it on audio."""
 
 import functools
+import importlib.util
 import os
+import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,7 +20,7 @@ from torch import Tensor, nn
 
 from ..checkpoints.formats import checked_path
 from ..checkpoints.output.atomic import open_for_replace
-from ..errors import AnygruError, ArgumentError
+from ..errors import AnygruError, ArgumentError, how_to_install
 from ..facts.quantization import WeightFormat
 from .checking import NODE, CheckError, CheckResult
 from .exporting import ACCEPTED, compared, in_words
@@ -80,7 +83,7 @@ def export_wasm(
     Raises:
         ArgumentError, ArgumentTypeError: as `export_c`.
         CheckError: the file in C or the module computes different numbers than the model; no file is written.
-        ToolMissingError: clang, its linker or wasi-libc is not installed.
+        ToolMissingError: clang, its linker or wasi-libc is not installed, and neither is the extra `wasm`.
 
     Warns:
         UserWarning: the module was not compared with its model, because node was not found.
@@ -89,11 +92,11 @@ def export_wasm(
         >>> pages = export_wasm(model, "site", name="amplifier")  # doctest: +SKIP
     """
     folder = checked_path(folder, "folder")
-    clang, node = find_tools(), shutil.which(NODE)
+    tools, node = find_tools(), shutil.which(NODE)
     if check and node is None:
         raise ArgumentError(f"check=True of a page needs {NODE}, which runs its module: install {NODE}")
     exported, verify = compared(model, name, weights, check, example, time_axis, rest, sample_rate)
-    module = compile_wasm(exported.source, clang)
+    module = compile_wasm(exported.source, tools)
     files = {f"{name}.wasm": module}
     for stored, written in PAGES.items():
         text = resources.files(__package__).joinpath("web").joinpath(stored).read_text(encoding="utf-8")
@@ -110,23 +113,38 @@ def export_wasm(
     return Pages(folder, tuple(files), len(module), verdict)
 
 
-def find_tools() -> str:
-    """The compiler, if all its parts are installed.
+class Tools(NamedTuple):
+    """A compiler with a linker and a C library for WebAssembly."""
+
+    command: tuple[str, ...]
+    compiling: tuple[str, ...] = ()
+    """Options that only it needs."""
+    linking: tuple[str, ...] = ()
+
+
+def find_tools() -> Tools:
+    """clang, if all its parts are installed, or the Zig of the package ziglang, which is clang with all of them.
 
     Raises:
         ToolMissingError: see `export_wasm`.
     """
-    clang = shutil.which("clang")
+    clang, missing = shutil.which("clang"), ""
     if clang is None:
-        raise ToolMissingError("WebAssembly needs clang; on Debian: apt install clang lld wasi-libc")
-    if shutil.which("wasm-ld") is None and not list(Path(clang).resolve().parent.glob("wasm-ld*")):
-        raise ToolMissingError("WebAssembly needs clang's linker wasm-ld; on Debian: apt install lld")
-    if not Path(HEADERS).is_dir():
-        raise ToolMissingError(f"WebAssembly needs the C library in {HEADERS}; on Debian: apt install wasi-libc")
-    return clang
+        missing = "clang; on Debian: apt install clang lld wasi-libc"
+    elif shutil.which("wasm-ld") is None and not list(Path(clang).resolve().parent.glob("wasm-ld*")):
+        missing = "clang's linker wasm-ld; on Debian: apt install lld"
+    elif not Path(HEADERS).is_dir():
+        missing = f"the C library in {HEADERS}; on Debian: apt install wasi-libc"
+    else:
+        linking = ("-nostdlib", "-Wl,--no-entry", "-Wl,--stack-first", f"-L{LIBRARY}", "-lc", "-lm")
+        return Tools((clang,), ("-isystem", HEADERS), linking)
+    if importlib.util.find_spec("ziglang") is None:
+        raise ToolMissingError(f"WebAssembly needs {missing}; everywhere: {how_to_install('wasm')}")
+    # Zig refuses --stack-first, which it always does itself. A reactor has no `main`.
+    return Tools((sys.executable, "-m", "ziglang", "cc"), (), ("-mexec-model=reactor",))
 
 
-def compile_wasm(source: Source, clang: str) -> bytes:
+def compile_wasm(source: Source, tools: Tools) -> bytes:
     """The WebAssembly module of a file.
 
     Raises:
@@ -136,28 +154,30 @@ def compile_wasm(source: Source, clang: str) -> bytes:
         (Path(folder) / "model.h").write_text(source.text)
         program, built, module = (Path(folder) / name for name in ("module.c", "module.o", "module.wasm"))
         program.write_text(_program(source))
-        options = ["--target=wasm32-wasi", *OPTIONS, "-isystem", HEADERS, "-fstack-usage"]
-        _call([clang, *options, "-c", "-o", str(built), str(program)])
-        frames = sum(int(line.split("\t")[1]) for line in built.with_suffix(".su").read_text().splitlines())
+        command = [*tools.command, "--target=wasm32-wasi"]
+        warned = _call([*command, *OPTIONS, *tools.compiling, "-c", "-o", str(built), str(program)])
+        frames = sum(map(int, re.findall(r"stack frame size \((\d+)\)", warned)))
         # The stack is below the constants, so that a step which needs more than it has stops and does not write over them.
-        stack = f"-Wl,-z,stack-size={-(-(frames + _STACK) // 16) * 16},--stack-first"
-        link = ["-Wl,--no-entry", "-Wl,--export=__heap_base", "-Wl,--strip-all", f"-L{LIBRARY}", "-lc", "-lm", stack]
-        _call([clang, "--target=wasm32-wasi", "-nostdlib", "-o", str(module), str(built), *link])
+        stack = f"-Wl,-z,stack-size={-(-(frames + _STACK) // 16) * 16}"
+        link = ["-Wl,--export=__heap_base", "-Wl,--strip-all", *tools.linking, stack]
+        _call([*command, "-o", str(module), str(built), *link])
         return module.read_bytes()
 
 
-OPTIONS = ("-O3", "-msimd128", "-mbulk-memory", "-fno-vectorize", "-fno-slp-vectorize")
-"""Without the last two options, clang 14 gives wrong numbers for strided convolutions in WebAssembly with `-msimd128`: it makes
-vectors of scalar loops and statements, and takes numbers from wrong places. gcc with AddressSanitizer and UBSan, clang for
-x86-64, and WebAssembly without simd128 give torch's numbers for the same C. The arithmetic has vectors of its own."""
+OPTIONS = ("-O3", "-msimd128", "-mbulk-memory", "-Wframe-larger-than=0", "-fno-vectorize", "-fno-slp-vectorize")
+"""The warning gives the size of each function's frame. Without the last two options, clang 14 gives wrong numbers for strided
+convolutions in WebAssembly with `-msimd128`: it makes vectors of scalar loops and statements, and takes numbers from wrong
+places. gcc with AddressSanitizer and UBSan, clang for x86-64, and WebAssembly without simd128 give torch's numbers for the same
+C. The arithmetic has vectors of its own."""
 _STACK = 64 << 10
 """Bytes of the stack for functions of <math.h>, in addition to the model's functions."""
 
 
-def _call(command: Sequence[str]) -> None:
+def _call(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CheckError(f"the file in C does not compile: {command[0]}: {done.stderr.strip()[:500]}")
+    return done.stderr
 
 
 _SCRIPT = """\

@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample-rate", type=int, metavar="HZ", help="of the sound that the model was trained with")
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument(
-        "--wasm", metavar="DIR", help="also write a WebAssembly module and a page that runs it (needs clang and lld)"
+        "--wasm",
+        metavar="DIR",
+        help="also write a WebAssembly module and a page that runs it (needs clang and lld, or anygru[wasm])",
     )
 
 
