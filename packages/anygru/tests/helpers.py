@@ -9,6 +9,10 @@ import pytest
 import torch
 
 from anygru.backends.cpu_calls import native
+from anygru.facts.formula import Formula
+from anygru.facts.modifiers import NONE, Modifiers
+from anygru.facts.problem import Problem
+from anygru.facts.weights import Layout
 
 TOLERANCE = {
     torch.float64: {"rtol": 1e-10, "atol": 1e-11},
@@ -119,6 +123,15 @@ class Case(NamedTuple):
         """The keyword arguments of `functional.gru`."""
         lengths = {} if self.lengths is None else {"lengths": self.lengths}
         return {"bidirectional": self.bidirectional, "bias": self.bias, "reset": self.reset, **lengths}
+
+
+def make_problem(
+    case: Case, dtype: torch.dtype = torch.float32, needs_grad: bool = False, modifiers: Modifiers = NONE
+) -> Problem:
+    """The facts of a call of a case on the CPU."""
+    layout, ragged = Layout(case.L, case.bidirectional, case.bias), case.lengths is not None
+    facts = ("cpu", dtype, layout, Formula(case.reset), ragged, False, needs_grad, False)
+    return Problem(*facts, modified=modifiers.names())
 
 
 CASES = {

@@ -10,14 +10,12 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from helpers import Case, all_close, close, with_kernels
+from helpers import Case, all_close, close, make_problem, with_kernels
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.facts import torch_private
-from anygru.facts.formula import Formula
-from anygru.facts.problem import Call, Problem
+from anygru.facts.problem import Call
 from anygru.facts.quantization import Stored
-from anygru.facts.weights import Layout
 from anygru.functional import gru, gru_cell
 from anygru.layers import GRU
 
@@ -40,13 +38,6 @@ SHAPES = [
 
 
 variant = with_kernels(native.variants())
-
-
-def make_problem(case: Case, dtype: torch.dtype = torch.float32, needs_grad: bool = False) -> Problem:
-    ragged = case.lengths is not None
-    formula = Formula(case.reset)
-    layout = Layout(case.L, case.bidirectional, case.bias)
-    return Problem("cpu", dtype, layout, formula, ragged, False, needs_grad, False)
 
 
 def make_input(case: Case, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor | None]:

@@ -4,16 +4,14 @@ from functools import partial
 
 import pytest
 import torch
-from helpers import Case, close, next_state, with_kernels
+from helpers import Case, close, make_problem, next_state, with_kernels
 from torch import Tensor
 
 from anygru.backends import cpu, reference
 from anygru.backends.cpu_prepared import Prepared
-from anygru.facts.formula import Formula
-from anygru.facts.modifiers import NONE, Modifiers
-from anygru.facts.problem import Call, Problem
+from anygru.facts.modifiers import Modifiers
+from anygru.facts.problem import Call
 from anygru.facts.quantization import Stored, dequantize_all, quantize
-from anygru.facts.weights import Layout
 
 native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
 pytestmark = pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
@@ -30,13 +28,6 @@ FORMATS = ("float32", "bfloat16", "int8")
 
 
 variant = with_kernels(native.frozen_variants())
-
-
-def make_problem(case: Case, ragged: bool = False, modifiers: Modifiers = NONE) -> Problem:
-    layout = Layout(case.L, case.bidirectional, case.bias)
-    return Problem(
-        "cpu", torch.float32, layout, Formula(case.reset), ragged, False, False, False, modified=modifiers.names()
-    )
 
 
 def make_stored(case: Case, weights: str, scale: float = 0.3) -> list[Stored]:

@@ -6,15 +6,13 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from helpers import Case, close, next_state, with_kernels
+from helpers import Case, close, make_problem, next_state, with_kernels
 from torch import Tensor
 
 from anygru.backends import reference
 from anygru.backends.cpu_prepared import Prepared
-from anygru.facts.formula import Formula
-from anygru.facts.problem import Call, Problem
+from anygru.facts.problem import Call
 from anygru.facts.quantization import Stored, quantize
-from anygru.facts.weights import Layout
 
 native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
 pytestmark = pytest.mark.needs_torch(2, 10, because="calls with an older torch take the general path")
@@ -54,11 +52,6 @@ def run(case: Case, precision: str, input: Tensor, h_0: Tensor, weights: Sequenc
     kind = native.Kind(case.bidirectional, case.bias, case.reset == "before", False, False, precision)
     output: Tensor = native.dense(input, h_0, list(weights), kind, threads, False)[0]
     return output
-
-
-def make_problem(case: Case) -> Problem:
-    layout = Layout(case.L, case.bidirectional, case.bias)
-    return Problem("cpu", torch.float32, layout, Formula(case.reset), False, False, False, False)
 
 
 def flushed(values: np.ndarray) -> np.ndarray:
