@@ -5,6 +5,7 @@ import pickle
 import numpy as onp
 import pytest
 
+import anygru_mxnet as mx
 from anygru_mxnet import autograd, gluon, init, np, npx
 from anygru_mxnet.gluon import nn, rnn
 
@@ -129,3 +130,50 @@ def test_rint_takes_the_lower_of_two_as_near_and_a_bool_fills_with_bools():
     assert np.mod(np.array([5.0, -5]), 0).tolist() == [0, 0]
     assert np.full((1,), True).dtype == bool
     assert np.maximum(np.array([1, 2], dtype="int32"), 1.5).dtype == onp.int32
+
+
+def test_the_functions_of_f_in_a_block_for_numpy_s_arrays(tmp_path):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.hidden = gluon.nn.Dense(4)
+
+        def hybrid_forward(self, F, x):
+            gate = F.npx.sigmoid(self.hidden(F.npx.relu(x)).as_np_ndarray())
+            return F.np.mean(F.np.tanh(gate), axis=1, keepdims=True) + F.np.max(F.np.abs(x)) + F.np.square(x).sum()
+
+    def answers(hybrid):
+        mx.random.seed(1)
+        net = Net()
+        net.initialize()
+        net.hybridize(hybrid)
+        x = np.array([[1.0, -2, 3]])
+        x.attach_grad()
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        assert type(y) is np.ndarray
+        return net, x, y.item(), x.grad.tolist()
+
+    plain, (net, x, *traced) = answers(False), answers(True)
+    assert traced == list(plain[2:])
+    net.export(str(tmp_path / "net"))
+    read = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params"))
+    assert read(x).item() == traced[0]
+    # MXNet 1.9.1's names of nodes (recorded).
+    assert {"_npi_tanh", "_npi_mean", "_npi_absolute", "_np_max"} <= set(
+        (tmp_path / "net-symbol.json").read_text().split('"')
+    )
+
+
+def test_functions_of_symbols_compute_as_functions_of_arrays():
+    values = [np.array([[0.25, -0.75], [0.5, 0.5]]), np.array([[1, -2], [3, 0]], dtype="int32")]
+    x = mx.sym.var("x")
+    for name in mx.sym.np.__all__:
+        for value in values[name == "invert" :]:
+            [found] = getattr(mx.sym.np, name)(x).bind(mx.cpu(), {"x": value.as_nd_ndarray()}).forward()
+            expected = getattr(np, name)(value)
+            assert found.dtype == expected.dtype, name
+            onp.testing.assert_array_equal(found.asnumpy().ravel(), expected.asnumpy().ravel(), err_msg=name)
+    with pytest.raises(NotImplementedError, match="the symbol's method"):
+        mx.sym.np.concatenate([x, x])

@@ -98,6 +98,7 @@ _ELEMENTS: dict[str, Function] = {
     "cbrt": lambda x: torch.sign(x) * x.abs().pow(1 / 3), "fabs": torch.abs, "deg2rad": torch.deg2rad,
     "rad2deg": torch.rad2deg, "isneginf": torch.isneginf, "isposinf": torch.isposinf,
 }  # fmt: skip
+ELEMENTS = {name: _truncating(compute) for name, compute in _ELEMENTS.items()}
 
 
 def _pair(compute: Callable[[Tensor, Tensor], Tensor]) -> Function:
@@ -184,7 +185,7 @@ def _product(a: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     return a
 
 
-_REDUCTIONS: dict[str, Function] = {
+REDUCTIONS: dict[str, Function] = {
     "sum": _reduction(lambda a, axes, keep: torch.sum(a, axes, keepdim=keep)),
     "mean": _reduction(  # 0 of no elements, as in MXNet 1.9.1 (recorded)
         lambda a, axes, keep: (torch.mean if a.numel() else torch.sum)(a, axes, keepdim=keep), real=True
@@ -333,10 +334,10 @@ ALIASES = {
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _named(name, _truncating(compute), 1) for name, compute in _ELEMENTS.items()},
+    **{name: _named(name, compute, 1) for name, compute in ELEMENTS.items()},
     **{name: _named(name, _pair(compute), 2) for name, compute in _PAIRS.items()},
     **{name: _named(name, _array_first(BINARY[name]), 2) for name in ("maximum", "minimum")},
-    **{name: _named(name, compute) for name, compute in (*_REDUCTIONS.items(), *_OTHERS.items(), *SHAPING.items())},
+    **{name: _named(name, compute) for name, compute in (*REDUCTIONS.items(), *_OTHERS.items(), *SHAPING.items())},
 }
 FUNCTIONS["nan_to_num"] = _replacing(FUNCTIONS["nan_to_num"])
 FUNCTIONS.update({name: FUNCTIONS[of] for name, of in ALIASES.items()})

@@ -7,7 +7,7 @@ from ..ndarray.register import FUNCTIONS
 from ..state import state
 
 # Names of `mx.npx`, and the names of their operators.
-_OPERATORS = {
+OPERATORS_OF = {
     "activation": "Activation", "arange_like": "_contrib_arange_like", "batch_dot": "batch_dot", "batch_norm": "BatchNorm",
     "broadcast_like": "broadcast_like", "convolution": "Convolution", "ctc_loss": "CTCLoss", "deconvolution": "Deconvolution",
     "dropout": "Dropout", "embedding": "Embedding", "erf": "erf", "erfinv": "erfinv", "fully_connected": "FullyConnected",
@@ -36,7 +36,7 @@ def _function(name: str, operator: str) -> Callable[..., Any]:
     return function
 
 
-globals().update({name: _function(name, operator) for name, operator in _OPERATORS.items()})
+globals().update({name: _function(name, operator) for name, operator in OPERATORS_OF.items()})
 
 
-__all__ = list(_OPERATORS)
+__all__ = list(OPERATORS_OF)

@@ -10,7 +10,7 @@ from anygru.extend import refuser
 from ..base import DtypeLike, MXNetError, NotImplementedForSymbol, Sizes, mx_real_t, numeric_types
 from ..ndarray.custom import operator_of
 from ..operators import OPERATORS
-from . import _internal, contrib, linalg, op, random, register, symbol
+from . import _internal, contrib, linalg, numpy, numpy_extension, op, random, register, symbol
 from .op import *
 from .register import FUNCTIONS
 from .symbol import *
@@ -119,5 +119,6 @@ def power(base: Any, exp: Any) -> Any:
 
 pow = power
 
+np, npx = numpy, numpy_extension
 # Operators are added to this module from a table; `__getattr__` keeps type checkers from reporting them as missing.
 __getattr__ = refuser("mxnet.symbol")

@@ -16,6 +16,11 @@ from .node import HIDDEN, Entry, Node, topological
 Own = TypeVar("Own", bound="SymbolBase")
 
 
+def _lacks(shape: tuple[int, ...] | None) -> bool:
+    """Whether sizes are unknown: 0 is an unknown size, and () an unknown shape except for arrays of `mx.np`."""
+    return shape is None or 0 in shape or not (shape or state.numpy)
+
+
 class SymbolBase:
     """One or more outputs of a graph of operators, without the operators' methods."""
 
@@ -97,6 +102,12 @@ class SymbolBase:
         """Number of outputs."""
         return len(self._entries)
 
+    def as_np_ndarray(self: Own) -> Own:
+        """The symbol itself: one class serves `mx.sym` and `mx.sym.np`."""
+        return self
+
+    as_nd_ndarray = as_np_ndarray
+
     def attr(self, key: str) -> str | None:
         """The text of an attribute."""
         return self.list_attr().get(key)
@@ -126,24 +137,25 @@ class SymbolBase:
         """
         found = self.shapes(args, known)
         unknown = [
-            (name, shape) for name, shape in zip(self.list_arguments(), found[0], strict=True) if 0 in (shape or (0,))
+            (name, shape or ()) for name, shape in zip(self.list_arguments(), found[0], strict=True) if _lacks(shape)
         ]
         if unknown:
             _warn_about_unknown("shape", "(0s in shape means unknown dimensions)", unknown)
-        return (None, None, None) if any(0 in (shape or (0,)) for part in found for shape in part) else found
+        return (None, None, None) if any(_lacks(shape) for part in found for shape in part) else found
 
     def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
         """As `infer_shape`, with 0 for unknown sizes and () for unknown shapes."""
         found = self.shapes(args, known)
-        if not state.numpy:
-            return found
         arguments, results, states = (
-            [tuple(size or -1 for size in shape) if shape else None for shape in part] for part in found
+            [None if shape is None else tuple(size or -1 for size in shape) for shape in part]
+            if state.numpy
+            else [shape or () for shape in part]
+            for part in found
         )
         return arguments, results, states
 
     def shapes(self, args: tuple, known: dict[str, Any]) -> tuple[list, list, list]:
-        """Infer the shapes of arguments, outputs and states, with 0 for unknown sizes and () for unknown shapes."""
+        """Infer the shapes of arguments, outputs and states, with 0 for unknown sizes and None for unknown shapes."""
         known = self._by_name("shape", args, known)
         for name, shape in known.items():
             if not isinstance(shape, tuple):
@@ -151,10 +163,10 @@ class SymbolBase:
         if state.numpy:  # in that mode an unknown size is -1, and an unknown shape is None
             known = {name: tuple(max(size, 0) for size in shape) for name, shape in known.items()}
         found = infer.shapes(self._entries, known)
-        variables = {node.name: found.of((node, 0)) or () for node in self._nodes() if node.operator is None}
+        variables = {node.name: found.of((node, 0)) for node in self._nodes() if node.operator is None}
         return (
             [variables[name] for name in self.list_arguments()],
-            [found.of(entry) or () for entry in self._entries],
+            [found.of(entry) for entry in self._entries],
             [variables[name] for name in self.list_auxiliary_states()],
         )
 

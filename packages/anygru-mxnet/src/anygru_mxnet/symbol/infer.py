@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from ..base import MXNetError
 from ..operators.recurrent import gates_of, parameter_shapes
 from ..operators.registry import MOST_AXES, truth, value_of
+from ..state import state
 from .graph import Program, created_shape, flattened_parameters, unknown_size
 from .node import Entry, Node, naming, topological
 
@@ -194,7 +195,7 @@ def _run(node: Node, found: Shapes) -> None:
     else:
         results = _results_on_trial(node, sizes)
     for index, shape in enumerate(results):
-        found.add((node, index), shape or None, node)
+        found.add((node, index), shape if shape or state.numpy else None, node)
 
 
 def _results_on_trial(node: Node, sizes: list[Shape]) -> list[Shape | None]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ndarray.register import METHODS
 from ..operators import OPERATORS, Operator
+from ..state import state
 from .symbol import Symbol, apply
 
 
@@ -63,10 +64,11 @@ PUBLIC = {name: function for name, function in FUNCTIONS.items() if not name.sta
 
 
 def method_of(known_as: str) -> Callable[..., Symbol]:
-    """An operator as a method. The symbol is its first input."""
-    operator = OPERATORS[known_as]
+    """An operator as a method. The symbol is its first input. Under `npx.set_np` it has the arithmetic of `mx.np`."""
 
     def method(self: Symbol, *args: Any, name: str | None = None, **attributes: Mapping[str, Any]) -> Symbol:
+        names = (f"_np_{known_as}", f"_npi_{known_as}", known_as) if state.numpy else (known_as,)
+        operator = next(OPERATORS[each] for each in names if each in OPERATORS)
         return call(operator, known_as.lower(), (self, *args), name, attributes)
 
     method.__name__ = known_as

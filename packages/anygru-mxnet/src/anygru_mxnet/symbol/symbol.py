@@ -12,6 +12,7 @@ from .. import attribute
 from ..base import DTYPE_NUMBERS, STORAGE_NUMBERS, DtypeLike, MXNetError, NotImplementedForSymbol, Sizes, numeric_types
 from ..name import current as current_names
 from ..operators import OPERATORS, Operator
+from ..state import state
 from . import files
 from .base import SymbolBase
 from .node import HIDDEN, Entry, Node, text_of
@@ -142,7 +143,8 @@ for _name in ("asnumpy", "asscalar", "as_in_context", "attach_grad", "backward",
 
 def _binary(name: str, left: Symbol, right: Any, with_scalar: str | None = None) -> Symbol:
     if isinstance(right, Symbol):
-        return apply(OPERATORS[name], [left, right], {}, None, name)
+        operator = OPERATORS[f"broadcast{name}" if state.numpy else name]  # arrays of `mx.np` broadcast
+        return apply(operator, [left, right], {}, None, name)
     return _scalar(f"{name}_scalar", with_scalar or f"{name}scalar", left, right)
 
 
