@@ -84,7 +84,10 @@ def load(source: str, weights: str | None) -> torch.nn.Module:
 
 
 class States:
-    """Saved states by token: at most `most`, each for `keep` seconds after its last save.
+    """Saved states by token: at most `most`, each for `keep` seconds of a running service after its last save.
+
+    Ages are of a clock that only this store sets: it begins at the newest save, so that no state is lost when the computer's
+    clock jumps.
 
     Args:
         path: a database of SQLite, which is made if it is missing; None: in memory.
@@ -94,8 +97,9 @@ class States:
         self.path, self.most, self.keep = path, most, keep
         self.lock = threading.Lock()
         self.memory = sqlite3.connect(":memory:", check_same_thread=False) if path is None else None
-        with self.connected():
-            pass  # a database that cannot be used is an error at the start
+        with self.connected() as connection:  # a database that cannot be used is an error at the start
+            ((newest,),) = connection.execute("SELECT max(saved) FROM states")
+        self.start = (newest or 0.0) - time.monotonic()
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[sqlite3.Connection]:
@@ -126,7 +130,7 @@ class States:
         await asyncio.to_thread(self._put, states)
 
     def _put(self, states: dict[str, bytes]) -> None:
-        now = time.time()
+        now = self.start + time.monotonic()
         with self.connected() as connection:
             rows = [(token, now, state) for token, state in states.items()]
             connection.executemany("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", rows)
@@ -195,23 +199,32 @@ class Service:
         self.ready = True
         self.failure = ""
         """Why the last save failed."""
+        self.saving = asyncio.Lock()
+        """Held while the store writes: saves follow one another, so that a late one does not write an older state."""
+
+    async def changed(self) -> dict[str, tuple[Connection, int, dict[str, bytes]]]:
+        """The sessions with steps since their last save: connection, steps, and state by token."""
+        found = {}
+        for number, (token, each) in enumerate([*self.open.items()]):
+            if each.session is not None and each.session.steps != each.saved:  # 0 once it is closed
+                found[token] = each, each.session.steps, kept(token, each.session)
+            if number % 20 == 19:
+                await asyncio.sleep(0)  # steps of other sessions come between
+        return found
 
     async def save(self, ended: dict[str, bytes] | None = None) -> None:
-        """Save the states that changed, and those of sessions that ended; a failure is reported, and tried again later."""
+        """Save the states that changed, or of sessions that ended; a failure is reported, and tried again later."""
         self.unsaved |= ended or {}
-        states = dict(self.unsaved)
-        changed = {}
-        if ended is None:
-            for number, (token, each) in enumerate([*self.open.items()]):
-                if each.session is not None and each.session.steps != each.saved:  # 0 once it is closed
-                    changed[token] = each, each.session.steps
-                    states |= kept(token, each.session)
-                if number % 20 == 19:
-                    await asyncio.sleep(0)  # steps of other sessions come between
         try:
-            if states:
-                await self.states.put(states)
-        except Exception as error:  # whatever the store raises: the service continues, and its state is known
+            changed = await self.changed() if ended is None else {}
+            async with self.saving:
+                states = dict(self.unsaved)
+                for token, (each, _, own) in changed.items():
+                    if self.open.get(token) is each:  # a session that ended meanwhile has a newer state
+                        states |= own
+                if states:
+                    await self.states.put(states)
+        except Exception as error:  # of any kind of store: the service continues
             self.failure = f"states are not saved: {type(error).__name__}: {error}"
             LOG.error(self.failure)
             while len(self.unsaved) > self.options.keep_most:
@@ -223,7 +236,7 @@ class Service:
         for token, state in states.items():
             if self.unsaved.get(token) == state:
                 del self.unsaved[token]
-        for each, steps in changed.values():
+        for each, steps, _ in changed.values():
             each.saved = steps
 
     async def save_now_and_then(self) -> None:

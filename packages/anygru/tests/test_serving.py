@@ -309,7 +309,7 @@ def test_a_wide_step_is_not_too_long(tmp_path, start):
 def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     module = example("serve")
     now = 0.0
-    monkeypatch.setattr(module.time, "time", lambda: now)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
     states = module.States(tmp_path / "states.sqlite", 3, 10.0)
 
     async def kept(put):
@@ -326,6 +326,51 @@ def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     (tmp_path / "text").write_text("no database" * 1000)
     with pytest.raises(sqlite3.DatabaseError):
         module.States(tmp_path / "text", 3, 10.0)
+
+
+def test_a_clock_that_jumps_loses_no_state(tmp_path, monkeypatch):
+    module = example("serve")
+    wall, running = [1e9], [0.0]
+    monkeypatch.setattr(module.time, "time", lambda: wall[0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: running[0])
+    states = module.States(tmp_path / "states.sqlite", 3, 60.0)
+
+    def put(token, jump):
+        wall[0] += jump
+        running[0] += 1.0
+        asyncio.run(states.put({token: b"1"}))
+        return [each for each in "abcdef" if asyncio.run(states.get(each))]
+
+    assert put("a", 0.0) == ["a"]
+    assert put("b", 1e6) == ["a", "b"]
+    assert put("c", -2e6) == ["a", "b", "c"]
+    assert put("d", 0.0) == ["b", "c", "d"]  # the newest three
+    running[0] = 0.0  # the computer starts again
+    states = module.States(tmp_path / "states.sqlite", 3, 60.0)
+    assert put("e", 0.0) == ["c", "d", "e"]
+
+
+def test_a_save_does_not_write_over_the_newer_state_of_a_session_that_ended_meanwhile(folder):
+    module = example("serve")
+    service = module.Service(
+        module.arguments("").parse_args([str(folder / "model.safetensors")]), module.States(None, 500, 1e9)
+    )
+
+    async def work():
+        for name in map(str, range(50)):
+            service.open[name] = module.Connection()
+            service.open[name].session = service.pool.open()
+            service.open[name].session.step(torch.ones(WIDTH))
+        save = asyncio.create_task(service.save())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the save has the first state
+        ended = service.open.pop("0")
+        ended.session.step(torch.ones(WIDTH))
+        await service.end("0", ended)
+        await save
+        return service.pool.open(await service.states.get("0")).steps
+
+    assert asyncio.run(work()) == 2
 
 
 def test_steps_come_between_the_states_of_a_save(folder, monkeypatch):
