@@ -95,7 +95,25 @@ def _without_field_numbers(app: Any, what: str, name: str, value: Any, options: 
         lines.clear()
 
 
+def _links_of_source(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Mend viewcode's links back to the pages: it takes one import path for all objects of a source file."""
+    if not page.startswith("_modules/anygru"):
+        return
+    objects = app.env.domains["py"].objects
+
+    def mended(link: re.Match[str]) -> str:
+        name = link[1]
+        while name and name not in objects:
+            name = name.partition(".")[2]
+            places = {entry.node_id for each, entry in objects.items() if name and each.endswith(f".{name}")}
+            name = places.pop() if len(places) == 1 else name
+        return f"#{name or link[1]}"
+
+    context["body"] = re.sub(r"#(anygru\.[\w.]+)", mended, context["body"])
+
+
 def setup(app: Any) -> None:
+    app.connect("html-page-context", _links_of_source)
     app.connect("autodoc-process-docstring", _without_field_numbers)
     app.connect("autodoc-process-signature", _signature_of_init)
     app.connect("include-read", _links_of_included_file)
