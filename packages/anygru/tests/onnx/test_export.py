@@ -14,6 +14,7 @@ import pytest
 import torch
 from helpers import mostly_slow
 from onnx.reference import ReferenceEvaluator
+from onnx_programs import Wrapped, assert_same, run
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
@@ -35,36 +36,6 @@ LAYERS = {
     "torch": lambda: torch.nn.GRU(3, 4, 2, bidirectional=True),
     "torch, one direction": lambda: torch.nn.GRU(3, 4, bias=False),
 }
-
-
-class Wrapped(torch.nn.Module):
-    """A layer inside a model, under a name."""
-
-    def __init__(self, layer):
-        super().__init__()
-        self.encoder = layer
-        self.eval()
-
-    def forward(self, *inputs):
-        return self.encoder(*inputs)
-
-
-def session(program):
-    file = io.BytesIO()
-    onnx.checker.check_model(program.model_proto, full_check=True)
-    onnx.save(program.model_proto, file)
-    return onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
-
-
-def run(program, *inputs):
-    found = session(program)
-    return found.run(None, {given.name: value.numpy() for given, value in zip(found.get_inputs(), inputs, strict=True)})
-
-
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        assert one.shape == tuple(other.shape)
-        np.testing.assert_allclose(one, other.detach().numpy(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("make", mostly_slow(LAYERS.values(), 4), ids=LAYERS)
