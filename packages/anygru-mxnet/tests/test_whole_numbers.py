@@ -168,3 +168,25 @@ def test_the_derivative_of_a_cube_root_at_zero_is_infinite():
         pytest.approx(1 / 12),
         pytest.approx(1 / 12),
     ]
+
+
+def test_numbers_beyond_the_dtype_are_named():
+    whole = mx.nd.array([1, 2], dtype="int32")
+    # MXNet 1.9.1's answers (recorded).
+    assert mx.nd.contrib.isfinite(whole).asnumpy().tolist() == [1, 1]
+    assert mx.nd.contrib.isinf(whole).asnumpy().tolist() == [0, 0]
+    for number in (float("inf"), float("-inf"), float("nan"), 1e30):
+        with pytest.raises(mx.MXNetError, match="does not fit into an array of int32"):
+            whole < number  # noqa: B015
+        with pytest.raises(mx.MXNetError, match="does not fit"):
+            number - whole
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32"])
+def test_a_dtype_without_a_kernel_is_an_error_of_mxnet(dtype):
+    matrix = mx.nd.array([[4, 2], [2, 3]], dtype=dtype)
+    for name in ("potrf", "potri", "det", "inverse"):
+        with pytest.raises(mx.MXNetError, match=f"_linalg_{name}"):
+            getattr(mx.nd.linalg, name)(matrix)
+    with pytest.raises(mx.MXNetError, match="Error in operator"):
+        mx.sym.linalg.potri(mx.sym.var("x")).bind(mx.cpu(), {"x": matrix}).forward()

@@ -102,6 +102,13 @@ class FrontEndUnsupported(FrontEndFault, NotImplementedError):
     """A NotImplementedError of MXNet's Python."""
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether an operator's error stays: MXNet's, or the dialect's. Where torch lacks a kernel for a dtype, it raises a
+    NotImplementedError, which MXNet users do not catch."""
+    lacks_a_kernel = isinstance(error, NotImplementedError) and "not implemented for '" in str(error)
+    return isinstance(error, (MXNetError, NotImplementedError, AssertionError)) and not lacks_a_kernel
+
+
 @contextlib.contextmanager
 def engine_errors() -> Iterator[None]:
     """Convert torch's errors about shapes and dtypes to the class that MXNet users catch."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..base import MXNetError
+from ..base import MXNetError, is_refusal
 from ..context import Context, as_context
 from ..operators import Operator
 from ..operators.arithmetic import as_number, whole_of
@@ -194,9 +194,9 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
             result = without_torch_grad(operator.compute, *values, **named)
         if operator.copies:
             result = _copy_shared(result, values, named)
-    except (MXNetError, NotImplementedError, AssertionError):
-        raise
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except (RuntimeError, IndexError, ValueError, TypeError, AssertionError) as error:
+        if is_refusal(error):
+            raise
         raise MXNetError(f"{operator.name}: {str(error).replace(operator.compute.__name__, operator.name)}") from error
     except AttributeError as error:
         missing = [name for name, value in zip(operator.inputs, values, strict=False) if value is None]

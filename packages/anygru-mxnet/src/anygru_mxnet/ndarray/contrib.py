@@ -116,9 +116,9 @@ def isnan(data: NDArray) -> NDArray:
 
 def isinf(data: NDArray) -> NDArray:
     """1 where an element is infinite."""
-    return abs(data) == float("inf")
+    return wrap(torch.isinf(data._t).to(data._t.dtype), data._ctx)
 
 
 def isfinite(data: NDArray) -> NDArray:
     """1 where an element is a finite number."""
-    return (data == data) * (abs(data) != float("inf"))
+    return wrap(torch.isfinite(data._t).to(data._t.dtype), data._ctx)

@@ -26,9 +26,17 @@ def same_dtype(*tensors: Tensor) -> None:
 
 
 def as_number(value: Any, tensor: Tensor) -> float | int:
-    """Convert a Python number to an array's dtype as in MXNet: truncate it, and wrap it in dtypes of 8 bits."""
+    """Convert a Python number to an array's dtype as in MXNet: truncate it, and wrap it in dtypes of 8 bits.
+
+    Raises:
+        MXNetError: for a number beyond the dtype's range. C leaves its conversion undefined; MXNet 1.9.1 takes the lowest
+            number, so that `x < inf` is false.
+    """
     if tensor.dtype.is_floating_point:
         return float(value)
+    if not -(2**63) <= value < 2**63:
+        kind = str(tensor.dtype).removeprefix("torch.")
+        raise MXNetError(f"the number {value} does not fit into an array of {kind}; use x.astype('float32') first")
     whole = int(value)
     if tensor.dtype == torch.uint8:
         return whole & 255

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from anygru.errors import AnygruError
 
-from ..base import MXNetError
+from ..base import MXNetError, is_refusal
 from ..operators import OPERATORS
 from ..operators.recurrent import in_torch_order, run_recurrent
 from ..operators.registry import truth
@@ -201,9 +201,9 @@ class Program:
         for step in self._steps:
             try:
                 result = step.run(*[slots[slot] for slot in step.reads])
-            except (MXNetError, NotImplementedError):
-                raise
             except (RuntimeError, IndexError, ValueError, TypeError, AnygruError) as error:
+                if is_refusal(error):
+                    raise
                 raise MXNetError(f"Error in operator {step.name}: {str(error)[:_LONGEST_MESSAGE]}") from error
             if isinstance(result, tuple):
                 for slot, part in zip(step.writes, result, strict=False):
