@@ -219,13 +219,9 @@ class Draw:
     def text(self):
         shape, dtype = self.shape(0, 2), self.one_of(DTYPES)
         kinds = [
-            "repr(x)",
-            "x.tolist()",
-            "str(x.astype('float64'))",
-            f"x.astype('{self.one_of(DTYPES)}')",
-            "x.numpy()",
+            "repr(x)", "x.tolist()", "str(x.astype('float64'))", f"x.astype('{self.one_of(DTYPES)}')", "x.numpy()",
             "len(x)",
-        ]
+        ]  # fmt: skip
         return [
             self.tensor("x", shape, dtype, train=0),
             "out += [{}]".format(self.one_of([*kinds, "bool(x)", "float(x)", "x.shape"])),
@@ -291,14 +287,9 @@ def run(code, number, paddle):
         )
 
     names = {
-        "np": np,
-        "paddle": paddle,
-        "nn": paddle.nn,
-        "F": paddle.nn.functional,
-        "A": array,
-        "T": tensor,
+        "np": np, "paddle": paddle, "nn": paddle.nn, "F": paddle.nn.functional, "A": array, "T": tensor,
         "G": gradients,
-    }
+    }  # fmt: skip
     names.update(out=out, flat=flat)
     paddle.seed(0)
     paddle.set_default_dtype("float32")

@@ -143,21 +143,11 @@ def test_visualdl_writes_the_values_of_training_and_evaluation(tmp_path, monkeyp
     callback = paddle.callbacks.VisualDL(log_dir=str(tmp_path))
     model.fit(data, data, batch_size=2, epochs=2, verbose=0, callbacks=callback)
     trained = [
-        ("train/loss", 1),
-        ("train/acc", 1),
-        ("train/loss", 2),
-        ("train/acc", 2),
-        ("eval/loss", 0),
-        ("eval/acc", 0),
-    ]
+        ("train/loss", 1), ("train/acc", 1), ("train/loss", 2), ("train/acc", 2), ("eval/loss", 0), ("eval/acc", 0),
+    ]  # fmt: skip
     later = [
-        ("train/loss", 3),
-        ("train/acc", 3),
-        ("train/loss", 4),
-        ("train/acc", 4),
-        ("eval/loss", 1),
-        ("eval/acc", 1),
-    ]
+        ("train/loss", 3), ("train/acc", 3), ("train/loss", 4), ("train/acc", 4), ("eval/loss", 1), ("eval/acc", 1),
+    ]  # fmt: skip
     assert written == [str(tmp_path), *trained, *later, "closed"]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.warns(UserWarning, match="pip install tensorboard"):

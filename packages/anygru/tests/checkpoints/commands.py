@@ -338,24 +338,13 @@ def random_lines(seed: int, folder: Path) -> Iterator[tuple[str, Path, str]]:
     draw = random.Random(seed)
     mutators = {name: fuzzing.Fuzzer(name, folder, seed) for name in fuzzing.SEEDS if name not in ("native", "session")}
     options = [
-        "--no-sandbox",
-        "--limit 1M",
-        "--limit 0",
-        "--bidirectional gru",
-        "--approximate",
-        "--provenance",
-        "--all",
-    ]
+        "--no-sandbox", "--limit 1M", "--limit 0", "--bidirectional gru", "--approximate", "--provenance", "--all",
+    ]  # fmt: skip
     options += ["--verbose", "--map {file}", "--like {file}", "--style x", "--transpose *", "--layer-names", "--json"]
     options += [
-        "--weights int8",
-        "--from {format}",
-        "--to {format}",
-        "--gru x",
-        "--name x",
-        "--input data=1,2",
+        "--weights int8", "--from {format}", "--to {format}", "--gru x", "--name x", "--input data=1,2",
         "--plot x.png",
-    ]
+    ]  # fmt: skip
     quick = [line for line in LINES if not is_slow(line)]
     endings = {"paddle": ".pdparams", "mxnet": ".params", "chainer": ".npz", "hdf5": ".h5", "onnx": ".onnx"}
     endings |= {"notebook": ".ipynb", "source": ".py", "mapping": ".json"}

@@ -74,12 +74,8 @@ class GRUCell(Recurrent):
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
         self.groups, self.input_groups, self.gradient_clipping = groups, input_groups, gradient_clipping
-        self.norm, self.zoneout, self.recurrent_dropout, self.update_bias = (
-            norm,
-            zoneout,
-            recurrent_dropout,
-            update_bias,
-        )
+        self.norm, self.zoneout, self.update_bias = norm, zoneout, update_bias
+        self.recurrent_dropout = recurrent_dropout
         self.input_size = check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.bias = check_flag("bias", bias)

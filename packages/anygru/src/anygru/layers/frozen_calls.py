@@ -52,15 +52,8 @@ class FrozenLayer(RNNNames, Frozen):
         batch_first_states: bool = False,
     ) -> None:
         check_parts(groups, hidden_size, input_groups, input_size)
-        facts = (
-            check_flag("bidirectional", bidirectional),
-            check_flag("bias", bias),
-            False,
-            False,
-            groups,
-            input_groups > 1,
-        )
-        layout = Layout(check_size("num_layers", num_layers), *facts)
+        flags = check_flag("bidirectional", bidirectional), check_flag("bias", bias)
+        layout = Layout(check_size("num_layers", num_layers), *flags, groups=groups, splits_input=input_groups > 1)
         formula = make_formula(reset, gate_activation, activation)
         super().__init__((input_size, hidden_size), layout, layout.names(), weights, formula, backend, device)
         self.batch_first = check_flag("batch_first", batch_first)
