@@ -51,7 +51,12 @@ class Graph(NamedTuple):
     machine: Machine
 
 
-@torch.library.custom_op("anygru_c::gru", mutates_args=())
+# The schema is given: torch 2.4 reads none from a signature with `list[int]`.
+@torch.library.custom_op(
+    "anygru_c::gru",
+    mutates_args=(),
+    schema="(Tensor input, int number, int kind, int[] sizes, bool batch_first) -> (Tensor, Tensor)",
+)
 def _node(input: Tensor, number: int, kind: int, sizes: list[int], batch_first: bool) -> tuple[Tensor, Tensor]:
     """A GRU as one node; sizes: layers, directions and hidden units. Its numbers are never computed."""
     raise AssertionError("a node of a graph is written, not called")
