@@ -1,6 +1,7 @@
 """Shared by the tests: an independent GRU in float64 NumPy, tolerances, and a table of problems."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -24,9 +25,18 @@ TOLERANCE = {
 
 
 def needs_dialects(*names: str) -> pytest.MarkDecorator:
-    """Skip a test of the core where it is installed without these dialects, as `make test-oldest` does."""
+    """Skip a test of the core where it is installed without these dialects, as `make test-versions` does."""
     missing = [name for name in names if find_spec(f"anygru_{name}") is None]
     return pytest.mark.skipif(bool(missing), reason="needs " + ", ".join(f"anygru-{name}" for name in missing))
+
+
+def _older(package: str, *version: int) -> bool:
+    """Whether an older version of a package is installed, such as the lowest that anygru takes."""
+    found = find_spec(package) and metadata.version(package)
+    return bool(found) and tuple(map(int, found.split(".")[:2])) < version
+
+
+needs_new_keras = pytest.mark.skipif(_older("keras", 3, 8), reason="needs Keras 3.8: an older one lacks the activation")
 
 
 def mostly_slow(cases: Iterable[Any], short: int = 1) -> list[Any]:

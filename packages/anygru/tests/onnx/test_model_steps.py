@@ -10,6 +10,7 @@ from torch import nn
 import anygru.onnx
 
 onnxruntime = pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 
 
 def steps_of(path: Path, input: torch.Tensor, axis: int) -> torch.Tensor:
