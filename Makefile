@@ -1,7 +1,7 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
 # make test    set up .venv and run the tests that are not slow; PACKAGE=anygru-mxnet: those of one package
-# make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
-#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others); the report is left in build/versions
+# make test-versions  the tests of PART=core, lab or dialects with the lowest versions allowed, in a fresh environment
+#                     (PYTHON=python3.10; CHOSEN="torch==2.8.0 numpy==2.3.5": with others); leaves a report in build/versions
 # make test-wheel    the core's tests on a wheel of it in a fresh environment (PYTHON=python3.12)
 # make test-gpu    the tests of the backends, and those of the dialects that need a GPU, on a machine with one
 # make lint    ruff (lint and format) and mypy
@@ -12,11 +12,6 @@
 # make bench   compare GRU implementations on this machine, with the options of benchmarks/bench.py in ARGS
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
-OLDEST ?= python3.10
-TORCH_VERSION ?= $(shell sed -n 's/^torch==//p' oldest.txt)
-NUMPY_VERSION ?= $(shell sed -n 's/^numpy==//p' oldest.txt)
-# They are named beside the package, so that pip looks for versions of the others that go with them.
-CHOSEN := torch==$(TORCH_VERSION) numpy==$(NUMPY_VERSION) $(filter-out torch==% numpy==%,$(shell grep == oldest.txt))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
@@ -24,14 +19,14 @@ READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 ARGS ?=
 PACKAGE ?=
+PART ?= core
+CHOSEN ?=
 MINUTES ?= 10
 CALLS ?= 20000
 SECONDS ?= 60
 
 # The packages beside anygru itself; all are installed as links to this folder.
 BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
-# The extras whose files the tests of the core read and write.
-FILES := hdf5,keras,onnx
 # The first with --build-constraint; 25.1 is the first with dependency groups.
 NEW_PIP := pip>=25.3
 TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
@@ -46,7 +41,7 @@ MACOS := $(filter Darwin,$(shell uname -s))
 # Tests and commands import the packages in hundreds of processes, which must find them compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: train test test-all test-oldest test-wheel test-gpu lint format fuzz fuzz-covered bench docs clean
+.PHONY: train test test-all test-versions test-wheel test-gpu lint format fuzz fuzz-covered bench docs clean
 
 train: $(READY)
 	@echo "== anygru train"
@@ -69,14 +64,9 @@ test-wheel:
 	@echo "== tests of the core on its wheel"
 	.ci/wheel $(PYTHON) $(ARGS)
 
-test-oldest:
-	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
-	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet "$(NEW_PIP)"
-	.venv-oldest/bin/python -m pip install $(if $(TORCH_VERSION),$(CHOSEN)) --editable "packages/anygru[$(FILES)]" --group test
-	.venv-oldest/bin/python -m pytest -n 2 -m "$(MARKS)" --ignore-glob="*triton*" packages/anygru/tests \
-	--junitxml=build/versions/$(or $(TORCH_VERSION),as-it-is).xml \
-	-o junit_suite_name="$$(.venv-oldest/bin/python docs/versions.py --here)" $(ARGS)
+test-versions:
+	@echo "== tests of $(PART) with $(or $(CHOSEN),the lowest versions)"
+	.ci/versions $(PYTHON) $(PART) $(CHOSEN)
 
 lint: $(DEV)
 	@echo "== ruff and mypy"
@@ -133,4 +123,4 @@ $(PIP) install --constraint constraints.txt --build-constraint constraints.txt $
 endef
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist packages/*/build packages/*/dist
+	rm -rf $(VENV) build dist packages/*/build packages/*/dist

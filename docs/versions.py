@@ -1,6 +1,6 @@
 """Writes `versions.md`: what the core's tests did with each torch and each Python. python docs/versions.py RUN.xml ...
 
-The arguments are the reports that `make test-oldest` and `make test-wheel` leave in `build/versions`, all of one state of the
+The arguments are the reports that `make test-versions` and `make test-wheel` leave in `build/versions`, all of one state of the
 core. With `--here` it prints what the running Python has, under which pytest files its report.
 """
 

@@ -1,4 +1,4 @@
-"""Packaging: links work on a package page, the oldest versions are tested, every package has one version."""
+"""Packaging: links work on a package page, the lowest versions are tested, every package has one version."""
 
 import importlib.util
 import re
@@ -58,22 +58,21 @@ def test_every_package_has_its_licence_and_changelog() -> None:
         assert (package.parent / "CHANGELOG.md").is_file() or package.parent.name == "anygru"
 
 
-def test_the_oldest_versions_are_the_floors() -> None:
-    """Up to the minor version: torch 2.4.0 itself was replaced by 2.4.1."""
-    oldest = floors((ROOT / "oldest.txt").read_text(), r"^([\w-]+)==([\d.]+)$")
-    needed = dependencies(ROOT / "packages/anygru/pyproject.toml")
-    assert {name: floor[:2] for name, floor in oldest.items()} == {name: floor[:2] for name, floor in needed.items()}
-
-
-def test_the_dialects_ask_for_one_torch() -> None:
-    """`.ci/old_numpy` tests all of them with the oldest that Paddle's asks for."""
-    asked = {
-        path.parent.name: re.findall(r'"torch>=([\d.]+)"', path.read_text())
-        for path in PACKAGES
-        if path.parent.name not in ("anygru", "anygru-lab")
-    }
-    assert len(asked) == 4
-    assert len(set(map(tuple, asked.values()))) == 1, asked
+def test_every_package_and_extra_is_tested_with_its_lowest_versions() -> None:
+    script = (ROOT / ".ci/versions").read_text()
+    tested = re.findall(r"packages/(anygru(?:-\w+)?)(?:\[([\w,]+)\])?", script)
+    extras = {(package, extra) for package, listed in tested for extra in listed.split(",") if extra}
+    needed = set()
+    for path in PACKAGES:
+        block = re.search(r"^\[project.optional-dependencies\]$(.*?)^\[", path.read_text(), re.MULTILINE | re.DOTALL)
+        for extra, requirements in re.findall(r"^(\w+) = \[(.*)\]$", block[1] if block else "", re.MULTILINE):
+            if "anygru" not in requirements:
+                needed.add((path.parent.name, extra))
+    # A torch for CUDA asks for one version of Triton.
+    assert extras == needed - {("anygru", "gpu")}
+    assert {path.parent.name for path in PACKAGES} == {package for package, _ in tested}
+    parts = re.findall(r"^(\w+)\)", script, re.MULTILINE)
+    assert f"part: [{', '.join(parts)}]" in (ROOT / ".github/workflows/tests.yml").read_text()
 
 
 def test_the_service_asks_for_what_its_group_asks_for() -> None:
@@ -106,13 +105,21 @@ def test_actions_are_pinned_by_hash(workflow: Path) -> None:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_keep_no_credentials_and_run_no_unknown_text(workflow: Path) -> None:
-    """No token stays in a clone, a tool has a version, and no text of a pull request is part of a shell line."""
+    """No token stays in a clone, and no text of a pull request is part of a shell line."""
     text = workflow.read_text()
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
-    tools = re.findall(r"pipx run (?:--\S+ \S+ )*(\S+)", text)
-    assert [tool for tool in tools if "==" not in tool] == []
     scripts = re.findall(r"run: ([|>]-?\n(?:(?: {10,}.*)?\n)+|.*)", text)
     assert [script for script in scripts if "${{ github." in script] == []
+
+
+def test_tools_have_their_versions_in_the_file_that_dependabot_reads() -> None:
+    pinned = re.findall(r"^([\w-]+)==[\d.]+$", (ROOT / ".ci/requirements.txt").read_text(), re.MULTILINE)
+    scripts = [path for path in (ROOT / ".ci").iterdir() if path.is_file() and not path.suffix]
+    texts = {path.name: path.read_text() for path in (*WORKFLOWS, *scripts)}
+    asked = [re.findall(r"--constraint \S*\.ci/requirements\.txt\"? (.*)", text) for text in texts.values()]
+    assert sorted({tool for lines in asked for line in lines for tool in line.split()}) == sorted(pinned)
+    elsewhere = r"pipx|uv tool|(?:install|uvx|run) .*[\w\]]==\d"
+    assert {name: found for name, text in texts.items() if (found := re.findall(elsewhere, text))} == {}
 
 
 def test_editors_complete_the_names_of_a_clone() -> None:
