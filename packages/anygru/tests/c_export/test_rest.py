@@ -100,6 +100,7 @@ def test_sessions_start_at_rest(kind: str) -> None:
     torch.testing.assert_close(pool.open(first.state_bytes()).step(x), steady)
 
 
+@pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 @pytest.mark.parametrize("kind", ["layer", *KINDS[2:]])
 def test_a_step_as_onnx_starts_at_rest(kind: str, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")

@@ -79,6 +79,7 @@ def build():
 """
 
 
+@pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 @pytest.mark.parametrize(
     ("result", "words"),
     [
@@ -117,6 +118,7 @@ def test_masks_whole_numbers_and_nested_results_are_compared() -> None:
         verified.compare(Nested(), [[x]], lambda x: (same(x)[0], same(x)[1] + 1), "the file")
 
 
+@pytest.mark.needs_torch(2, 6, because="anygru.onnx.export needs it")
 def test_what_onnx_runtime_has_no_kernel_for_is_written_and_not_called_verified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
