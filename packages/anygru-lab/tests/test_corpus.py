@@ -79,11 +79,7 @@ def test_of_a_large_text_no_more_than_64_kib_is_held_out(tmp_path):
 
 
 def test_the_digest_sees_every_byte_and_every_border():
-    a, b, c = (
-        Document("a", b"one"),
-        Document("b", b"two"),
-        Document("c", b"onet"),
-    )
+    a, b, c = Document("a", b"one"), Document("b", b"two"), Document("c", b"onet")
     d = Document("d", b"wo")
     digests = {
         corpus.Corpus((a,), (b,)).digest,

@@ -26,11 +26,8 @@ class Program:
     def __init__(self, seed: int) -> None:
         self.seed, self.random = seed, random.Random(seed)
         draw = self.random
-        self.cell, self.sizes, self.dtype = (
-            draw.random() < 0.2,
-            (draw.randint(1, 6), draw.randint(1, 7)),
-            draw.choice(DTYPES),
-        )
+        self.cell, self.sizes = draw.random() < 0.2, (draw.randint(1, 6), draw.randint(1, 7))
+        self.dtype = draw.choice(DTYPES)
         self.options: dict[str, Any] = {"bias": draw.random() < 0.85}
         if not self.cell:
             self.options |= {

@@ -50,12 +50,8 @@ class ProgressBar:
         if isinstance(num, int) and num <= 0:
             raise TypeError("num should be None or integer (> 0)")
         columns = shutil.get_terminal_size().columns or 80
-        self._num, self._width, self._verbose, self.name = (
-            num,
-            min(width, int(columns * 0.6), columns - 50),
-            verbose,
-            name,
-        )
+        self._num, self._verbose, self.name = num, verbose, name
+        self._width = min(width, int(columns * 0.6), columns - 50)
         self._drawn = 0
         self._began = time.time()
 

@@ -59,10 +59,8 @@ class CellLayer(nn.Module):
         super().__init__()
         self.input_size, self.hidden_size = check_size("input_size", input_size), check_size("hidden_size", hidden_size)
         self.num_layers, self.dropout = check_size("num_layers", num_layers), check_dropout(dropout)
-        self.batch_first, self.bidirectional = (
-            check_flag("batch_first", batch_first),
-            check_flag("bidirectional", bidirectional),
-        )
+        self.batch_first = check_flag("batch_first", batch_first)
+        self.bidirectional = check_flag("bidirectional", bidirectional)
         self.compile_steps = check_flag("compile", compile)
         layout = self._layout
         above = layout.directions() * hidden_size

@@ -109,11 +109,8 @@ class _Writer:
     def __init__(self, checkpoint: Checkpoint, module: Format, report: Conversion, choices: Choices | None):
         self._checkpoint, self._module, self._report = checkpoint, module, report
         given = choices or Choices()
-        self._names, self._approximate, self._style = (
-            TargetNames(checkpoint.renames(given.mapping)),
-            given.approximate,
-            given.style,
-        )
+        self._names = TargetNames(checkpoint.renames(given.mapping))
+        self._approximate, self._style = given.approximate, given.style
         self._weights = given.weights
         self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
         self._plan = self._planned(choices)
