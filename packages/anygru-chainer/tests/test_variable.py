@@ -263,6 +263,17 @@ def test_chainerx_is_never_there():
         chainer.backend.ChainerxDevice("native:0")
 
 
+def test_modules_with_cuda_source_are_imported_without_a_device():
+    from anygru_chainer.cupy.cuda import Device, compiler, function
+
+    assert Device is chainer.backends.cuda.Device
+    assert hasattr(compiler, "compile_using_nvrtc")
+    with pytest.raises(NotImplementedError, match="CUDA source"):
+        function.Module()
+    with pytest.raises(ImportError):  # programs import it in a `try`, to find out whether there is NCCL
+        from anygru_chainer.cupy.cuda import nccl  # noqa: F401
+
+
 def test_cupy_is_imported_without_a_device():
     assert isinstance(cupy.is_available(), bool)
     assert not isinstance(np.ones(1), cupy.ndarray)

@@ -11,9 +11,11 @@ import torch as _torch
 
 from anygru.extend import cover as _cover
 
-from .backends import cuda as _chainers
-from .backends._cupy import *  # noqa: F403
-from .backends._cupy import __all__ as _functions
+from ..backends import cuda as _chainers
+from ..backends._cupy import *
+from ..backends._cupy import __all__ as _functions
+from . import cuda as cuda
+from .cuda import is_available as is_available
 
 __all__ = [
     "ElementwiseKernel", "RawKernel", "RawModule", "ReductionKernel", "bool_", "cuda", "fuse", "get_default_memory_pool",
@@ -39,31 +41,6 @@ class _Kernel:
 
 
 ElementwiseKernel = RawKernel = RawModule = ReductionKernel = _Kernel
-
-
-def is_available() -> bool:
-    """Whether there is a CUDA device."""
-    return _chainers.available
-
-
-class cuda:
-    """Devices, streams and events."""
-
-    Device = _chainers.Device
-    Stream = _chainers.Stream
-    Event = _chainers.Event
-    is_available = staticmethod(is_available)
-
-    class runtime:
-        """The CUDA runtime."""
-
-        CUDARuntimeError = getattr(_torch, "AcceleratorError", RuntimeError)  # an older torch raises RuntimeError
-
-        @staticmethod
-        def getDeviceCount() -> int:
-            """The number of devices (RuntimeError if there is none)."""
-            _chainers.check_cuda_available()
-            return _torch.cuda.device_count()
 
 
 class _MemoryPool:
