@@ -7,6 +7,7 @@ Prints medians in microseconds, one thread.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import subprocess
@@ -64,8 +65,11 @@ def serve(accelerated: bool) -> None:
 
 
 def main() -> None:
-    if sys.argv[1:]:
-        return serve(sys.argv[1] == "anygru")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("side", nargs="?", choices=("torch", "anygru"), help=argparse.SUPPRESS)
+    side = parser.parse_args().side
+    if side:
+        return serve(side == "anygru")
     workers = {
         name: subprocess.Popen(
             [sys.executable, __file__, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1

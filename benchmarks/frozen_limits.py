@@ -7,10 +7,10 @@ is compiled with `c++` for this CPU (AVX-512 with VNNI). Its loops take turns wi
 the state of the machine affects both; a share is the median over the turns.
 """
 
+import argparse
 import ctypes
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -120,6 +120,9 @@ def walks(units: ctypes.CDLL, cell: tuple[int, int, int, int], total: float = 2.
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).with_name("results"))
+    where = parser.parse_args().folder
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         units = compiled(folder)
@@ -138,7 +141,6 @@ def main() -> None:
             ]
     facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
     text = f"# Limits of frozen layers, one thread\n\n{facts}\n\n" + "\n".join(lines) + "\n"
-    where = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("results")
     (where / "frozen_limits.md").write_text(text)
     print(text)
 

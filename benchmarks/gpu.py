@@ -6,6 +6,7 @@ Times are milliseconds per call in float32 without TF32, by CUDA events that beg
 The implementations take three turns in one process; the output has medians. Results are compared with torch's before timing.
 """
 
+import argparse
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,7 @@ def alike(theirs: torch.nn.Module, ours: torch.nn.Module, accelerated: torch.nn.
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     print(f"# GRUs on {torch.cuda.get_device_name()}\n\n- torch: {torch.__version__}\n")
     print("| call | torch.nn | anygru | accelerated | torch / anygru | torch / accelerated |")

@@ -9,7 +9,7 @@ machine of changing speed.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -72,10 +72,12 @@ def table() -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).with_name("results"))
+    folder = parser.parse_args().folder
     torch.set_num_threads(1)
     facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
     result = f"# Limits of calls of few rows\n\n{facts}\n\n{table()}"
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("results")
     (folder / "limits.md").write_text(result)
     print(result)
 

@@ -6,6 +6,7 @@ A row of a picture is a cell of the grid. A dot is the time of a peer divided by
 have no background and grey text, so they can be read on white and on black. The files are small and the same on every machine.
 """
 
+import argparse
 import json
 import math
 import re
@@ -264,6 +265,7 @@ def page() -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     for path, content in {**pictures(), README: page()}.items():
         path.write_text(content)
         print(path.name)

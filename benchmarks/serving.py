@@ -63,8 +63,11 @@ class OnnxSession:
     def state_bytes(self) -> bytes:
         return self.state.tobytes()
 
-    def close(self) -> None:
-        """Do nothing."""
+    def __enter__(self) -> "OnnxSession":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing is left to close."""
 
 
 def serve(way: str) -> None:
