@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 import anygru
+from anygru.c_export.checking import CheckError
 from anygru.errors import ArgumentError
 
 
@@ -79,6 +80,13 @@ def test_steps_of_the_model_as_it_is(kind: str) -> None:
 def test_a_file_of_the_model_as_it_is(kind: str, tmp_path: Any) -> None:
     torch.manual_seed(0)
     anygru.export_c(TAKEN[kind]().eval(), tmp_path / "a.h", example=torch.randn(2, 5, 6))
+
+
+def test_a_file_is_compared_with_more_steps_than_the_stepper(tmp_path: Any) -> None:
+    """A lag that the steps of `anygru.stepper` do not reach."""
+    model = Own(unchanged, after=lambda own, y, x: own.head(y) + F.pad(x, (0, 0, 700, 0))[:, : x.shape[1], :3])
+    with pytest.raises(CheckError, match="in step 700 .* remembers hundreds of steps"):
+        anygru.export_c(model.eval(), tmp_path / "a.h")
 
 
 def lagging(own: Own, y: Tensor, x: Tensor) -> Tensor:

@@ -233,7 +233,8 @@ def compare(
         raise CheckError(
             f"{what} computes other numbers than the model: in step {step} they are {apart[step].item():.3g} apart, and at "
             f"most {allowed[step].item():.3g} is allowed ({by}). Either c_parts() leaves out a part of forward, or forward "
-            f"takes the batch on another axis (give example=), or this is a fault of anygru or of the compiler"
+            f"takes the batch on another axis (give example=), or the model remembers hundreds of steps by other means than a "
+            f"GRU or a convolution, or this is a fault of anygru or of the compiler"
         )
     return CheckResult(by, difference, bound, steps)
 

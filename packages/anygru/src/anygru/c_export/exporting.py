@@ -13,7 +13,7 @@ from ..checkpoints.output.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.quantization import WeightFormat, check_format
 from ..layers.machine import Machine
-from .checking import BOUNDS, CheckResult, after, find_compiler, frames, outputs_of_graph, prepared, unwrapped
+from .checking import BOUNDS, STEPS, CheckResult, after, find_compiler, frames, outputs_of_graph, prepared, unwrapped
 from .checking import check as check_against
 from .checking import compare as compare_with
 from .files import Source
@@ -189,7 +189,7 @@ def written(
     graph = graph_of(machine, None)
     start = None if rest is None else rest_of_graph(machine, rest)
     source = write_graph(graph, name, None if start is None else start.states[0], sample_rate)
-    input = frames(machine, machine.longer)
+    input = frames(machine, machine.sequence(STEPS))
     outputs = after(None if start is None else start.input, partial(outputs_of_graph, machine))
     bound = max(BOUNDS[gru.weights] for gru in graph.grus)
     return source, partial(compare_with, source, input, outputs, bound)

@@ -95,7 +95,7 @@ class Machine:
         self._called(lambda: first_tensor(model(called)), name)
         self._writes = not torch.equal(called, given)
         """Whether the model computes in the memory of its input."""
-        self.longer = self._longer(model, given)
+        self.longer = self._longer(model, given, _STEPS + sum(look_back(module) for module in model.modules()))
         kinds = (*_GRUS, *CONVOLUTIONS, *TRANSPOSED)
         with Shapes(model, kinds) as short:
             model(self.longer.narrow(self.time, 0, given.shape[self.time]).clone())
@@ -199,12 +199,17 @@ class Machine:
         generator = torch.Generator().manual_seed(0)
         return torch.randn((2, 5, size) if self.time else (5, 2, size), generator=generator).to(self.like)
 
-    def _longer(self, model: nn.Module, example: Tensor) -> Tensor:
-        """Steps of the example, drawn at random: enough steps for the longest look back.
+    def sequence(self, steps: int) -> Tensor:
+        """An input for a longer comparison, `steps` long if the model takes them."""
+        with evaluating(self.source), torch.no_grad():
+            return self._longer(self.source, self.longer, steps)
+
+    def _longer(self, model: nn.Module, example: Tensor, steps: int) -> Tensor:
+        """Steps of the example, drawn at random.
 
         A model that takes no such sequence gets the longest that it takes, within a quarter.
         """
-        least, steps = example.shape[self.time], _STEPS + sum(look_back(module) for module in model.modules())
+        least = example.shape[self.time]
         generator = torch.Generator().manual_seed(0)
         while steps > least:
             for rows in sorted({max(2, example.shape[self.batch]), example.shape[self.batch]}, reverse=True):
