@@ -1,4 +1,4 @@
-"""The programs of `benchmarks/` start: each answers --help, and those that measure alone do so in a small case."""
+"""The programs of `benchmarks/` start: each answers --help, and most measure a small case."""
 
 import runpy
 import subprocess
@@ -20,7 +20,16 @@ SMALL = {
     "modifiers.py": ("--seconds", "0.01", "--only", "decay", "--reset", "after"),
     "run.py": (*ONE_CELL, "0"),
     "scaling.py": ("--steps", "1", "--rounds", "1", "--hidden", "8", "--batch", "2"),
-    "serving.py": ("--clients", "2", *TURN[:3], "0.1"),
+    "serving.py": (
+        "--clients",
+        "4",
+        "--rate",
+        "100",
+        "--rounds",
+        "1",
+        "--seconds",
+        "0.5",
+    ),  # over one tick of the clock
     "sessions.py": TURN,
     "versions.py": (sys.executable, *TURN),
 }
@@ -50,7 +59,7 @@ def test_it_measures_a_small_case(program: str, tmp_path: Path) -> None:
 
 
 def test_what_the_service_closes_is_a_context() -> None:
-    """`examples/serving/serve.py` ends sessions with `with`; the peer of `serving.py` stands in for them."""
+    """`examples/serving/serve.py` ends sessions with `with`, and `serving.py` replaces them by its peer's."""
     session = runpy.run_path(str(BENCHMARKS / "serving.py"))["OnnxSession"]
     with session(None) as opened:
         assert opened.steps == 0
