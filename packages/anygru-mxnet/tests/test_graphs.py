@@ -224,6 +224,7 @@ def test_a_process_that_takes_too_long_fails(tmp_path, capsys, monkeypatch):
     assert target.read_text() == "old"
 
 
+@pytest.mark.needs_torch(2, 10, because="an older torch breaks the graph at a layer")
 def test_a_graph_without_a_kernel_in_onnx_runtime_is_written_and_not_verified(tmp_path, capsys):
     pytest.importorskip("onnxruntime")
     data = mx.sym.cast(mx.sym.Variable("data"), dtype="float64")

@@ -230,6 +230,7 @@ CALLS_WITH_STATES = {
 }
 
 
+@in_one_graph
 @pytest.mark.parametrize("name", mostly_slow(CALLS_WITH_STATES))
 def test_a_state_may_come_after_a_call_without_one(name: str) -> None:
     """The batch of one input is a symbol; the batch of the other is a number or another symbol."""
