@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import runpy
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -55,6 +57,38 @@ def test_a_stranger_installs_from_a_folder_of_wheels(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6.0 mxnet" in done.stdout
     assert "usage: anygru" in done.stdout
+
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.20)
+project(kernels LANGUAGES NONE)
+include("@/csrc/kernels.cmake")
+message(STATUS "sources: ${ANYGRU_KERNEL_SOURCES}")
+"""
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake (Debian package cmake)")
+def test_wheels_lack_the_kernels_that_only_tests_name(tmp_path: Path) -> None:
+    """CMake with the options that pyproject.toml has for a wheel; test_native_module.py asks the module of a wheel."""
+    core = ROOT / "packages/anygru"
+    override = re.search(r'^if.state = "wheel"$(.*?)^\[', (core / "pyproject.toml").read_text(), re.M | re.S)[1]
+    defined = [f"-D{name}={value}" for name, value in re.findall(r'^cmake\.define\.(\w+) = "(\w+)"$', override, re.M)]
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.replace("@", core.as_posix()))
+
+    def sources(build: str, *options: str) -> set[str]:
+        command = [
+            "cmake",
+            "-S",
+            tmp_path,
+            "-B",
+            tmp_path / build,
+            f"-DANYGRU_SETS={core}/csrc/variants_x86.def",
+            *options,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return {Path(each).stem for each in re.search(r"sources: (.*)", done.stdout)[1].split(";")}
+
+    assert sources("clone") - sources("wheel", *defined) == {"variant_wide", "frozen_wide", "frozen_tiles"}
 
 
 GOOD = {

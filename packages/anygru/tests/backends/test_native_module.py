@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,14 @@ def test_a_sub_interpreter_gets_an_error_and_the_main_one_keeps_its_types() -> N
     assert done.returncode == 0, done.stderr
     assert "this is a sub-interpreter, and it works in the main interpreter of a process only" in done.stdout
     assert "the main one still computes" in done.stdout
+
+
+EDITABLE = '"editable": true' in (metadata.distribution("anygru").read_text("direct_url.json") or "")
+
+
+@pytest.mark.skipif(native is None or EDITABLE, reason="asks the native module of a wheel")
+def test_a_wheel_lacks_the_kernels_that_only_tests_name() -> None:
+    assert {"wide", "tiles"} & {*native.variants(), *native.frozen_variants()} == set()
 
 
 def test_a_build_for_another_python_is_named(tmp_path: Path) -> None:
