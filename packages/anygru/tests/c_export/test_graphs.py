@@ -200,6 +200,37 @@ BLOCKS: dict[str, tuple[Callable[..., Tensor], list[nn.Module]]] = {
 }
 
 
+def written_in_place(x: Tensor) -> Tensor:
+    y = x.clone()
+    y[..., 1:5:2] = 2 * y[..., 3:5]
+    y[..., 0] += 1
+    return y
+
+
+BLOCKS |= {
+    "written in place": (written_in_place, []),
+    "products with weights": (
+        everything(
+            lambda x, one: x @ one.weight,
+            lambda x, one: (one.weight @ x.unsqueeze(-1)).squeeze(-1),
+            lambda x, one: torch.einsum("btf,fg->btg", x, one.weight),
+        ),
+        [nn.Linear(6, 6)],
+    ),
+    "taken apart": (
+        everything(lambda x, one: one(x), lambda x, one: functional.interpolate(x, scale_factor=2)),
+        [nn.RMSNorm(6)],
+    ),
+    "truth": (
+        everything(
+            lambda x: torch.where((x > 0) & ~(x > 1) | (x != x.round()), x.sign(), x.trunc() + x.ceil()),
+            lambda x: torch.logical_or(x > 1, x < -1).float() + x.atan() + x.tan().clamp(-1, 1),
+        ),
+        [],
+    ),
+}
+
+
 @pytest.mark.parametrize("name", list(BLOCKS))
 def test_operators_are_the_models_own(name: str) -> None:
     function, parts = BLOCKS[name]

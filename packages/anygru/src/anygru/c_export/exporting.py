@@ -18,7 +18,7 @@ from .checking import check as check_against
 from .checking import compare as compare_with
 from .files import Source
 from .graph import graph_of
-from .graph_writing import write_graph
+from .graph_writing import takes, write_graph
 from .identifiers import check_name, name_from
 from .operations import Operation, input_width, recurrences
 from .reading import is_chain, operations
@@ -186,7 +186,7 @@ def written(
     if weights is not None:
         check_format(weights)
     machine = Machine(unwrapped(prepared(model, weights)), example, time_axis=time_axis)
-    graph = graph_of(machine, None)
+    graph = graph_of(machine, None, takes)
     start = None if rest is None else rest_of_graph(machine, rest)
     source = write_graph(graph, name, None if start is None else start.states[0], sample_rate)
     input = frames(machine, machine.sequence(STEPS))

@@ -109,8 +109,10 @@ class _Step(nn.Module):
         return output, *rows.written.values()
 
 
-def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
+def graph_of(machine: Machine, weights: WeightFormat | None, takes: Callable[[str], bool]) -> Graph:
     """The graph of one step of a model, for a batch of one.
+
+    Operators that the file does not take are taken apart where torch can do it.
 
     Raises:
         ArgumentError: torch cannot export the model, or this version of torch keeps no operators; a GRU that C cannot have;
@@ -131,10 +133,12 @@ def graph_of(machine: Machine, weights: WeightFormat | None) -> Graph:
     step = _Step(machine, rows)
     frame = machine.longer.narrow(machine.batch, 0, 1).narrow(machine.time, 0, 1)
     states = [machine.like.new_zeros((1, memory.size)) for memory in machine.memories]
+    tables = torch.export.default_decompositions()
+    apart = {each: rule for each, rule in tables.items() if str(each).startswith("aten.") and not takes(str(each))}
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what torch deprecates, and uses itself
-            program = torch.export.export(step, (frame, *states), strict=False).run_decompositions({})
+            program = torch.export.export(step, (frame, *states), strict=False).run_decompositions(apart)
     except AnygruError:
         raise
     except Exception as error:  # of torch's exporter, or of the model

@@ -30,6 +30,20 @@ def write_graph(graph: Graph, name: str, rest: Tensor | None = None, sample_rate
     return writer.source()
 
 
+def takes(name: str) -> bool:
+    """Whether an operator of torch by its name, such as "aten.add.Tensor", is written without taking it apart."""
+    operator = operator_of(name)
+    return any(operator in table for table in (VIEWS, EXPRESSIONS, LANES)) or _method(operator) is not None
+
+
+def operator_of(name: str) -> str:
+    return name.removeprefix("aten.").partition(".")[0]
+
+
+def _method(operator: str) -> Any:
+    return getattr(GraphWriter, f"op_{operator.lstrip('_')}", None)
+
+
 class GraphWriter(Convolutions):
     """Writes one step; `values` are the results of the nodes that were read."""
 
@@ -104,17 +118,19 @@ class GraphWriter(Convolutions):
                 raise self.refusal(f"a file in C computes in float32, got {each.dtype}: use float32 in the model")
         if name.startswith("anygru_c.gru"):
             return self._gru(*arguments)
-        operator = name.removeprefix("aten.").partition(".")[0]
+        operator = operator_of(name)
+        if operator.startswith("bitwise_") and node.meta["val"].dtype is torch.bool:
+            operator = operator.replace("bitwise", "logical")
         if operator in VIEWS:
             assert callable(node.target)
             return self._view(node.target, arguments, options)
-        method = getattr(self, f"op_{operator.lstrip('_')}", None)
+        method = _method(operator)
         if method is None and (operator in EXPRESSIONS or operator in LANES):
             return self._row(operator, arguments, options)
         if not name.startswith("aten.") or method is None:
             raise self.refusal("a file in C has no such operator; docs/deploy.md lists the operators that it has")
         try:
-            return method(*arguments, **options)
+            return method(self, *arguments, **options)
         except TypeError as error:
             raise self.refusal(f"its arguments are not taken: {error}") from error
 

@@ -86,6 +86,42 @@ class Operators(Elementwise):
     def op_linear(self, value: Operand, weight: Operand, bias: Operand | None = None) -> Value:
         return self.linear(self.value(value), self.numbers(weight), None if bias is None else self.numbers(bias))
 
+    def op_mm(self, first: Operand, second: Operand) -> Value:
+        """The product of two matrices, of which one is of weights."""
+        if isinstance(second, Tensor):
+            return self.linear(self.value(first), self.numbers(second).T, None)
+        found = self.linear(Value(second.place, second.view.T), self.numbers(first), None)
+        return Value(found.place, found.view.T)
+
+    def op_bmm(self, first: Operand, second: Operand) -> Value:
+        def part(of: Operand, number: int) -> Operand:
+            return of[number] if isinstance(of, Tensor) else Value(of.place, of.view[number])
+
+        return self.op_stack([self.op_mm(part(first, at), part(second, at)) for at in range(first.shape[0])])
+
+    def op_copy(self, value: Operand, source: Operand) -> Value:
+        return self.compute(self.new(value.shape), "{0} = {1};", self.value(source))
+
+    def op_slice_scatter(
+        self,
+        value: Operand,
+        source: Operand,
+        axis: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+    ) -> Value:
+        """The value with other numbers in a slice, which a program wrote in place."""
+        return self._written(value, source, (*[slice(None)] * (axis % len(value.shape)), slice(start, end, step)))
+
+    def op_select_scatter(self, value: Operand, source: Operand, axis: int, index: int) -> Value:
+        return self._written(value, source, (*[slice(None)] * (axis % len(value.shape)), index))
+
+    def _written(self, value: Operand, source: Operand, place: tuple[slice | int, ...]) -> Value:
+        out = self.op_copy(value, value)
+        self.compute(Value(out.place, out.view[place]), "{0} = {1};", self.value(source))
+        return out
+
     def op_native_batch_norm_legit_no_training(
         self,
         value: Operand,
