@@ -98,8 +98,8 @@ def test_threads_share_rows_where_both_ways_take_as_long(tmp_path: Path) -> None
     first, again = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
     region, exchange = map(float, first.split())
     assert region > 0
-    assert 1 < exchange < 1e9
-    assert first == again or exchange > 5000, "kept for a second, unless another program had a core"
+    assert 1 < exchange < 5000, "longer waits are a crowd"
+    assert first == again, "kept for a second"
 
 
 @pytest.mark.slow
