@@ -177,3 +177,21 @@ def test_functions_of_symbols_compute_as_functions_of_arrays():
             onp.testing.assert_array_equal(found.asnumpy().ravel(), expected.asnumpy().ravel(), err_msg=name)
     with pytest.raises(NotImplementedError, match="the symbol's method"):
         mx.sym.np.concatenate([x, x])
+
+
+# MXNet 1.9.1 draws initial values of `mx.np` from `mx.np.random`; draws of `mx.random` do not change them (recorded).
+@pytest.mark.parametrize(
+    ("initial", "expected"),
+    [
+        ("uniform", [0.01194231, -0.01096794]),
+        ("normal", [-0.01636092, 0.01781439]),
+        (init.Xavier(rnd_type="gaussian"), [-2.00379539, 2.18180799]),
+    ],
+)
+@pytest.mark.parametrize("draws", [0, 2])
+def test_initial_values_are_drawn_by_numpy_s_generator(initial, expected, draws):
+    mx.random.seed(3)
+    mx.nd.random.uniform(shape=(1 + draws,))
+    layer = nn.Dense(2, in_units=2)
+    layer.initialize(initial)
+    onp.testing.assert_allclose(layer.weight.data()[0].asnumpy(), expected, rtol=1e-5)

@@ -24,7 +24,14 @@ from .initializers import register as register
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
 from .ndarray.utils import zeros
+from .numpy import random as numpy_random
 from .operators.recurrent import input_size_of, parameter_parts
+from .state import state
+
+
+def _generator() -> Any:
+    """The draws for the arrays that Gluon creates: `mx.random` and `mx.np.random` give different numbers for one seed."""
+    return numpy_random if state.numpy else random
 
 
 @register
@@ -89,7 +96,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _init_weight(self, _: Any, arr: NDArray) -> None:
-        random.uniform(-self.scale, self.scale, out=arr)
+        _generator().uniform(-self.scale, self.scale, arr.shape, out=arr)
 
 
 @register
@@ -101,7 +108,7 @@ class Normal(Initializer):
         self.sigma = sigma
 
     def _init_weight(self, _: Any, arr: NDArray) -> None:
-        random.normal(0, self.sigma, out=arr)
+        _generator().normal(0, self.sigma, arr.shape, out=arr)
 
 
 @register
@@ -143,9 +150,9 @@ class Xavier(Initializer):
             raise ValueError("Incorrect factor type")
         scale = float(np.sqrt(self.magnitude / factors[self.factor_type]))
         if self.rnd_type == "uniform":
-            random.uniform(-scale, scale, out=arr)
+            _generator().uniform(-scale, scale, arr.shape, out=arr)
         elif self.rnd_type == "gaussian":
-            random.normal(0, scale, out=arr)
+            _generator().normal(0, scale, arr.shape, out=arr)
         else:
             raise ValueError("Unknown random type")
 

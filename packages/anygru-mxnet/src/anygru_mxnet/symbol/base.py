@@ -36,10 +36,10 @@ class SymbolBase:
         return self._entries[0][0].name if len(nodes) == 1 else None
 
     def __repr__(self) -> str:
-        name = self.name
+        name, kind = self.name, "_Symbol" if state.numpy else "Symbol"  # MXNet's class for graphs of `mx.np`
         if name is None:
-            return f"<Symbol group [{', '.join(part.name or '' for part in self)}]>"
-        return f"<Symbol {name}>"
+            return f"<{kind} group [{', '.join(part.name or '' for part in self)}]>"
+        return f"<{kind} {name}>"
 
     def __bool__(self) -> bool:
         raise NotImplementedForSymbol(self.__bool__, "bool")
