@@ -464,3 +464,22 @@ def test_an_axis_that_torch_closes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(anygru.errors.ArgumentError, match="names 2 axes, and torch's export left 1 of them open"):
         anygru.onnx.export(model, call, tmp_path / "mixed.onnx", dynamic_shapes=axes)
     assert not (tmp_path / "mixed.onnx").exists()
+
+
+class ByCells(nn.Module):
+    """A loop of a cell, which torch's export takes apart into the steps of the example."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(4, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = torch.zeros(x.shape[0], 5)
+        return torch.stack([h := self.cell(step, h) for step in x.unbind(1)], 1)
+
+
+@pytest.mark.needs_torch(2, 13, because="an older torch names the axis itself")
+@pytest.mark.filterwarnings("ignore")  # torch's own, about the axis
+def test_a_loop_over_the_steps_is_named_where_it_closes_their_axis():
+    with pytest.raises(anygru.errors.ArgumentError, match="left 0 of them open. A loop over the steps"):
+        anygru.onnx.export(ByCells().eval(), torch.randn(2, 3, 4), dynamic_shapes=({1: torch.export.Dim("steps")},))

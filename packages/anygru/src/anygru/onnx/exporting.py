@@ -343,8 +343,9 @@ def _check_open_axes(program: torch.onnx.ONNXProgram, dynamic_shapes: Any) -> No
     open_axes = sum(not isinstance(size, int) for value in program.model.graph.inputs for size in value.shape or ())
     if open_axes < named:
         raise ArgumentError(
-            f"dynamic_shapes names {named} axes, and torch's export left {open_axes} of them open (its export of an LSTM "
-            "closes the time axis when it is not the first one of a process): export in a new process, or leave these axes out"
+            f"dynamic_shapes names {named} axes, and torch's export left {open_axes} of them open. A loop over the steps and a "
+            "list of lengths close an axis: call a GRU with the whole sequence, and give lengths as a tensor. An LSTM "
+            "in a second export does so as well: export in a new process. Or leave these axes out"
         )
 
 
