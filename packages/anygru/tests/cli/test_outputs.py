@@ -1,4 +1,4 @@
-"""The paths that commands write: what is refused before any work, and what stays unchanged."""
+"""The paths that commands write: some are refused before any work, and then no file changes."""
 
 import io
 import os

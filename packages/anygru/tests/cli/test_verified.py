@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from anygru.cli import Failure, main, verified
+from anygru.cli.trial import tensors
 
 Outputs = tuple[Tensor, ...]
 
@@ -155,3 +156,15 @@ def test_nothing_is_not_verified(result: object) -> None:
 def test_a_number_is_no_truth_value() -> None:
     with pytest.raises(Failure, match="whole numbers"):
         verified.compare(identity(), [[torch.tensor([True])]], lambda x: (torch.tensor([0.5]),), "the file")
+
+
+def test_the_numbers_of_any_result_are_compared():
+    """A tagger returns whole numbers, and a service lists: without them every variant would look exact."""
+    nested = torch.nested.nested_tensor([torch.tensor([5.0]), torch.tensor([6.0, 7.0])], layout=torch.jagged)
+    result = {
+        "tags": torch.tensor([[1, 2]]),
+        "more": [3, (4.0, "word")],
+        "nested": nested,
+        "rest": torch.tensor([8j, True]),
+    }
+    assert torch.cat(tensors(result)).tolist() == [1, 2, 3, 4, 5, 6, 7, 0, 8, 1, 0]

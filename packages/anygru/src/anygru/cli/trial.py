@@ -131,9 +131,14 @@ def _nothing(done: str, unchanged: dict[str, str]) -> TargetError:
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
-    """The floating point tensors in a result, in order."""
+    """The numbers in a result, in order: of tensors of any dtype, and Python's own."""
     if isinstance(value, torch.Tensor):
-        return [value.detach().double().flatten()] if value.is_floating_point() and not value.is_nested else []
+        if value.is_nested:
+            return [tensor for part in value.unbind() for tensor in tensors(part)]
+        plain = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+        return [plain.detach().double().flatten()]
+    if isinstance(value, int | float):
+        return [torch.tensor([float(value)], dtype=torch.float64)]
     if isinstance(value, torch.nn.utils.rnn.PackedSequence):
         return tensors(value.data)
     return [tensor for part in _parts(value) for tensor in tensors(part)]
