@@ -67,8 +67,8 @@ def test_the_stubs_have_the_lazy_names(name: str) -> None:
 
 def relative(path: Path) -> set[str]:
     """Sibling modules that a stub imports in the relative form: editors offer their names as well."""
-    froms = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom) and node.level]
-    return {node.module for node in froms if node.module and "." not in node.module}
+    found = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom) and node.level]
+    return {node.module for node in found if node.module and "." not in node.module}
 
 
 def test_editors_offer_public_names_only() -> None:

@@ -43,7 +43,7 @@ def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 @contextlib.contextmanager
-def no_leafs_hooks(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+def no_leaf_hooks(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
     """Within the block, the hooks of the leaves among `tensors` rest: for `paddle.grad`, 2.6.2 does not call them (recorded)."""
     leaves = [tensor for tensor in tensors if tensor.is_leaf]
     for leaf in leaves:

@@ -12,7 +12,7 @@ from anygru import extend
 
 from ...framework.recording import refuse_own_gradients
 from ...tensor.creation import to_tensor
-from ...tensor.differentiable import no_leafs_hooks
+from ...tensor.differentiable import no_leaf_hooks
 from ...tensor.gradients import is_reached, reached, run_engine
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
@@ -102,7 +102,7 @@ def grad(
     found: list[Any] = [None] * len(xs)
     if used and places:
         asked = [xs[place] for place in places]
-        with _without_gradient(walls), no_leafs_hooks(asked), extend.behind_hooks(asked) as hooked:
+        with _without_gradient(walls), no_leaf_hooks(asked), extend.behind_hooks(asked) as hooked:
             gradients = run_engine(
                 lambda: extend.gradients(
                     [y for y, _ in used], asked, [weight for _, weight in used], True, create_graph
