@@ -27,7 +27,7 @@ template <class Real, class Format = InFull<Real>>
 struct BackwardKernel {
     using V = Vector<Real>;
     using Operand = typename Format::Operand;
-    using Columns = typename Format::template Matrix<1>;
+    using Columns = typename Format::Columns;
     static constexpr int L = lanes<Real>;
 
     const Backward<Real>& call;
@@ -53,11 +53,22 @@ struct BackwardKernel {
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
         rows = reinterpret_cast<const Operand**>(memory);
         converted = memory + layout.operands;
-        Format::columns(call, share.blocks, columns);
+        const char* packed = reinterpret_cast<const char*>(call.packed);
+        const Index gates = call.reset_before ? 2 : 3;
+        columns[0] = Format::columns(packed, gates * hidden, call.terms);
+        if (packed) packed += Format::column_bytes(share.blocks, gates * hidden, call.terms);
+        columns[1] = Format::columns(packed, hidden, call.terms);
         sums = reinterpret_cast<Real*>(memory + layout.panels);
     }
 
     static void run(const Backward<Real>& backward, int member) { BackwardKernel(backward, member).compute(); }
+
+    // Of all columns; those of r and z and those of n may be apart.
+    static Index column_bytes(const Backward<Real>& call) {
+        const Index blocks = (call.hidden + L - 1) / L;
+        const auto bytes = [&](Index gates) { return Format::column_bytes(blocks, gates * call.hidden, call.terms); };
+        return call.reset_before ? bytes(2) + bytes(1) : bytes(3);
+    }
 
     void compute() {
         prepare();
@@ -77,6 +88,8 @@ struct BackwardKernel {
             });
     }
 
+    ColumnGroups own_groups() const { return {share.last_block - share.first_block}; }
+
     Index own_end() const { return share.last_block * L < hidden ? share.last_block * L : hidden; }
 
     // Packed columns of W_hh, rows in the order of grad_gates, and the gradient of h_n as the first carry: ragged
@@ -85,15 +98,12 @@ struct BackwardKernel {
         const auto of_gates = [&](Index k) { return call.weight_hh + k * hidden; };
         const auto of_candidate = [&](Index k) { return call.weight_hh + (2 * hidden + k) * hidden; };
         const auto of_all = [&](Index k) { return k < hidden ? of_candidate(k) : of_gates(k - hidden); };
-        for (Index block = share.first_block + share.row_group; call.packed && block < share.last_block;
-             block += share.row_groups) {
-            if (call.reset_before) {
-                Format::pack_columns(columns[0], block, hidden, of_gates);
-                Format::pack_columns(columns[1], block, hidden, of_candidate);
-            } else {
-                Format::pack_columns(columns[0], block, hidden, of_all);
-            }
-        }
+        const auto pack = [&](const Columns& matrix, const auto& from) {
+            Format::pack_columns(matrix, share.first_block, own_groups(), hidden, from, share.row_group,
+                                 share.row_groups);
+        };
+        if (call.packed && !call.reset_before) pack(columns[0], of_all);
+        if (call.packed && call.reset_before) pack(columns[0], of_gates), pack(columns[1], of_candidate);
         for_rows(call.sequence.batch, [&](Index, Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Index left = hidden - block * L;
@@ -303,7 +313,8 @@ struct BackwardKernel {
     // following: the block that is multiplied next.
     void multiply_block(Index count, const Columns& packed, const Part& part, const Part& next, Index block, int panels,
                         Index following) {
-        if (call.packed) return Format::template product<1>(tools, rows, count, packed, block, panels, following, sums);
+        if (call.packed)
+            return Format::product_of_columns(tools, rows, count, packed, block, panels, following, sums);
         if constexpr (Format::in_place) {
             const Index depth = part.gates * hidden;
             const Real* matrix = call.weight_hh + block * L;
@@ -327,15 +338,15 @@ struct BackwardKernel {
             rows[count] = Format::operand(tools, gates + b * width, depth, converted + count * call.operand_bytes);
             ++count;
         });
-        const Index first = share.first_block, last = share.last_block;
-        for (Index done = 0, panels; done < last - first; done += panels) {
-            panels = Format::template panels_for<1>(count, last - first - done);
-            const Index block = parity == 0 ? first + done : last - done - panels;
-            const Index after = parity == 0 ? block + panels : block - panels;
-            const bool ends = done + panels == last - first;
-            multiply_block(count, packed, part, next, block, int(panels), ends ? block : after < first ? first : after);
+        const ColumnGroups groups = own_groups();
+        for (Index done = 1; done <= groups.count(); ++done) {
+            const Index group = parity == 0 ? done - 1 : groups.count() - done, after = parity == 0 ? done : group - 1;
+            const Index block = share.first_block + groups.first(group);
+            const Index following = done < groups.count() ? share.first_block + groups.first(after) : block;
+            const int panels = groups.panels(group);
+            multiply_block(count, packed, part, next, block, panels, following);
             for_rows(size, [&](Index i, Index b) {
-                for (Index s = 0; s < panels; ++s) {
+                for (int s = 0; s < panels; ++s) {
                     const Index place = b * call.pitch + (block + s) * L;
                     finish(call.carry + place, load(sums + (i * panels + s) * L), place);
                 }
@@ -349,7 +360,7 @@ template <class Real, class Format>
 constexpr FormatKernels<Real> with_backward(FormatKernels<Real> kernels, void (*gradients)(const Gradients<Real>&, int),
                                             Index (*scratch)(const Gradients<Real>&)) {
     kernels.backward = &BackwardKernel<Real, Format>::run;
-    kernels.column_bytes = &Format::column_bytes;
+    kernels.column_bytes = &BackwardKernel<Real, Format>::column_bytes;
     kernels.gradients = gradients;
     kernels.gradient_scratch = scratch;
     return kernels;

@@ -426,9 +426,7 @@ NB_MODULE(_native, m) {
             nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("reverse"),
             nb::arg("norm") = false, nb::arg("precision") = "highest", nb::arg("groups") = 1,
             nb::arg("splits_input") = false, nb::arg("gate_activation") = "sigmoid", nb::arg("activation") = "tanh")
-        .def_ro("groups", &Kind::groups)
-        .def_prop_ro("lower",
-                     [](const Kind& kind) { return anygru::kernels_for<float>(kind.precision).terms.row > 0; });
+        .def_ro("groups", &Kind::groups);
 
     m.def(
         "forward",

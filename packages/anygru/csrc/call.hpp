@@ -225,7 +225,7 @@ struct Gradients {
     Real* bias_ih_gradient;    // [3H]
     Real* bias_hh_gradient;    // [3H]
     bool adds;                 // to these; or overwrites them
-    Real* input_gradient;      // [rows, I] or null; made for speed with many rows by the kernels of terms only
+    Real* input_gradient;      // [rows, I] or null
     bool adds_input;           // to it
     Precision precision;
     Terms terms;

@@ -7,7 +7,6 @@
 
 #include "arguments.hpp"
 #include "direct.hpp"
-#include "variants.hpp"
 #include "workspace.hpp"
 
 namespace anygru {
@@ -48,32 +47,12 @@ nb::object result_like(bool wanted, Real*& at, nb::handle like, const TensorView
     return result(wanted, at, like, steps, view.shape[1], width);
 }
 
-// Gates [rows, width] of the gradient, of which the last 3H are the input's, times weight_ih [3H, I], by torch's own
-// product, in the input's shape.
-nb::object gradient_of_input(const nb::object& gates, nb::handle weight_ih, nb::handle input, Index hidden,
-                             Index width) {
-    return gates.attr("narrow")(1, width - 3 * hidden, 3 * hidden).attr("mm")(weight_ih).attr("view_as")(input);
-}
-
-// Adds the gates' share to the gradient of the state before a step with reset="after", by torch's own products.
-void add_to_gradient_of_state(const nb::object& gradient, const nb::object& gates, nb::handle weight_hh, Index hidden) {
-    const nb::object sum = gradient.attr("view")(-1, hidden);
-    const auto add = [&](Index column, Index row, Index count) {
-        sum.attr("addmm_")(gates.attr("narrow")(1, column, count), weight_hh.attr("narrow")(0, row, count));
-    };
-    add(hidden, 0, 2 * hidden);  // r, z
-    add(0, 2 * hidden, hidden);  // the candidate
-}
-
-// From so many multiply-adds on they are faster than ours, which does not block so large a product for the cache.
-constexpr double worth_torch = 6e6;
-
 // What a backward pass of one layer in one direction works with.
 template <class Real>
 struct LayerGradients {
     BackwardArguments<Real> back{};
     Gradients<Real> sums{};
-    nb::object input, weight_ih, weight_hh;
+    nb::object input;
     TensorView view;  // of the input
     std::vector<bool> needs;
     bool gives_gates;  // as a last result
@@ -100,21 +79,17 @@ void push_gradients_of_norm(const LayerGradients<Real>& call, std::vector<nb::ob
 // Makes the results, computes them with memory for what lies between, and gives a list.
 template <class Real>
 nb::object compute_gradients(LayerGradients<Real>& call) {
-    auto& [back, sums, input, weight_ih, weight_hh, view, needs, gives_gates] = call;
+    auto& [back, sums, input, view, needs, gives_gates] = call;
     const Shape& shape = back.shape;
     const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, width = shape.input_size;
     const Index each = gate_columns(shape.reset_before, shape.norm) * hidden, states = batch * hidden;
     const Index norms = shape.norm ? norm_tiles(batch) * 12 * hidden : 0;
-    const bool few = rows <= few_rows, first_state = !back.h_0, one_step = shape.steps == 1;
-    const bool lower = kernels_for<Real>(shape.precision).terms.row > 0;
-    const bool torch_multiplies = needs[0] && !few && !lower;
+    const bool first_state = !back.h_0;
     // What the products of the state read: h_0 itself, if it is not changed before the only step.
-    const bool reads_h_0 = one_step && !back.modifiers.decay.data && !back.modifiers.mask;
-    const bool torch_adds = needs[1] && reads_h_0 && !few && !lower && !shape.reset_before && back.clipping == 0 &&
-                            double(states) * 3 * double(hidden) >= worth_torch;
-    back.multiplies_last = needs[1] && !torch_adds;
+    const bool reads_h_0 = shape.steps == 1 && !back.modifiers.decay.data && !back.modifiers.mask;
+    back.multiplies_last = needs[1];
     nb::object gates;
-    if (gives_gates || torch_multiplies || torch_adds) gates = result(true, back.grad_gates, input, rows, each);
+    if (gives_gates) gates = result(true, back.grad_gates, input, rows, each);
     const Index own = gates.is_valid() ? 0 : rows * each;
     const Index needed = own + (first_state ? states : 0) + (reads_h_0 ? 0 : rows * hidden) + states + norms;
     thread_local Workspace memory;
@@ -128,7 +103,7 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
     sums.gates = back.grad_gates;
     sums.previous = reads_h_0 ? back.h_0 : back.previous;
     std::vector<nb::object> found;
-    found.push_back(result_like(needs[0] && !torch_multiplies, sums.input_gradient, input, view, shape.steps, width));
+    found.push_back(result_like(needs[0], sums.input_gradient, input, view, shape.steps, width));
     found.push_back(result_like(needs[1], back.grad_h_0, input, view, 1, hidden));
     found.push_back(result(needs[2], sums.weight_ih_gradient, input, 3 * hidden, width));
     found.push_back(result(needs[3], sums.weight_hh_gradient, input, 3 * hidden, hidden));
@@ -143,10 +118,8 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
         anygru::backward(back);
         if (wants_sums) anygru::gradients(sums, back.threads);
     }
-    if (torch_multiplies) found[0] = gradient_of_input(gates, weight_ih, input, hidden, each);
     if (shape.norm) push_gradients_of_norm(call, found);
     memory.trim();
-    if (torch_adds) add_to_gradient_of_state(found[1], gates, weight_hh, hidden);
     if (gives_gates) found.push_back(gates);
     nb::list results;
     for (nb::object& one : found) results.append(std::move(one));
@@ -202,8 +175,6 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     sums.kept = back.kept;
     sums.weight_ih = forward.weights[0];
     call.input = nb::borrow(given.get(keys::input));
-    call.weight_ih = given.get(keys::weights)[0];
-    call.weight_hh = given.get(keys::weights)[1];
     call.view = view;
     call.gives_gates = given.find(keys::gives_gates).ptr() == Py_True;
     return compute_gradients(call);

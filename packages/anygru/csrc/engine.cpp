@@ -287,9 +287,12 @@ private:
         }
     }
 
-    // One or two steps are not worth packing for, where all blocks are whole.
+    // One or two steps of few rows are not worth packing for, where all blocks are whole; nor what is not multiplied.
     bool in_place() const {
-        return shape_.steps <= 2 && shape_.hidden % kernels_.lanes == 0 && format_.terms.weight == 0;
+        constexpr double worth_packing = 6e6;  // multiply-adds
+        if (shape_.steps == 1 && !arguments_.multiplies_last && !shape_.reset_before) return true;
+        return shape_.steps <= 2 && double(shape_.rows) * 3 * double(shape_.hidden * shape_.hidden) < worth_packing &&
+               shape_.hidden % kernels_.lanes == 0 && format_.terms.weight == 0;
     }
 
     Index panel_elements() const {

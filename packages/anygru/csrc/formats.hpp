@@ -15,10 +15,12 @@
 //
 // and, if there is a backward pass in it,
 //   in_place                      whether columns of weights can be multiplied as they lie
-//   columns(call, blocks, to)     weights by which the gradients of gates are multiplied: all of W_hh, rows of n first;
-//                                 reset before: those of r and z, and those of n
-//   pack_columns(matrix, block, columns, from)   a block of them, whose row k is at from(k)
-//   column_bytes(call)            of all of them
+//   Columns                       columns of weights, by which the gradients of gates are multiplied
+//   columns(memory, depth, terms) those that are packed there
+//   column_bytes(blocks, depth, terms)   the memory that they need
+//   pack_columns(matrix, first, groups, columns, from, part, parts)   a thread's part of the blocks from `first` on, of
+//                                 a matrix [depth][columns] whose row k is at from(k); zero past the last column
+//   product_of_columns(tools, ...)   as `product`, for a group of blocks
 #pragma once
 
 #include "panels.hpp"
@@ -53,6 +55,20 @@ inline void pack_bias(const Forward<Real>& call, Index block) {
     store(bias + 2 * L, call.reset_before ? in + out : in);
     store(bias + 3 * L, call.reset_before ? V{} : out);
 }
+
+// Blocks of columns that are packed and multiplied together: three, so that each value of a row serves three
+// multiply-adds, and at the end two or, of a single block, one.
+struct ColumnGroups {
+    static constexpr int most = 3;
+    const Index blocks;
+
+    ANYGRU_INLINED Index count() const { return (blocks + most - 1) / most; }
+    ANYGRU_INLINED Index first(Index group) const {
+        const Index block = group * most;
+        return block >= blocks ? blocks : block + 1 == blocks && group > 0 ? block - 1 : block;
+    }
+    ANYGRU_INLINED int panels(Index group) const { return int(first(group + 1) - first(group)); }
+};
 
 // Panels of numbers that are multiplied as Real, with Stored for each of them.
 template <class Real, class Stored = Real>
@@ -144,20 +160,46 @@ struct InFull {
 
     static constexpr bool in_place = true;
 
-    static void columns(const Backward<Real>& call, Index blocks, Matrix<1> (&to)[2]) {
-        const Index hidden = call.hidden, gates = call.reset_before ? 2 : 3;
-        to[0] = {call.packed, nullptr, hidden, gates * hidden, nullptr};
-        to[1] = {call.packed ? call.packed + blocks * 2 * hidden * L : nullptr, nullptr, hidden, hidden, nullptr};
+    using Columns = Matrix<1>;
+
+    static Columns columns(const void* memory, Index depth, Terms) {
+        return {static_cast<const Stored*>(memory), nullptr, 0, depth, nullptr};
     }
+
+    static Index column_bytes(Index blocks, Index depth, Terms) { return blocks * depth * L * Index(sizeof(Stored)); }
 
     template <class From>
-    static void pack_columns(const Matrix<1>& matrix, Index block, Index columns, const From& from) {
-        Real* const panel = const_cast<Real*>(matrix.packed) + block * matrix.depth * L;
-        ANYGRU_VARIANT::pack_columns(from, columns, block * L, matrix.depth, panel);
+    static void pack_columns(const Columns& matrix, Index first, ColumnGroups groups, Index columns, const From& from,
+                             Index part, Index parts) {
+        const Index depth = matrix.depth;
+        // Row by row: the rows of a group alone lie too far apart for the CPU to foresee them.
+        for (Index k = depth * part / parts; k < depth * (part + 1) / parts; ++k) {
+            const Index start = k - k % depth_block<Real>;
+            const Index length = depth - start < depth_block<Real> ? depth - start : depth_block<Real>;
+            const Index place = start + place_in_block<Real>(k - start, length);
+            const Real* const row = from(k);
+            for (Index group = 0; group < groups.count(); ++group) {
+                const Index block = first + groups.first(group);
+                const int panels = groups.panels(group);
+                Real* const to = const_cast<Real*>(matrix.packed) + (block * depth + place * panels) * L;
+                for (int s = 0; s < panels; ++s)
+                    store(to + s * L, load(row + (block + s) * L, columns - (block + s) * L));
+            }
+        }
     }
 
-    static Index column_bytes(const Backward<Real>& call) {
-        return (call.hidden + L - 1) / L * L * 3 * call.hidden * Index(sizeof(Real));
+    static void product_of_columns(Tools&, const Real* const* rows, Index count, const Columns& matrix, Index block,
+                                   int panels, Index following, Real* sums) {
+        const auto of = panels == 3 ? &group_product<3> : panels == 2 ? &group_product<2> : &group_product<1>;
+        of(rows, count, matrix, block, following, sums);
+    }
+
+    // The vectors of a group are adjacent, as those of gates are.
+    template <int W>
+    static void group_product(const Real* const* rows, Index count, const Columns& matrix, Index block, Index following,
+                              Real* sums) {
+        const Matrix<W> group{matrix.packed + block * matrix.depth * L, nullptr, 0, matrix.depth, nullptr};
+        ANYGRU_VARIANT::product<Real, W, Stored>(rows, count, group, 0, 1, (following - block) / W, sums);
     }
 
     static Index operand_bytes(Index, Terms) { return 0; }

@@ -19,7 +19,8 @@ constexpr FrozenKernels frozen_table(const char* name, const char* kernels) {
 
 template <class Format>
 constexpr FormatKernels<float> both_passes(Terms terms) {
-    return with_backward<float, Format>(format_kernels<float, Format>(2, terms), &gradients_of_terms<Format>,
+    return with_backward<float, Format>(format_kernels<float, Format>(2, terms),
+                                        &gradients_of_rows<TermGradientKernel<Format>, float, Format>,
                                         &scratch_of_terms<Format>);
 }
 

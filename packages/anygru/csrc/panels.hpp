@@ -186,18 +186,6 @@ inline void pack_rows(const Given* weight, Index hidden, int gates, Index first,
     }
 }
 
-// A panel [depth][lanes]: columns of a matrix [depth][columns] whose row k is at from(k), from column `first` on; zero
-// past the last column.
-template <class Real, class From>
-inline void pack_columns(const From& from, Index columns, Index first, Index depth, Real* panel) {
-    for (Index k = 0; k < depth; ++k) {
-        const Index start = k - k % depth_block<Real>;
-        const Index block = depth - start < depth_block<Real> ? depth - start : depth_block<Real>;
-        store(panel + (start + place_in_block<Real>(k - start, block)) * lanes<Real>,
-              load(from(k) + first, columns - first));
-    }
-}
-
 // How many narrow vectors of outputs `sums_in_place` computes at once, those of one wide vector at most: with one row,
 // the chains of a single one would wait for one another.
 template <class Real>

@@ -1,33 +1,11 @@
-// Gradients of the weights, biases and input of one direction, as products of bfloat16 terms.
+// Gradients of the weights and biases of one direction, as products of bfloat16 terms.
 #pragma once
 
-#include "formats.hpp"
+#include "input_gradient.hpp"
 #include "weight_gradient_kernel.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
-
-// Lines that are multiplied at once, so that their sums stay in the first-level cache.
-constexpr Index lines_at_once = 64;
-constexpr Index sums_at_once = lines_at_once * 4 * lanes<float>;
-
-// `count` lines, `lines_at_once` at a time, times `blocks` panels; finish(first line, number of them, first block,
-// panels, sums) follows for each.
-template <class Format, class Finish>
-inline void multiply_lines(typename Format::Tools& tools, const typename Format::Operand* const* lines, Index count,
-                           const typename Format::template Matrix<1>& matrix, Index blocks, float* sums,
-                           const Finish& finish) {
-    for (Index line = 0; line < count; line += lines_at_once) {
-        const Index some = count - line < lines_at_once ? count - line : lines_at_once;
-        for (Index block = 0; block < blocks;) {
-            const int panels = Format::template panels_for<1>(some, blocks - block);
-            const Index next = block + panels < blocks ? block + panels : 0;
-            Format::template product<1>(tools, lines + line, some, matrix, block, panels, next, sums);
-            finish(line, some, block, panels);
-            block += panels;
-        }
-    }
-}
 
 // The gates' gradients of a unit are a line over the rows, and the values of some columns a panel.
 template <class Format>
@@ -37,7 +15,7 @@ struct TermGradientKernel : WeightSums<float, TermGradientKernel<Format>> {
     using Base::call, Base::hidden, Base::gates, Base::first, Base::units;
     using typename Base::Product;
     using Operand = typename Format::Operand;
-    using Matrix = typename Format::template Matrix<1>;
+    using Matrix = typename Format::Columns;
     static constexpr Index L = lanes<float>, widest = 3;  // panels that are packed at once
 
     typename Format::Tools tools;
@@ -60,7 +38,7 @@ struct TermGradientKernel : WeightSums<float, TermGradientKernel<Format>> {
             used += (bytes + 63) / 64 * 64;
             return found;
         };
-        sums = reinterpret_cast<float*>(take(sums_at_once * 4));
+        sums = reinterpret_cast<float*>(take(sums_at_once<float> * 4));
         turned = reinterpret_cast<float*>(take(L * gradient_depth * 4));
         totals = reinterpret_cast<float*>(take(gates * (units + L) * 4));
         panels = take(widest * Matrix::panel_bytes(gradient_depth, call.terms.weight));
@@ -101,9 +79,8 @@ struct TermGradientKernel : WeightSums<float, TermGradientKernel<Format>> {
         for (Index column = 0; column < product.size; column += widest * L) {
             const Index left = product.size - column, all = (left + L - 1) / L;
             const Index blocks = all < widest ? all : widest;
-            for (Index block = 0; block < blocks; ++block)
-                Format::pack_columns(matrix, block, left,
-                                     [&](Index k) { return product.values + k * product.pitch + column; });
+            Format::pack_columns(
+                matrix, 0, {blocks}, left, [&](Index k) { return product.values + k * product.pitch + column; }, 0, 1);
             for (int gate = 0; gate < product.count; ++gate) {
                 float* const out = product.out + (gate * hidden + first) * product.size + column;
                 multiply_lines<Format>(tools, pointers + product.gates[gate] * units, units, matrix, blocks, sums,
@@ -121,94 +98,15 @@ struct TermGradientKernel : WeightSums<float, TermGradientKernel<Format>> {
     }
 };
 
-// Rows of gates [3H] times weight_ih [3H, I]; a thread owns some columns.
-template <class Format>
-struct TermInputGradient {
-    using Matrix = typename Format::template Matrix<1>;
-    static constexpr Index L = lanes<float>;
-
-    const Gradients<float>& call;
-    const Index depth, first, blocks;  // own blocks of columns
-    typename Format::Tools tools;
-    float* sums;
-    char* panels;
-    const typename Format::Operand** pointers;
-    char* lines;
-
-    TermInputGradient(const Gradients<float>& gradients, int member)
-        : call(gradients),
-          depth(3 * call.hidden),
-          first(all_blocks() * member / call.members),
-          blocks(all_blocks() * (member + 1) / call.members - first),
-          tools(call.terms) {
-        lay_out(reinterpret_cast<std::uintptr_t>(call.scratch) + std::uintptr_t(member * call.scratch_size) * 4);
-    }
-
-    Index all_blocks() const { return (call.input_size + L - 1) / L; }
-
-    Index lay_out(std::uintptr_t memory) {
-        const Index line = Format::operand_bytes(depth, call.terms);
-        const Index panels_at = sums_at_once * 4,
-                    lines_at = panels_at + blocks * Matrix::panel_bytes(depth, call.terms.weight);
-        const Index pointers_at = lines_at + lines_at_once * line;
-        const auto at = [&](Index offset) { return reinterpret_cast<char*>(memory + std::uintptr_t(offset)); };
-        sums = reinterpret_cast<float*>(at(0));
-        panels = at(panels_at);
-        lines = at(lines_at);
-        pointers = reinterpret_cast<const typename Format::Operand**>(at(pointers_at));
-        return (pointers_at + lines_at_once * Index(sizeof(void*)) + 63) / 64 * 16;
-    }
-
-    void compute() {
-        const Index size = call.input_size, start = first * L;
-        const Matrix matrix(panels, depth, call.terms.weight);
-        for (Index block = 0; block < blocks; ++block)
-            Format::pack_columns(matrix, block, size - start,
-                                 [&](Index k) { return call.weight_ih + k * size + start; });
-        const Index width = gate_columns(call.reset_before, call.norm) * call.hidden;
-        const float* const gates = call.gates + width - depth;
-        for (Index row = 0; row < call.rows; row += lines_at_once) {
-            const Index count = call.rows - row < lines_at_once ? call.rows - row : lines_at_once;
-            for (Index m = 0; m < count; ++m)
-                pointers[m] = Format::operand(tools, gates + (row + m) * width, depth,
-                                              lines + m * Format::operand_bytes(depth, call.terms));
-            multiply_lines<Format>(tools, pointers, count, matrix, blocks, sums,
-                                   [&](Index, Index, Index block, int panels) {
-                                       for (Index m = 0; m < count; ++m)
-                                           for (int s = 0; s < panels; ++s)
-                                               put(row + m, (first + block + s) * L, load(sums + (m * panels + s) * L));
-                                   });
-        }
-    }
-
-    void put(Index row, Index column, Vector<float> sum) const {
-        float* const to = call.input_gradient + row * call.input_size + column;
-        const Index left = call.input_size - column;
-        store(to, call.adds_input ? load(to, left) + sum : sum, left);
-    }
-};
-
-// One thread's part; of more than a few rows.
-template <class Format>
-void gradients_of_terms(const Gradients<float>& call, int member) {
-    TermGradientKernel<Format>(call, member).compute();
-    if (call.input_gradient) TermInputGradient<Format>(call, member).compute();
-}
-
-// Elements that a thread needs for it.
+// Elements that a thread needs for these and the gradient of the input.
 template <class Format>
 Index scratch_of_terms(const Gradients<float>& call) {
     Index most = 0;
-    Gradients<float> alone = call;
-    alone.scratch = nullptr;
-    alone.scratch_size = 0;
     for (int member = 0; member < call.members; ++member) {
-        const Index weights = TermGradientKernel<Format>(alone, member).lay_out(0);
-        const Index input = TermInputGradient<Format>(alone, member).lay_out(0);
-        const Index both = weights > input ? weights : input;
-        most = both > most ? both : most;
+        const Index own = TermGradientKernel<Format>(call, member).lay_out(0);
+        most = own > most ? own : most;
     }
-    return most;
+    return scratch_with_input<float, Format>(call, most);
 }
 
 }  // namespace ANYGRU_VARIANT

@@ -49,7 +49,7 @@ constexpr int busy_vectors(int rows) {
 
 // How many panels a tile of M rows takes at once: few rows need more panels to hide the latency of an addition.
 // More than that only makes the parts larger of which the last one is still cached when the next step begins; but
-// panels of one vector, as backward has them, are worth three, so that each value of a row is loaded for three
+// panels of one vector, as a candidate alone has them, are worth three, so that each value of a row is loaded for three
 // multiply-adds.
 constexpr int panels_at_once(int rows, int width) {
     if (width == 1 && rows > tile_rows / 2) return 3;

@@ -89,22 +89,23 @@ struct Tiled {
 
     static constexpr bool in_place = false;
 
-    static void columns(const Backward<float>& call, Index blocks, Matrix<1> (&to)[2]) {
-        const Index hidden = call.hidden, gates = call.reset_before ? 2 : 3;
-        to[0] = Matrix<1>(call.packed, gates * hidden, call.terms.weight);
-        to[1] =
-            Matrix<1>(reinterpret_cast<const char*>(call.packed) + blocks * to[0].stride, hidden, call.terms.weight);
+    using Columns = Matrix<1>;
+
+    static Columns columns(const void* memory, Index depth, Terms terms) { return {memory, depth, terms.weight}; }
+
+    static Index column_bytes(Index blocks, Index depth, Terms terms) {
+        return blocks * Columns::panel_bytes(depth, terms.weight);
     }
 
     template <class From>
-    static void pack_columns(const Matrix<1>& matrix, Index block, Index columns, const From& from) {
-        matrix.pack_columns(block, columns, from);
+    static void pack_columns(const Columns& matrix, Index first, ColumnGroups groups, Index columns, const From& from,
+                             Index part, Index parts) {
+        for (Index s = part; s < groups.blocks; s += parts) matrix.pack_columns(first + s, columns, from);
     }
 
-    static Index column_bytes(const Backward<float>& call) {
-        const Index blocks = (call.hidden + L - 1) / L;
-        const auto bytes = [&](Index depth) { return blocks * Matrix<1>::panel_bytes(depth, call.terms.weight); };
-        return call.reset_before ? bytes(2 * call.hidden) + bytes(call.hidden) : bytes(3 * call.hidden);
+    static void product_of_columns(Tools& tools, const Bfloat* const* rows, Index count, const Columns& matrix,
+                                   Index first, int panels, Index following, float* sums) {
+        product<1>(tools, rows, count, matrix, first, panels, following, sums);
     }
 
     static Index operand_bytes(Index width, Terms terms) { return terms_bytes(width, terms.row); }

@@ -4,6 +4,7 @@
 #include "backward_kernel.hpp"
 #include "gradient_kernel.hpp"
 #include "gru_kernel.hpp"
+#include "input_gradient.hpp"
 #include "lstm_kernel.hpp"
 #include "variants.hpp"
 #include "weight_gradient_kernel.hpp"
@@ -14,17 +15,17 @@ namespace ANYGRU_VARIANT {
 // One thread's part of the sums over rows.
 template <class Real>
 void gradients(const Gradients<Real>& call, int member) {
-    if (call.rows > few_rows)
-        WeightGradientKernel<Real>(call, member).compute();
-    else if (member == 0)
-        GradientKernel<Real>(call).of_weights();
-    if (call.input_gradient && member == 0) GradientKernel<Real>(call).of_input();
+    if (call.rows > few_rows) return gradients_of_rows<WeightGradientKernel<Real>, Real, InFull<Real>>(call, member);
+    if (member > 0) return;
+    GradientKernel<Real>(call).of_weights();
+    if (call.input_gradient) GradientKernel<Real>(call).of_input();
 }
 
 template <class Real>
 Index scratch_of_gradients(const Gradients<Real>& call) {
     const int gates = int(gate_columns(call.reset_before, call.norm));
-    return gradient_scratch(call.hidden, call.members, gates, lanes<Real>);
+    const Index weights = gradient_scratch(call.hidden, call.members, gates, lanes<Real>);
+    return call.rows > few_rows ? scratch_with_input<Real, InFull<Real>>(call, weights) : weights;
 }
 
 template <class Real>

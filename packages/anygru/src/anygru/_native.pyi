@@ -30,10 +30,6 @@ class Kind:
         """precision: highest, high, float16 or bfloat16; computed as highest where the instruction set has no kernels for it."""
     groups: int
 
-    @property
-    def lower(self) -> bool:
-        """Whether the instruction set in use multiplies as the precision says, in fewer bits than float32 has."""
-
 class Shape(TypedDict):
     itemsize: int
     kind: Kind

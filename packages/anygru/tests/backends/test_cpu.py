@@ -161,6 +161,8 @@ def test_no_packed_copy_outlives_a_call() -> None:
         Case(T=10, B=30, I=64, H=100, bidirectional=True, L=2),
         Case(T=40, B=1, I=64, H=64, L=4),
         Case(T=9, B=40, I=30, H=40, reset="before", lengths=tuple(range(9, -1, -1)) * 1 + (0,) * 30),
+        Case(T=1, B=40, I=200, H=256),
+        Case(T=3, B=20, I=150, H=70),
     ],
     ids=str,
 )
@@ -176,11 +178,9 @@ def test_threads_do_not_change_the_result(threads: int, case: Case) -> None:
             grads = torch.autograd.grad((output.sum(), h_n.sum()), inputs)
         finally:
             torch.set_num_threads(before)
-        results.append((output, h_n, grads))
-    for output, h_n, _ in results[1:]:
-        assert torch.equal(output, results[0][0])
-        assert torch.equal(h_n, results[0][1])
-    assert all(torch.equal(one, other) for one, other in zip(results[1][2], results[2][2], strict=True))
+        results.append((output, h_n, *grads))
+    for found in results[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(found, results[0], strict=True))
 
 
 def test_calls_from_several_python_threads() -> None:

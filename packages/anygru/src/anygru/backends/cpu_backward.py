@@ -38,7 +38,7 @@ _Place: TypeAlias = tuple[int, int]
 
 
 class BackwardPass:
-    """The backward pass of one call. The kernels compute the recurrence and the sums over steps, torch the input's gradient."""
+    """The backward pass of one call, layer by layer and piece by piece."""
 
     def __init__(self, problem: Problem, call: Call, kept: tuple[Tensor, Tensor], needs: Sequence[bool]) -> None:
         input, h_0, weights, batch_sizes, modifiers = call
@@ -242,16 +242,14 @@ class BackwardPass:
         layout, first = self.layout, self.layout.of_direction(layer, direction).start
         begun = [grad is not None for grad in grads]
         width = layout.read_by_group(input.shape[1])
-        lower = self.problem.dtype is torch.float32 and kind_of(self.problem).lower and not layout.splits_input
         for group in range(layout.groups):
             part = slice(group * width, (group + 1) * width) if layout.splits_input else slice(None)
             own = (plain(input[:, part]), *(values[direction * layout.groups + group] for values in found))
             adds = direction > 0 or (group > 0 and not layout.splits_input)
-            self._sums(own, grads, (first, group), begun, (grad_input if lower else None, adds))
-            if grad_input is not None and not lower:
-                weight, gates = layout.of_group(self.weights[first : first + 1], group)[0], own[1][:, -3 * self.units :]
-                to = grad_input[:, part]
-                torch.addmm(to, gates, weight, beta=int(adds), out=to)
+            to = torch.empty_like(own[0]) if layout.splits_input and grad_input is not None else grad_input
+            self._sums(own, grads, (first, group), begun, (to, adds and not layout.splits_input))
+            if layout.splits_input and grad_input is not None and to is not None:
+                grad_input[:, part] = grad_input[:, part] + to if adds else to
 
     def _gradients_of_norms(self, layer: int, sums: Tensor, grads: list[Tensor | None]) -> None:
         """Puts the gradients of gains and biases into `grads`, from sums [D, tiles, 4, 3H]."""
@@ -275,7 +273,7 @@ class BackwardPass:
 
         terms: as of `sum_products`, with kept values always.
         begun: of each weight, whether its gradient has rows of other pieces already.
-        to_input: where the gradient of the input goes if the kernels make it, and whether it is added.
+        to_input: where the gradient of the input goes if it is needed, and whether it is added.
         """
         first, group = place
         wanted: list[Tensor | None] = []
