@@ -1,5 +1,6 @@
 """Where the native module cannot work, an ImportError gives the reason, and calls fall back to torch."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -48,7 +49,8 @@ def test_a_sub_interpreter_gets_an_error_and_the_main_one_keeps_its_types() -> N
     assert "the main one still computes" in done.stdout
 
 
-EDITABLE = '"editable": true' in (metadata.distribution("anygru").read_text("direct_url.json") or "")
+_URL = json.loads(metadata.distribution("anygru").read_text("direct_url.json") or "{}")
+EDITABLE = _URL.get("dir_info", {}).get("editable", False)
 
 
 @pytest.mark.skipif(native is None or EDITABLE, reason="asks the native module of a wheel")
