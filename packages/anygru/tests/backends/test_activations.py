@@ -151,7 +151,8 @@ def test_all_magnitudes() -> None:
     for name, function in ACTIVATIONS.items():
         found = anygru.functional.gru(x.view(1, -1, 1), None, weights, activation=name)[0].flatten()
         exact = x.detach().double().requires_grad_()
-        truth = function(exact)
+        # (torch 2.4 subtracts 1 from exp(x) in elu, which is 0 near the origin.)
+        truth = torch.where(exact > 0, exact, exact.clamp(max=0).expm1()) if name == "elu" else function(exact)
         # Of a value near 0 far from the origin, as of gelu, torch has no more digits.
         error = (found.double() - truth).abs() / (truth.abs() + 1e-3 * exact.abs().clamp(1e-30, 1))
         assert error.max() <= 1e-6, name
