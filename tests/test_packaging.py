@@ -123,7 +123,7 @@ def test_tools_have_their_versions_in_the_file_that_dependabot_reads() -> None:
 
 
 def test_editors_complete_the_names_of_a_clone() -> None:
-    """Jedi asks the import system for the file, and refuses a loader whose class lacks `get_source`."""
+    """Jedi asks the import system for the file, and refuses a loader without `get_source`."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package.parent.name.replace("-", "_"))
         assert spec.loader.get_filename() == spec.origin

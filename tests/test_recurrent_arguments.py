@@ -16,7 +16,7 @@ Arrays = dict[str, Any]
 
 
 def _draw(rng: random.Random, shapes: dict[str, tuple[int, ...]]) -> tuple[str, Arrays]:
-    """Float32 arrays of `shapes`, one with a wrong width, number of axes or dtype, and a description of the change."""
+    """Float32 arrays of `shapes`, where a width, a number of axes or a dtype can be wrong, and a description of the change."""
     arrays: Arrays = {name: np.ones(shape, "float32") for name, shape in shapes.items()}
     name = rng.choice(sorted(shapes))
     shape = shapes[name]

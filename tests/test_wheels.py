@@ -1,4 +1,4 @@
-"""Wheels as people get them: what is in them, and what a fresh environment does with them."""
+"""The files in wheels, and the behaviour of a fresh environment that installs them."""
 
 import json
 import os
