@@ -462,7 +462,7 @@ def test_a_bad_text_is_named(anygru, tmp_path, name, contents, words):
 def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    only_line(train("--out", file), "cannot write into", "File exists")
+    only_line(train("--out", file), f"--out {file}: it is not a folder")
     only_line(train("--out", file / "below"), "cannot write into", "Not a directory")
     only_line(train("--out", ""), "--out is empty")
     closed = tmp_path / "closed"

@@ -128,12 +128,12 @@ def test_a_frozen_checkpoint_keeps_its_format(capsys: pytest.CaptureFixture[str]
         (["--out", "a.h", "--name", "while"], "name must not be a keyword"),
         (["--out", "a.h", "--name", "1st"], "name must be an identifier"),
         (["--out", "a.h", "--name", ""], "name must be an identifier"),
-        (["--out", "my model.safetensors"], "--out my model.safetensors: this is the checkpoint that is to be read"),
-        (["--out", "../same/my model.safetensors"], "this is the checkpoint that is to be read"),
-        (["--out", ".", "--no-check"], "Is a directory"),
+        (["--out", "my model.safetensors"], "--out my model.safetensors: another argument names this file; name a new one to write"),
+        (["--out", "../same/my model.safetensors"], "another argument names this file"),
+        (["--out", ".", "--no-check"], "--out .: it is a folder; name a file"),
         (["--out", "a.h", "--gru", "other"], "no GRU named 'other'; there are: 'gru'"),
         ([], "missing target: --out F.h, --wasm DIR, or both"),
-        (["--out", "missing/a.h", "--no-check"], "No such file or directory"),
+        (["--out", "missing/a.h", "--no-check"], "--out missing/a.h: there is no folder"),
     ],
 )
 def test_what_cannot_be(
