@@ -259,7 +259,7 @@ def test_killed_at_random_again_and_again_a_run_ends_as_it_would_have(tmp_path, 
     assert process.returncode == 0, error
     moments = np.random.default_rng(0)
     killed = 0
-    for _ in range(30):
+    for _ in range(20):
         process = start("train", *options, "--out", run)
         try:
             process.communicate(timeout=2.5 + 2 * moments.random())
@@ -270,6 +270,10 @@ def test_killed_at_random_again_and_again_a_run_ends_as_it_would_have(tmp_path, 
         else:
             assert process.returncode == 0
             break
+    else:  # a machine may be too slow to end in one of these times
+        process = start("train", *options, "--out", run)
+        _, error = process.communicate(timeout=600)
+        assert process.returncode == 0, error
     assert killed > 0
     assert losses(run) == losses(whole)
 
@@ -464,7 +468,7 @@ def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):
     file.write_text("")
     only_line(train("--out", file), f"--out {file}: it is not a folder")
     only_line(train("--out", file / "below"), "cannot write into", "Not a directory")
-    only_line(train("--out", ""), "--out is empty")
+    only_line(train("--out", ""), "--out must not be empty")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     if os.access(closed, os.W_OK):
