@@ -1,4 +1,4 @@
-"""Measure the whole grid with all given peers; write tables, times and pictures into `benchmarks/results`.
+"""Measure the whole grid with all given peers; write tables and times into `benchmarks/results`.
 
     python benchmarks/run.py --threads 1 2 --peer paddle=PYTHON --peer mxnet=PYTHON --peer oneflow=PYTHON --peer chainer=PYTHON
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench import peers, run
 from side_by_side.measure import Cell
-from side_by_side.report import Row, machine, read_json, write_json, write_plot
+from side_by_side.report import Row, machine, read_json, write_json
 
 SIZES = [
     (1, 1, 128, 256),
@@ -106,7 +106,6 @@ def main() -> None:
             facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
             (args.out / f"{name}.md").write_text(f"# {work.capitalize()}\n\n{facts}\n\n{table(rows, threads)}")
             write_json(args.out / f"{name}.json", rows, threads)
-            write_plot(args.out / f"{name}.png", rows, threads)
     print(json.dumps(machine()))
 
 

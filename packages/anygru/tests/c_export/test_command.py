@@ -128,7 +128,7 @@ def test_a_frozen_checkpoint_keeps_its_format(capsys: pytest.CaptureFixture[str]
         (["--out", "a.h", "--name", "while"], "name must not be a keyword"),
         (["--out", "a.h", "--name", "1st"], "name must be an identifier"),
         (["--out", "a.h", "--name", ""], "name must be an identifier"),
-        (["--out", "my model.safetensors"], "--out my model.safetensors: another argument names this file; name a new one to write"),
+        (["--out", "my model.safetensors"], "--out my model.safetensors: another argument names this file"),
         (["--out", "../same/my model.safetensors"], "another argument names this file"),
         (["--out", ".", "--no-check"], "--out .: it is a folder; name a file"),
         (["--out", "a.h", "--gru", "other"], "no GRU named 'other'; there are: 'gru'"),
