@@ -350,11 +350,14 @@ def test_a_clock_that_jumps_loses_no_state(tmp_path, monkeypatch):
     assert put("e", 0.0) == ["c", "d", "e"]
 
 
+def in_this_process(module, folder):
+    options = module.arguments("").parse_args([str(folder / "model.safetensors")])
+    return module.Service(options, module.States(None, 500, 1e9))
+
+
 def test_a_save_does_not_write_over_the_newer_state_of_a_session_that_ended_meanwhile(folder):
     module = example("serve")
-    service = module.Service(
-        module.arguments("").parse_args([str(folder / "model.safetensors")]), module.States(None, 500, 1e9)
-    )
+    service = in_this_process(module, folder)
 
     async def work():
         for name in map(str, range(50)):
@@ -376,9 +379,7 @@ def test_a_save_does_not_write_over_the_newer_state_of_a_session_that_ended_mean
 def test_steps_come_between_the_states_of_a_save(folder, monkeypatch):
     """A step takes five turns of the event loop, and packing a state as long as a quarter of a step."""
     module, turns, packed = example("serve"), itertools.count(1), collections.Counter()
-    service = module.Service(
-        module.arguments("").parse_args([str(folder / "model.safetensors")]), module.States(None, 500, 1e9)
-    )
+    service = in_this_process(module, folder)
     pack = module.state_of
     monkeypatch.setattr(module, "state_of", lambda session: packed.update([turn[0]]) or pack(session))
     turn = [0]
@@ -400,6 +401,27 @@ def test_steps_come_between_the_states_of_a_save(folder, monkeypatch):
     assert all(asyncio.run(work()))
     assert packed.total() == 200
     assert max(packed.values()) <= 20
+
+
+def test_an_error_outside_of_the_store_is_seen_and_ends_no_later_save(folder, monkeypatch):
+    module = example("serve")
+    service = in_this_process(module, folder)
+
+    async def work():
+        service.open["a"] = module.Connection()
+        service.open["a"].session = service.pool.open()
+        service.open["a"].session.step(torch.ones(WIDTH))
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "state_of", lambda session: 1 / 0)
+            await service.save()
+        failure = service.failure
+        await service.save()
+        return failure, service.failure, await service.states.get("a")
+
+    failure, after, stored = asyncio.run(work())
+    assert "ZeroDivisionError" in failure
+    assert after == ""
+    assert stored is not None
 
 
 def test_a_save_that_fails_is_seen_and_tried_again(folder, start):

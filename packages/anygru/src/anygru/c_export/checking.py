@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from ..errors import AnygruError, ArgumentError
 from ..facts.quantization import WeightFormat
 from ..layers.gru import FrozenGRUCell, GRUCell
-from ..layers.hearing import first_tensor
 from ..layers.machine import Machine
+from ..layers.recording import first_tensor
 from ..layers.shared import deep_copy
 from ..patching.freeze import freeze
 from .files import Source

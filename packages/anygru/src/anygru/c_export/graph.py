@@ -17,9 +17,9 @@ from torch.export.graph_signature import OutputKind
 from ..errors import AnygruError, ArgumentError
 from ..facts import torch_private
 from ..facts.quantization import WeightFormat
-from ..layers.hearing import first_tensor
 from ..layers.machine import Machine
 from ..layers.memory import GraphRows, GRUMemory, InnerGRU, Memory, stepping
+from ..layers.recording import first_tensor
 from .operations import Recurrence, check_numbers
 from .reading import recurrence
 

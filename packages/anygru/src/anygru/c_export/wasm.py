@@ -156,7 +156,7 @@ def compile_wasm(source: Source, tools: Tools) -> bytes:
         program.write_text(_program(source))
         command = [*tools.command, "--target=wasm32-wasi"]
         warned = _call([*command, *OPTIONS, *tools.compiling, "-c", "-o", str(built), str(program)])
-        frames = sum(map(int, re.findall(r"stack frame size \((\d+)\)", warned)))
+        frames = sum(map(int, re.findall(r"stack frame size (?:of )?\(?(\d+)", warned)))
         # The stack is below the constants, so that a step which needs more than it has stops and does not write over them.
         stack = f"-Wl,-z,stack-size={-(-(frames + _STACK) // 16) * 16}"
         link = ["-Wl,--export=__heap_base", "-Wl,--strip-all", *tools.linking, stack]

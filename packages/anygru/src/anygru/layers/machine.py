@@ -11,7 +11,6 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..operator.frozen_weights import FrozenWeights
 from .from_torch import from_torch
 from .gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
-from .hearing import Heard, Shapes, apart, differs, first_tensor
 from .memory import (
     CONVOLUTIONS,
     TRANSPOSED,
@@ -24,6 +23,7 @@ from .memory import (
     remembering,
     stepping,
 )
+from .recording import Recorded, Shapes, apart, differs, first_tensor
 from .shared import deep_copy, evaluating, shallow_copy
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 1e-2, torch.float16: 1e-2}
@@ -247,14 +247,14 @@ class Machine:
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
                 f"got {list(whole.shape)}"
             )
-        with Heard(model) as heard_whole:
+        with Recorded(model) as whole_recorded:
             again = first_tensor(model(example.clone()))
         if not self._agree(again, whole):
             raise ArgumentError(
                 "the model gives other outputs for the same input: it draws random numbers also in evaluation mode, as "
                 "functional.dropout does without training=self.training, or keeps something from call to call"
             )
-        with Heard(self.model) as heard_steps:
+        with Recorded(self.model) as steps_recorded:
             steps = [
                 self._called(lambda x=x: self.step(rows, x), "one step")  # type: ignore[misc]
                 for x in example.clone().unbind(self.time)
@@ -262,7 +262,7 @@ class Machine:
         found = torch.stack(steps, self.time)
         if not self._agree(found, whole) and not self._is_rounding(model, example, whole, found):
             names = [memory.name for memory in self.memories]
-            reason = heard_whole.first_difference(heard_steps, len(steps), self.time, self._tolerance, names)
+            reason = whole_recorded.first_difference(steps_recorded, len(steps), self.time, self._tolerance, names)
             raise ArgumentError(
                 f"the model cannot be stepped: {reason}. What keeps a state are GRUs along time, and convolutions that the "
                 "model pads in front, both as modules of torch or anygru, and one call of each in a step"

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..layers.hearing import first_tensor
 from ..layers.machine import Machine
 from ..layers.memory import GraphRows, GRUMemory, stepping
+from ..layers.recording import first_tensor
 
 
 class ModelStep(nn.Module):

@@ -1,4 +1,4 @@
-"""The tensors that modules of a model take and give, heard by hooks, and the comparison of a sequence with its steps."""
+"""The tensors that modules of a model take and give, recorded by hooks, and the comparison of a sequence with its steps."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ class Shapes(_Hooks):
             self.inputs.setdefault(name, tuple(inputs[0].shape))
 
 
-class Heard(_Hooks):
+class Recorded(_Hooks):
     """The first inputs and the results of a model's modules, in the order of their first calls."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -57,17 +57,19 @@ class Heard(_Hooks):
         """By the name of the module and the words for a difference."""
 
     def _takes(self, name: str, inputs: tuple[Any, ...]) -> None:
-        self._hear(name, "takes another input", inputs)
+        self._record(name, "takes another input", inputs)
 
     def _gives(self, name: str, output: Any) -> None:
-        self._hear(name, "gives another output", output)
+        self._record(name, "gives another output", output)
 
-    def _hear(self, name: str, words: str, value: Any) -> None:
+    def _record(self, name: str, words: str, value: Any) -> None:
         found = value[0] if isinstance(value, (tuple, list)) and value else value
         if name and isinstance(found, Tensor):
             self.tensors.setdefault((name, words), []).append(found)
 
-    def first_difference(self, steps: "Heard", count: int, time: int, tolerance: float, states: Sequence[str]) -> str:
+    def first_difference(
+        self, steps: "Recorded", count: int, time: int, tolerance: float, states: Sequence[str]
+    ) -> str:
         """The first thing that differs, in words.
 
         Args:
