@@ -53,7 +53,7 @@ public:
           kernels_(kernels.of<Real>()),
           format_(arguments.packed ? *arguments.packed->format : kernels_for<Real>(shape_.precision)),
           plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real), format_.weight_bytes,
-                          arguments.reserve ? handed_on_and_kept : handed_on)),
+                          arguments.packed != nullptr, arguments.reserve ? handed_on_and_kept : handed_on)),
           teams_(plan_.teams) {
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
         pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
@@ -246,7 +246,7 @@ public:
           shape_(arguments.shape),
           kernels_(kernels.of<Real>()),
           format_(kernels_for_rows<Real>(shape_.precision, shape_.rows)) {
-        const int threads = useful_threads(arguments.threads, shape_, sizeof(Real));
+        const int threads = useful_threads(arguments.threads, shape_, sizeof(Real), false);
         if (shape_.directions >= 2 && threads >= 2) teams_.resize(std::size_t(std::min(shape_.directions, threads)));
         const int own = threads / int(teams_.size());
         division_ = divide(own, shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real), sizeof(Real), handed_back,

@@ -69,8 +69,8 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
 constexpr double worth_a_thread = 150e3, worth_a_region = 4 * 40;
 
 // A single step waits for its weights rather than for arithmetic: reading four bytes takes about as long as so many
-// multiply-adds.
-constexpr double reading_four_bytes = 5;
+// multiply-adds, where they lie as torch stores them and where they are packed.
+constexpr double reading_four_bytes = 5, reading_four_packed = 2;
 
 // Less work than this takes a turn or two of the scheduler. Where other programs have the cores, a second thread would
 // wait for its own turn for about as long.
@@ -87,10 +87,11 @@ inline int threads_for(int threads, double work) {
 }
 
 // weight: bytes of a weight in memory.
-inline int useful_threads(int threads, const Shape& shape, Index weight) {
+inline int useful_threads(int threads, const Shape& shape, Index weight, bool packed) {
     const double weights =
         3 * double(shape.hidden) * double(shape.hidden + shape.layer_input(0)) * shape.directions * shape.layers;
-    const double reading = shape.steps == 1 ? reading_four_bytes * double(weight) / 4 : 0;
+    const double reading =
+        shape.steps == 1 ? (packed ? reading_four_packed : reading_four_bytes) * double(weight) / 4 : 0;
     return threads_for(threads, weights * std::max(double(shape.rows), reading));
 }
 
@@ -114,9 +115,9 @@ struct Plan {
 };
 
 inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lanes, Index element, Index weight,
-                      double handed) {
+                      bool packed, double handed) {
     Plan plan;
-    threads = useful_threads(threads, shape, weight);
+    threads = useful_threads(threads, shape, weight, packed);
     const double step_work = double(shape.batch) * 3 * double(shape.hidden) * double(shape.hidden);
     if (shape.directions >= 2 && threads >= 2) {
         plan.teams = std::min(shape.directions, threads);

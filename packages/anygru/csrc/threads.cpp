@@ -34,8 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 void call_sleepers();
 
-// What the barriers show about the machine: where long waits take 20 of 100 milliseconds, other programs have our
-// cores. One such wait may be the system's, or a neighbour's on the host.
+// What the barriers show about the machine: where long waits take 8 of 100 milliseconds, other programs have our cores.
+// One such wait, of a turn of the scheduler, may be the system's, or a neighbour's on the host.
 struct Crowd {
     std::atomic<Clock::rep> lost{0};   // in long waits
     std::atomic<Clock::rep> first{0};  // when the first of them was
@@ -49,20 +49,21 @@ struct Crowd {
             first.store(now);
             lost.store(0);
         }
-        if (lost.fetch_add(time.count()) + time.count() >= ticks(20)) conclude();
+        if (lost.fetch_add(time.count()) + time.count() >= ticks(8)) conclude();
     }
 
     // Calls of small work leave the cores to other programs from now on, for a time that grows each time that a trial
-    // after it fails.
+    // soon after it fails. The first two change nothing about how threads wait: those of another program that has just
+    // ended its work spin for some milliseconds, and then the cores are ours.
     void conclude() {
         const Clock::rep now = Clock::now().time_since_epoch().count(), last = pause.load(), before = until.load();
         if (now < before) return;
         lost.store(0);
-        const bool again = last && now < before + ticks(2000);
-        const Clock::rep next = !again ? ticks(100) : last < ticks(3000) ? 2 * last : last;
+        const bool again = last && now < before + ticks(300);
+        const Clock::rep next = !again ? ticks(50) : last < ticks(3000) ? 2 * last : last;
         pause.store(next);
         until.store(now + next);
-        call_sleepers();
+        if (next > ticks(100)) call_sleepers();
     }
 
     static Clock::rep ticks(int milliseconds) {
