@@ -59,7 +59,7 @@ struct Crowd {
         const Clock::rep now = Clock::now().time_since_epoch().count(), last = pause.load(), before = until.load();
         if (now < before) return;
         lost.store(0);
-        const bool again = last && now < before + ticks(300);
+        const bool again = last && now < before + ticks(150);
         const Clock::rep next = !again ? ticks(50) : last < ticks(3000) ? 2 * last : last;
         pause.store(next);
         until.store(now + next);
@@ -244,13 +244,16 @@ struct Region {
     const Runtime* runtime;
     Barrier done;  // the runtime's own wait at the end would keep the core for milliseconds
     std::atomic<bool> refused{false};
+    const Clock::time_point begun = Clock::now();
 };
 
 void enter(void* data) {
     Region& region = *static_cast<Region*>(data);
     // Inside another parallel region, or under a thread limit, the runtime gives fewer threads than asked for.
     if (region.runtime->thread_count() != region.threads) return region.refused.store(true);
-    region.work(region.data, region.runtime->thread_number());
+    const int thread = region.runtime->thread_number();
+    if (thread == 0) crowd.waited(Clock::now() - region.begun);  // until the others had left the region before
+    region.work(region.data, thread);
     region.done.wait();
 }
 
