@@ -251,6 +251,14 @@ torch.nn.LSTM(3, 4)(torch.randn(2, 1, 3))
 decoder(encoder(torch.randn(5, 2, 3))[1][0])
 decoder(torch.randn(2, 4))
 """,
+    "frozen": """
+import torch, anygru
+model = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.GRU(3, 4))
+with torch.no_grad():
+    model(torch.randn(5, 2, 3))
+    changed
+    model(torch.randn(5, 2, 3).to(model[0].weight.dtype))
+""",
     "nothing": "import torch\ntorch.nn.LSTM(2, 3)(torch.randn(4, 1, 2))",
     "failing": "import torch\ntorch.nn.GRU(2, 3)(torch.randn(4, 1, 2))\nraise ValueError('no data')",
     "wrong status": "import sys, torch\nsys.exit('no data')",
@@ -295,6 +303,22 @@ def test_the_outermost_module_of_a_script_is_watched_with_its_keywords(watched):
     (words,), options = example(model["inference"])
     assert (words.shape, words.dtype) == ((2, 6), torch.int64)
     assert options == {"lengths": [6, 5]}
+
+
+@pytest.mark.parametrize("change", ["anygru.freeze(model, 'int8')", "model.double()", "model[1] = torch.nn.GRU(3, 5)"])
+def test_a_model_that_its_script_changes_has_a_plain_reason(watched, change, monkeypatch):
+    monkeypatch.setitem(SCRIPTS, "changed", SCRIPTS["frozen"].replace("changed", change))
+    (model,) = watched("changed")
+    assert (model["training"], model["inference"]) == ("", "")
+    assert "the script changes its " in model["why_not"]
+    assert "anygru try FILE.py:NAME" in model["why_not"]
+
+
+def test_a_lazy_model_is_watched(watched, monkeypatch):
+    monkeypatch.setitem(SCRIPTS, "lazy", SCRIPTS["frozen"].replace("changed", "pass"))
+    (model,) = watched("lazy")
+    assert model["inference"]
+    assert model["why_not"] == ""
 
 
 def test_a_script_that_trains_is_watched_in_training_and_its_values_are_the_last_ones(watched):

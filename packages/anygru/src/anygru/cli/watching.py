@@ -94,10 +94,13 @@ class Model:
 
     module: nn.Module
     line: str
+    form: dict[str, Any]
+    """The form of its values at the first call, at which `trial` loads the final ones."""
     kinds: dict[str, Kind] = field(default_factory=dict)
 
     def report(self, number: int, state: str) -> dict[str, Any]:
         """The parts that the parent process reads."""
+        changed = _differs(self.form, _form(self.module))
         return {
             "number": number,
             "name": type(self.module).__name__,
@@ -105,9 +108,9 @@ class Model:
             "state": state,
             "calls": sum(kind.calls for kind in self.kinds.values()),
             "seconds": sum(kind.seconds for kind in self.kinds.values()),
-            "training": self._longest(True),
-            "inference": self._longest(False) or self._longest(True),
-            "why_not": next((kind.why_not for kind in self.kinds.values() if kind.why_not), ""),
+            "training": "" if changed else self._longest(True),
+            "inference": "" if changed else self._longest(False) or self._longest(True),
+            "why_not": changed or next((kind.why_not for kind in self.kinds.values() if kind.why_not), ""),
         }
 
     def _longest(self, trained: bool) -> str:
@@ -131,7 +134,7 @@ class Watch:
         if model is None:
             if len(self.models) == MOST_MODELS:
                 return contextlib.nullcontext()
-            model = Model(module, self._line())
+            model = Model(module, self._line(), _form(module))
             self.models.append(model)
         recorded = torch.is_grad_enabled() and any(each.requires_grad for each in module.parameters())
         key = f"{recorded} {module.training} {_shapes((arguments, options))}"
@@ -198,6 +201,26 @@ def _shapes(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_shapes(each) for each in value]
     return type(value).__name__
+
+
+def _form(module: nn.Module) -> dict[str, Any]:
+    """The shape and dtype of each value of a module; None for a value that gets its shape at the first call."""
+    return {
+        name: None if nn.parameter.is_lazy(value) else (getattr(value, "shape", None), getattr(value, "dtype", None))
+        for name, value in module.state_dict().items()
+    }
+
+
+def _differs(first: dict[str, Any], last: dict[str, Any]) -> str:
+    """Why values of the form `last` cannot be loaded where the module had the form `first`; empty if they can."""
+    for name in sorted({*first, *last}):
+        if name in first and name in last and (first[name] is None or first[name] == last[name]):
+            continue
+        return (
+            f"the script changes its {name} after the first call, as anygru.freeze() or a change of dtype does; leave that "
+            "out of the script, or give a function that builds the model: anygru try FILE.py:NAME"
+        )
+    return ""
 
 
 def copied(value: Any) -> Any:
