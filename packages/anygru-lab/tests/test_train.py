@@ -461,6 +461,10 @@ def test_a_bad_text_is_named(anygru, tmp_path, name, contents, words):
         path.write_bytes(contents)
     only_line(anygru("train", path, "--out", tmp_path / "run"), words)
     only_line(anygru("train", path, "--out", tmp_path / "run", "--nproc", 2), words)
+    (tmp_path / "own").mkdir()
+    only_line(anygru("train", path, "--out", tmp_path / "own"), words)
+    only_line(anygru("train", path, "--out", tmp_path / "own/a/run"), words)
+    assert {each.name for each in tmp_path.rglob("*")} <= {name, "own"}  # no lock, no folder
 
 
 def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):

@@ -46,9 +46,12 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._made: list[Path] = []
+        """The folders that `prepare` made, the run's own first."""
 
     def prepare(self) -> None:
         """Create the folder if need be; UsageError if nothing can be written there."""
+        self._made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with open_for_replace(self.path / ".writable"):
@@ -59,10 +62,21 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder against other trainings; the system releases the lock when the process ends, even by a signal."""
+        """Lock the folder against other trainings; the system releases the lock when the process ends, even by a signal.
+
+        If nothing was written while it was locked, the lock and the folders that `prepare` made are removed.
+        """
+        lock = self.path / ".lock"
         try:
-            with FileLock(self.path / ".lock", timeout=0):
-                yield
+            with FileLock(lock, timeout=0):
+                try:
+                    yield
+                finally:
+                    if list(self.path.iterdir()) == [lock]:
+                        with contextlib.suppress(OSError):  # another program may have written or opened something
+                            lock.unlink()
+                            for folder in self._made:
+                                folder.rmdir()
         except Timeout:
             raise UsageError(f"another training is writing into {str(self.path)!r}") from None
 
