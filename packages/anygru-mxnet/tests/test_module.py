@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import anygru_mxnet as mx
-from anygru_mxnet import nd, sym
+from anygru_mxnet import MXNetError, nd, sym
 
 R = np.random.RandomState(0)
 X, Y = R.randn(10, 4, 2).astype("float32"), (np.arange(10) % 2).astype("float32")
@@ -480,6 +480,19 @@ def test_a_module_computes_with_parameters_only():
     module.init_params(mx.init.One())
     module.forward(batch)
     assert module.get_outputs()[0].asnumpy().tolist() == [[3, 3], [3, 3]]
+
+
+def test_labels_that_are_not_given_have_their_shape_of_bind():
+    module = mx.mod.Module(net(4))
+    module.bind([("data", (5, 4, 2))], [("softmax_label", (5,))])
+    module.init_params(mx.init.One())
+    module.forward(mx.io.DataBatch([nd.ones((7, 4, 2))], [nd.ones(7)]), is_train=False)
+    assert module.predict(nd.ones((5, 4, 2))).shape == (5, 2)
+    assert module.label_shapes[0].shape == (5,)
+    assert module.output_shapes == [("softmax_output", (5, 2))]
+    module.reshape([("data", (7, 4, 2))], [("softmax_label", (7,))])
+    with pytest.raises(MXNetError, match="which is not given"):
+        module.predict(nd.ones((6, 4, 2)))
 
 
 def test_inputs_of_a_module_have_its_names():

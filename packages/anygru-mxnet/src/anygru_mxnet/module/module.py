@@ -154,7 +154,7 @@ class Module(BaseModule):
         requests = {name: wanted.get(name, "null") for name in self.symbol.list_arguments()}
         known = {d.name: d.shape for d in (*self.data_shapes, *self.label_shapes) if d.name in requests}
         types = {d.name: d.dtype for d in (*self.data_shapes, *self.label_shapes) if d.name in requests}
-        self._executor = self.symbol.simple_bind(self._context, requests, types, **known)
+        self._executor = self._bound = self.symbol.simple_bind(self._context, requests, types, **known)
         self.binded = True
         if shared_module is not None:
             self._share(shared_module)
@@ -294,10 +294,11 @@ class Module(BaseModule):
         given = {name: value for name, value in given.items() if name in running.arg_dict}
         if any(running.arg_dict[name].shape != value.shape for name, value in given.items()):
             shapes = {name: value.shape for name, value in given.items()}
-            self._executor = running = running.reshape(allow_up_sizing=True, **shapes)
-            # As in MXNet 1.9.1 `data_shapes` and `label_shapes` change, too (recorded).
+            # As in MXNet 1.9.1 labels that are not given have their shape of `bind` again, and `data_shapes` and `label_shapes`
+            # change (recorded).
+            self._executor = running = self._bound.reshape(allow_up_sizing=True, **shapes)
             for descriptions in (self.data_shapes, self.label_shapes):
-                descriptions[:] = [of_shape(each, given) for each in descriptions]
+                descriptions[:] = [of_shape(each, running.arg_dict) for each in descriptions]
         cast = {name: value.astype(running.arg_dict[name].dtype, copy=False) for name, value in given.items()}
         running.forward(self.for_training if is_train is None else is_train, **cast)
 
@@ -362,7 +363,8 @@ class Module(BaseModule):
         parts = ((d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()) for s in (data_shapes, label_shapes))
         data, labels = (list(part) for part in parts)
         known = {description.name: description.shape for description in (*data, *labels)}
-        self._executor = self._bound_executor().reshape(allow_up_sizing=True, **known)
+        self._bound_executor()
+        self._executor = self._bound.reshape(allow_up_sizing=True, **known)
         self.data_shapes, self.label_shapes = data, labels
 
     def save_optimizer_states(self, fname: str) -> None:
