@@ -119,7 +119,37 @@ def test_what_is_recorded_cannot_be_overwritten():
         free[:] = x * 2
         y = (free * free).sum()
     y.backward()
-    assert x.grad.asnumpy().tolist() == [8, 16]
+    assert x.grad.asnumpy().tolist() == [40, 24]  # x is [5, 3]
+
+
+def test_elements_are_replaced_before_the_error_of_recording():
+    x = variable(1, 2)
+    changes = [
+        (lambda a: a.__iadd__(1), [2, 3]),
+        (lambda a: a.__setitem__(slice(None), 7), [7, 7]),
+        (lambda a: a.__setitem__(0, 9), [9, 2]),
+        (lambda a: nd.elemwise_add(x, x, out=a), [2, 4]),
+    ]
+    for change, expected in changes:
+        watched = variable(1, 2)
+        with autograd.record(), pytest.raises(MXNetError, match="computational graph"):
+            change(watched)
+        assert watched.asnumpy().tolist() == expected
+    for change in (lambda a: a.__setitem__(0, x), lambda a: a[0:1].__iadd__(x)):
+        free = nd.zeros((2, 2))
+        with autograd.record(), pytest.raises(MXNetError, match="Inplace"):
+            change(free)
+        assert free.asnumpy().tolist() == [[1, 2], [0, 0]]
+
+
+def test_a_new_array_of_an_array_is_in_the_graph():
+    x = variable(1, 2)
+    for new in (nd.array, mx.np.array, lambda a: nd.array(a, dtype="float64"), lambda a: nd.array(a, mx.cpu(1))):
+        with autograd.record():
+            y = new(x) * 3
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [3, 3]
+        assert not new(x)._t.requires_grad
 
 
 def test_gradients_as_results_and_of_second_order():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import anygru_mxnet as mx
+from anygru.errors import CheckpointError
 from anygru_mxnet import MXNetError, nd
 
 
@@ -159,6 +160,19 @@ def test_conversions(grid):
     same(copy.deepcopy(grid), grid.asnumpy())
     assert str(grid.as_in_context(mx.cpu(2)).context) == "cpu(2)"
     assert grid.as_in_context(mx.cpu()) is grid
+
+
+def test_pickles_keep_the_class_and_read_the_states_of_mxnet():
+    assert type(pickle.loads(pickle.dumps(mx.np.ones(3)))) is mx.np.ndarray
+    # The state in `pickle.dumps(nd.arange(3).astype("int32"))` of MXNet 1.9.1, which calls `NDArray(None)` first.
+    record = (
+        bytes.fromhex("c9fa93f9000000000100000003000000000000000100000000000000040000000000000001000000") + b"\2\0\0\0"
+    )
+    read = nd.NDArray(None)
+    read.__setstate__({"handle": bytearray(record)})
+    same(read, [0, 1, 2], "int32")
+    with pytest.raises(CheckpointError, match="must contain its bytes"):
+        read.__setstate__({"handle": None})
 
 
 @pytest.mark.parametrize("name", ["abs", "exp", "argsort", "sum", "dot", "batch_dot"])

@@ -9,7 +9,7 @@ from ..base import NUMPY_OF_TORCH, MXNetError, numeric_types
 from ..operators import OPERATORS
 from ..operators.arithmetic import BINARY, as_number
 from ..state import state, without_torch_grad
-from .array import IN_GRAPH, IN_PLACE, Array, call, wrap, write
+from .array import Array, call, wrap, write
 from .whole import carry, in_graph
 
 if TYPE_CHECKING:
@@ -151,12 +151,8 @@ def _connect_gradients(result: Array, function: Callable, left: Any, right: Any,
 
 def in_place(name: str, left: Array, right: Any) -> Any:
     """A binary operator that writes its result into the left array."""
-    if state.recording and in_graph(left).requires_grad:
-        raise MXNetError(IN_GRAPH)
     result = arithmetic(name, left, right)
-    if in_graph(result).requires_grad:
-        raise MXNetError(IN_PLACE)
-    write(left, result._t)
+    write(left, result._t, within=in_graph(result).requires_grad)
     return left
 
 

@@ -85,22 +85,28 @@ def tensor_of(name: str, value: Any) -> Tensor:
     return value._t
 
 
-def write(target: Array, values: Tensor) -> None:
+def write(target: Array, values: Tensor, within: bool = False) -> None:
     """Replace the elements of an array. Under `autograd.record` the new values are part of the graph.
 
+    Args:
+        target: the array.
+        values: its new elements.
+        within: the values belong to a graph, and the operator works in place, which the graph cannot contain.
+
     Raises:
-        MXNetError: for values of another shape, or a target in the graph being recorded.
+        MXNetError: for values of another shape, or a target in the graph being recorded. As in MXNet 1.9.1 the elements are
+            replaced before the error about the graph.
     """
     if target._t.shape != values.shape:
         raise MXNetError(f"the output has shape {tuple(target._t.shape)}, the result {tuple(values.shape)}")
-    if state.recording:
-        if in_graph(target).requires_grad:
-            raise MXNetError(IN_GRAPH)
-        if values.requires_grad:
-            target._t.copy_(values)
-            remember(target)
-            return
+    watched = state.recording and in_graph(target).requires_grad
+    if state.recording and values.requires_grad and not (watched or within):
+        target._t.copy_(values)
+        remember(target)
+        return
     target._t.data.copy_(values.detach())
+    if watched or within:
+        raise MXNetError(IN_GRAPH if watched else IN_PLACE)
 
 
 def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from anygru.extend import Budget
+
 from ..base import NUMPY_OF_TORCH, STORAGE_NUMBERS, DtypeLike, MXNetError, Sizes, engine_errors, torch_dtype
 from ..context import Context
 from ..operators import OPERATORS
@@ -23,6 +25,7 @@ from . import indexing
 from .arithmetic import Arithmetic
 from .array import IN_GRAPH, IN_PLACE, call, mark, move, run, wrap, wrapped_by, write
 from .gradients import backward
+from .records import of_record
 from .scalars import scalar, singles
 from .tape import remember
 from .whole import carry, in_graph
@@ -115,7 +118,12 @@ class NDArray(Arithmetic):
         return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {sizes} @{self._ctx}>"
 
     def __reduce__(self) -> tuple:
-        return (_rebuild, (self.asnumpy(), self._ctx))
+        return (_rebuild, (self.asnumpy(), self._ctx, type(self)))
+
+    def __setstate__(self, pickled: Any) -> None:
+        # A pickle of MXNet calls `NDArray(None)`, and then this method.
+        budget = Budget("a pickled NDArray")
+        self._t = of_record(pickled, budget)
 
     def __copy__(self) -> "NDArray":
         return self.copy()
@@ -321,17 +329,18 @@ class NDArray(Arithmetic):
         return self._view(lambda t: indexing.get(t, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if state.recording and in_graph(self).requires_grad:
-            raise MXNetError(IN_GRAPH)
         if isinstance(value, NDArray):
             value = value._t
-        if not (state.recording and isinstance(value, torch.Tensor) and value.requires_grad):
-            without_torch_grad(indexing.put, self._t.data, key, value)
-        elif key is Ellipsis or (isinstance(key, slice) and key == slice(None)):
+        watched = state.recording and in_graph(self).requires_grad
+        recorded = state.recording and isinstance(value, torch.Tensor) and value.requires_grad
+        if recorded and not watched and (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
             indexing.put(self._t, key, value)
             remember(self)
-        else:
-            raise MXNetError(IN_PLACE)
+            return
+        # As in MXNet 1.9.1 the elements are replaced before an error about the graph.
+        without_torch_grad(indexing.put, self._t.data, key, value)
+        if watched or recorded:
+            raise MXNetError(IN_GRAPH if watched else IN_PLACE)
 
     def slice_assign(self, rhs: Any, begin: tuple, end: tuple, step: tuple) -> "NDArray":
         """Write an array into a slice of this array."""
@@ -343,8 +352,8 @@ class NDArray(Arithmetic):
         return self.slice_assign(value, begin, end, step)
 
 
-def _rebuild(values: np.ndarray, ctx: Context) -> NDArray:
-    return NDArray(torch.from_numpy(values.copy()).to(ctx.device), ctx)
+def _rebuild(values: np.ndarray, ctx: Context, kind: type[NDArray] = NDArray) -> NDArray:
+    return kind(torch.from_numpy(values.copy()).to(ctx.device), ctx)
 
 
 wrapped_by(False, NDArray)

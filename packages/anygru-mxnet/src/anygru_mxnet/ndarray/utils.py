@@ -13,7 +13,7 @@ from anygru.extend import mxnet_files as files
 from ..base import DtypeLike, MXNetError, Sizes, integer_types, mx_real_t, torch_dtype
 from ..context import Context, ContextLike, as_context
 from ..operators import OPERATORS
-from .array import call, wrap
+from .array import call, move, run, wrap
 from .ndarray import NDArray
 
 __all__ = [
@@ -40,8 +40,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None
     context = as_context(ctx)
     if isinstance(source_array, NDArray):
         kind = source_array._t.dtype if dtype is None else torch_dtype(dtype)
-        copy = source_array._t.detach().to(device=context.device, dtype=kind, copy=True)
-        return wrap(copy, context)
+        return wrap(run(lambda t: move(t, context).to(kind), source_array._t), context)
     # A NumPy array of any dtype becomes float32; an NDArray keeps its dtype (MXNet 1.9.1, recorded).
     kind = torch_dtype(mx_real_t if dtype is None else dtype)
     wanted = torch.empty(0, dtype=kind).numpy().dtype

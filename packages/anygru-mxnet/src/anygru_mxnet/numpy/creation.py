@@ -7,7 +7,7 @@ import torch
 
 from ..base import DtypeLike, Sizes, torch_dtype
 from ..context import ContextLike, as_context
-from ..ndarray.array import Array
+from ..ndarray.array import Array, move, run
 from .apply import apply, new_array, to_tensors, wrapped
 from .shaping import check_supported
 
@@ -17,7 +17,7 @@ def array(object: Any, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
     if isinstance(object, Array):
         kind = object._t.dtype if dtype is None else torch_dtype(dtype)
         context = object._ctx if ctx is None else as_context(ctx)
-        return wrapped(object._t.detach().to(device=context.device, dtype=kind, copy=True), context)
+        return wrapped(run(lambda t: move(t, context).to(kind), object._t), context)
     if isinstance(object, (list, tuple)) and any(isinstance(part, Array) for part in object):
         object = [to_tensors(part).tolist() if isinstance(part, Array) else part for part in object]
     keeps = isinstance(object, (onp.ndarray, onp.generic)) and dtype is None and object.dtype != onp.float64

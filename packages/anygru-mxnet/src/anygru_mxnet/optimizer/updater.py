@@ -5,27 +5,24 @@ They are written and read as data, so that a file cannot run code.
 
 import io
 import os
-import struct
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from anygru.errors import CheckpointError
 from anygru.extend import Budget, Global, Pending, PickledCall, RestrictedUnpickler, dump, read_regular
-from anygru.extend import mxnet_files as files
 
 from .. import lr_scheduler
 from ..base import MXNetError
 from ..context import Context, cpu
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
+from ..ndarray.records import of_record, record_of
 from .optimizer import Optimizer
 
 __all__ = ["Updater", "get_updater"]
 
-_HEADER = struct.Struct("<QQQ")
 _SCHEDULERS = {name: getattr(lr_scheduler, name) for name in lr_scheduler.__all__}
 
 
@@ -156,12 +153,10 @@ def read_states(path: str) -> bytes:
 def _as_mxnet(value: Any) -> PickledCall | None:
     """The names of objects in MXNet's pickles."""
     if isinstance(value, NDArray):
-        # A pickled handle is a file of one array without its beginning (magic number, count) and its end (names).
-        record = files.dumps([value._t.detach().cpu().numpy()])[_HEADER.size : -8]
         return PickledCall(
             Global("mxnet.ndarray.ndarray", "NDArray"),
             (None,),
-            {"handle": PickledCall(Global("builtins", "bytearray"), (record,))},
+            {"handle": PickledCall(Global("builtins", "bytearray"), (record_of(value._t),))},
         )
     if isinstance(value, lr_scheduler.LRScheduler) and type(value).__name__ in _SCHEDULERS:
         return PickledCall(Global("mxnet.lr_scheduler", type(value).__name__), (), dict(value.__dict__), new=True)
@@ -219,9 +214,4 @@ class _Array(Pending):
 
     def build(self, state: Any) -> NDArray:
         """The array in the bytes."""
-        record = state.get("handle") if isinstance(state, dict) else None
-        if not isinstance(record, (bytes, bytearray, memoryview)):
-            raise CheckpointError("the state of an NDArray must contain its bytes")
-        self._budget.take(3 * len(record))
-        values = files.loads(_HEADER.pack(0x112, 0, 1) + bytes(record) + struct.pack("<Q", 0), self._budget)
-        return wrap(torch.from_numpy(np.array(values[0])), cpu())  # type: ignore[index]
+        return wrap(of_record(state, self._budget), cpu())
