@@ -45,7 +45,8 @@ def check():
 @pytest.fixture
 def speaking(program, warm_pythons, monkeypatch):
     """Python where the dialects have their original names, as `check.run` starts it, with torch and the dialect imported."""
-    variables = {"OMP_NUM_THREADS": "1", "ANYGRU_WARM_MODULES": name(program).partition("/")[0]}
+    modules = f"{name(program).partition('/')[0]} torch._dynamo"  # optimizers import torch's compiler
+    variables = {"OMP_NUM_THREADS": "1", "ANYGRU_WARM_MODULES": modules}
     for variable, value in (dialects.environment(os.environ) | variables).items():
         monkeypatch.setenv(variable, value)
     path = os.pathsep.join([str(CONFORMANCE), os.environ["PYTHONPATH"]])

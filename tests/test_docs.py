@@ -89,7 +89,9 @@ Run = Callable[[str, Path, bool], str]
 
 
 def environment() -> dict[str, str]:
-    return dict(os.environ, OMP_NUM_THREADS="1", MPLBACKEND="agg", PYTHONPATH="", COLUMNS="100", TERM="dumb")
+    """For the commands and programs; optimizers and exports import torch's compiler, which takes a second each time."""
+    variables = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONPATH": "", "ANYGRU_WARM_MODULES": "torch._dynamo"}
+    return dict(os.environ, COLUMNS="100", TERM="dumb", **variables)
 
 
 def process(command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
