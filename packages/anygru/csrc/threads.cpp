@@ -191,14 +191,20 @@ const Runtime* borrowed() {
     return runtime.parallel && first_process == getpid() ? &runtime : nullptr;
 }
 
+// The process's own. A forked child has its parent's memory, but not its threads; some of its own may come here at once.
 Pool& pool() {
-    static pid_t owner = getpid();
-    static Pool* threads = new Pool;
-    if (owner != getpid()) {
-        threads = new Pool;  // the parent's threads are not here either
-        owner = getpid();
+    struct Owned {
+        const pid_t owner = getpid();
+        Pool threads;
+    };
+    static std::atomic<Owned*> latest{nullptr};
+    Owned* found = latest.load();
+    while (!found || found->owner != getpid()) {
+        Owned* const made = new Owned;
+        if (latest.compare_exchange_strong(found, made)) return made->threads;
+        delete made;  // another thread was first
     }
-    return *threads;
+    return found->threads;
 }
 #else
 const Runtime* borrowed() { return nullptr; }
@@ -209,7 +215,8 @@ Pool& pool() {
 }
 #endif
 
-std::atomic<int> region_threads{0};  // of the last region
+std::atomic<int> region_threads{0};       // of the last region
+std::atomic<bool> region_refused{false};  // a region had fewer threads than it asked for
 std::atomic<bool> sleepers_are_there{false};
 
 void sleep_in_a_crowd(void*) {
@@ -297,8 +304,12 @@ ThreadCosts thread_costs() {
     ThreadCosts least{1e9, 1e9};
     for (int turn = 0; turn < 10 && Trial::nanoseconds(begin) < enough; ++turn) {
         const Clock::time_point start = Clock::now();
-        run_threads(
-            2, [](void* self, int thread) { static_cast<Trial*>(self)->steps_of(thread); }, &trial);
+        try {
+            run_threads(
+                2, [](void* self, int thread) { static_cast<Trial*>(self)->steps_of(thread); }, &trial);
+        } catch (const std::system_error&) {
+            break;  // the system starts no thread: ready_threads finds that, too
+        }
         const double whole = Trial::nanoseconds(start);
         least.region = std::min(least.region, whole - Trial::steps * trial.exchange);
         least.exchange = std::min(least.exchange, trial.exchange);
@@ -336,7 +347,10 @@ void remember_process([[maybe_unused]] int process) {
 #endif
 }
 
-int ready_threads(int threads) { return threads <= 1 || borrowed() ? threads : pool().ready(threads); }
+int ready_threads(int threads) {
+    const bool lent = borrowed() && !region_refused.load(std::memory_order_relaxed);
+    return threads <= 1 || lent ? threads : pool().ready(threads);
+}
 
 void run_threads(int threads, void (*work)(void*, int), void* data) {
     if (threads <= 1) return work(data, 0);
@@ -345,6 +359,7 @@ void run_threads(int threads, void (*work)(void*, int), void* data) {
         Region region{work, data, threads, runtime, {}};
         region.done.set_members(threads);
         runtime->parallel(enter, &region, unsigned(threads), 0);
+        region_refused.store(region.refused, std::memory_order_relaxed);
         if (!region.refused) return;
     }
     pool().run(threads, work, data);

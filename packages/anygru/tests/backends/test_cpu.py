@@ -251,6 +251,29 @@ def test_a_child_computes_whose_parent_used_torchs_threads_and_not_ours(how: str
     assert done.returncode == 0, done.stderr
 
 
+ALONE = """
+import os, resource, torch
+import anygru
+torch.set_num_threads(1)
+layer, x = anygru.GRU(64, 256), torch.randn(50, 8, 64)
+with torch.no_grad():
+    expected = layer(x)[0]
+    pages = int(open("/proc/self/statm").read().split()[0])
+    limit = pages * os.sysconf("SC_PAGE_SIZE") + (7 << 20)  # less than a thread's stack
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    torch.set_num_threads(4)
+    raise SystemExit(0 if torch.equal(layer(x)[0], expected) else 1)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the memory limits of Linux")
+def test_a_process_computes_that_gets_no_second_thread() -> None:
+    """OpenMP gives none, and the system none of our own."""
+    environment = dict(os.environ, OMP_THREAD_LIMIT="1")
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_child_computes() -> None:
     program = """
