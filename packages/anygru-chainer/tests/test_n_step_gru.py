@@ -338,3 +338,11 @@ def test_what_is_no_array_is_a_type_error(hx, xs):
 
 def test_the_number_of_matrices_is_known_to_the_class():
     assert [kind.n_weights for kind in (L.NStepGRU, L.NStepLSTM, L.NStepRNNTanh)] == [6, 8, 2]
+
+
+def test_a_wrong_batch_draws_no_random_numbers():
+    layer = L.NStepBiGRU(2, 3, 4, 0.0)
+    np.random.seed(0)
+    with pytest.raises(IndexError, match="B = 3"):
+        layer(np.zeros((4, 2, 4), "f"), [np.zeros((3, 3), "f")] * 3)
+    assert round(np.random.rand(), 6) == 0.548814  # the first number, as in Chainer 7.8.1

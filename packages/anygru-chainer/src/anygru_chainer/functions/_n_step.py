@@ -336,10 +336,11 @@ def run(stack: Stack, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike)
             raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
     if stack.n_layers > 1 and config.train:
         check_ratio(stack.dropout)
-        if stack.dropout == 0:
-            directions = 2 if stack.bidirectional else 1
-            _draw_unused(sum(len(x) for x in xs) * states[0].shape[2] * directions**2, stack.n_layers - 1)
     outputs = NStepRNN(stack).apply((*states, *parameters, *xs))
+    # After the computation, because Chainer draws nothing for a wrong batch (7.8.1, observed).
+    if stack.n_layers > 1 and config.train and stack.dropout == 0:
+        directions = 2 if stack.bidirectional else 1
+        _draw_unused(sum(len(x) for x in xs) * states[0].shape[2] * directions**2, stack.n_layers - 1)
     return *outputs[: kind.n_states], tuple(outputs[kind.n_states :])
 
 
