@@ -37,7 +37,7 @@ ANYGRU_INLINE __m256d joined(__m128d low, __m128d high) {
 #endif
 
 template <class Real>
-ANYGRU_INLINE Narrow<Real> join(Quad<Real> low, Quad<Real> high) {
+ANYGRU_INLINE Narrow<Real> join(Quad<Real> low, [[maybe_unused]] Quad<Real> high) {
 #if defined(__AVX__)
     return joined(low, high);
 #else

@@ -39,7 +39,7 @@ constexpr int tile_vectors = 12;
 
 // Accumulators that keep the multipliers busy: their latency times their number. With AVX-512 a row alone, of which
 // every multiply-add waits for a load, makes do with fewer.
-constexpr int busy_vectors(int rows) {
+constexpr int busy_vectors([[maybe_unused]] int rows) {
 #if defined(__AVX512F__)
     return rows == 1 ? 6 : 12;
 #else
