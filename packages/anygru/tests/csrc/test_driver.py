@@ -28,12 +28,15 @@ def sets(processor: str) -> tuple[Flags, Flags]:
 
 def build(compiler: str, processor: str, flags: list[str], folder: Path) -> Path:
     """Compiles driver, engine, variants and the kernels of frozen layers; returns the program."""
+    flags = [*flags, f'-DANYGRU_SETS="variants_{processor}.def"']
     common = ["-std=c++17", "-ffp-contract=off", "-Wno-psabi", f"-I{SOURCES}", *flags]
     variants, frozen = sets(processor)
-    units = [(SOURCES / f"{name}.cpp", []) for name in ("engine", "packing", "threads", "dispatch")]
+    units = [(SOURCES / f"{name}.cpp", []) for name in ("engine", "packing", "dispatch")]
+    renamed = ["-Dthread_costs=measured_costs", "-Dcrowded=measured_crowd"]  # see sharing.cpp
+    units.append((SOURCES / "threads.cpp", renamed))
     units += [(SOURCES / f"variant_{name}.cpp", own) for name, own in variants.items()]
     units += [(SOURCES / f"frozen_{name}.cpp", own) for name, own in frozen.items()]
-    units.append((Path(__file__).with_name("driver.cpp"), []))
+    units += [(Path(__file__).with_name(f"{name}.cpp"), []) for name in ("driver", "sharing")]
 
     def compile_one(unit: tuple[Path, list[str]]) -> str:
         source, own = unit
@@ -111,6 +114,14 @@ def test_under_sanitizers(tmp_path: Path) -> None:
     result = subprocess.run([program], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "wide: ok" in result.stdout or "baseline: ok" in result.stdout
+
+
+@pytest.mark.slow
+def test_threads_that_share_a_call_do_not_race(tmp_path: Path) -> None:
+    """With the kernels that every processor has: the threads meet in the same places in all of them."""
+    program = build(compiler_or_skip("g++"), "other", ["-O1", "-g", "-fsanitize=thread"], tmp_path)
+    result = subprocess.run([program, "sharing"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.slow
