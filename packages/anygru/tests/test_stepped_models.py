@@ -75,6 +75,12 @@ def test_steps_of_the_model_as_it_is(kind: str) -> None:
         torch.testing.assert_close(model(x.clone()), expected, rtol=0, atol=0)  # its numbers stay
 
 
+def test_a_model_with_masked_outputs_is_stepped() -> None:
+    model = Own(unchanged, after=lambda own, y, x: own.head(y).masked_fill(x[..., :3] > 0, -torch.inf))
+    pool = anygru.SessionPool(model.eval(), 2)
+    assert pool.open().step(torch.ones(6)).equal(torch.full((3,), -torch.inf))
+
+
 @pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
 @pytest.mark.parametrize("kind", ["changes its input", "truth values", "the former weight norm"])
 def test_a_file_of_the_model_as_it_is(kind: str, tmp_path: Any) -> None:
@@ -94,6 +100,11 @@ def lagging(own: Own, y: Tensor, x: Tensor) -> Tensor:
     return torch.cat((own.head(y) - F.pad(y[..., :3], (0, 0, 3, 0))[:, : y.shape[1]], 1e6 * x), -1)
 
 
+def masked(own: Own, y: Tensor, x: Tensor) -> Tensor:
+    """An output with infinities, as masked logits have, and with a fault: it reads the future."""
+    return (own.head(y) + own.head(y).flip(1)).masked_fill(x[..., :3] > 0, -torch.inf)
+
+
 def kept(own: Own, x: Tensor) -> Tensor:
     own.level.mul_(0.9).add_(x.mean((0, 1)))
     return x + own.level
@@ -104,6 +115,11 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "kept from call to call": (lambda: Own(kept), "keeps something from call to call"),
     "called twice": (lambda: Own(lambda own, x: own.gru(x)[0][..., :6]), r"gru \(GRU\) is called 2 times for a step"),
     "a small fault beside a large output": (lambda: Own(unchanged, after=lagging), "cannot be stepped"),
+    "a fault beside infinities": (lambda: Own(unchanged, after=masked), "cannot be stepped"),
+    "no number": (
+        lambda: Own(unchanged, after=lambda own, y, x: own.head(y) * torch.nan),
+        "own outputs for the example are infinite or NaN",
+    ),
     "a pool along time": (
         lambda: Own(lambda _, x: F.max_pool1d(F.pad(x.transpose(1, 2), (2, 0)), 3, 1).transpose(1, 2)),
         r"gru \(GRU\) takes another input .* keeps a state are GRUs",

@@ -247,6 +247,11 @@ class Machine:
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
                 f"got {list(whole.shape)}"
             )
+        if bool(whole.isnan().any()) or not bool(whole.isfinite().any()):
+            raise ArgumentError(
+                "the model's own outputs for the example are infinite or NaN, so that nothing can be compared: look for "
+                "such weights, or give example=, an input for which the outputs are finite"
+            )
         with Recorded(model) as whole_recorded:
             again = first_tensor(model(example.clone()))
         if not self._agree(again, whole):

@@ -103,27 +103,35 @@ def _pairs(whole: list[Tensor], alone: list[Tensor], count: int, time: int) -> I
 
 
 def apart(found: Tensor, expected: Tensor, time: int, batch: int) -> Tensor:
-    """The greatest difference at each step, [T], as a share of the greatest expected number of its channel.
+    """The greatest difference at each step, [T], as a share of the greatest finite number expected in its channel.
 
     A channel is a place of a step, so that a large one hides no fault of a small one.
     """
-    if not expected.is_floating_point():
-        share = (found != expected).double()
-    else:
-        wanted = expected.double()
-        share = (found.double() - wanted).abs() / wanted.abs().amax((time, batch), keepdim=True).clamp(min=1e-6)
-        share = share.masked_fill((found == expected) | (found.isnan() & expected.isnan()), 0.0)
+    share = distance(found, expected) / _finite(expected).amax((time, batch), keepdim=True).clamp(min=1e-6)
     return share.amax([axis for axis in range(share.dim()) if axis != time])
 
 
 def differs(found: Tensor, expected: Tensor, tolerance: float) -> bool:
-    """Whether numbers are further apart than a share of the greatest expected number."""
+    """Whether numbers are further apart than a share of the greatest finite number expected."""
     if found.shape != expected.shape:
         return True
+    most = _finite(expected).max().item() if expected.numel() else 0.0
+    return not bool((distance(found, expected) <= tolerance * max(most, 1e-6)).all())
+
+
+def distance(found: Tensor, expected: Tensor) -> Tensor:
+    """How far numbers are apart, in float64: 0 for two equal infinities and two NaNs, infinity or NaN for only one."""
     if not expected.is_floating_point():
-        return not torch.equal(found, expected)
-    most = expected.abs().max().item() if expected.numel() else 0.0
-    return not torch.allclose(found, expected, rtol=0.0, atol=tolerance * max(most, 1e-6), equal_nan=True)
+        return (found != expected).double()
+    both = (found == expected) | (found.isnan() & expected.isnan())
+    return (found.double() - expected.double()).abs().masked_fill(both, 0.0)
+
+
+def _finite(numbers: Tensor) -> Tensor:
+    """The absolute values of finite numbers, and 0 for others: next to an infinity, such as a mask's, no difference counts."""
+    if not numbers.is_floating_point():
+        return torch.ones_like(numbers, dtype=torch.float64)
+    return numbers.double().abs().masked_fill(~numbers.isfinite(), 0.0)
 
 
 def first_tensor(output: Any) -> Tensor:
