@@ -540,6 +540,21 @@ def test_parametrized_and_normalized_weights(calls: list[str]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize("sizes", [[2, 3], [4, 2], [2, 1], [0], [2, -1]])
+def test_wrong_batch_sizes_are_torchs(sizes: list[int]) -> None:
+    gru, packed = nn.GRU(3, 4), PackedSequence(torch.randn(5, 3), torch.tensor(sizes))
+
+    def outcome() -> str:
+        try:
+            return str(gru(packed))
+        except Exception as error:  # whatever torch raises
+            return repr(error)
+
+    expected = outcome()
+    with anygru.accelerate(gru):
+        assert outcome() == expected
+
+
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # from torch's own forward
 def test_scripting_and_tracing_keep_torchs_kernel(calls: list[str]) -> None:
     class Last(nn.Module):

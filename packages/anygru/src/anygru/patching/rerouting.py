@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .. import functional
 from ..backends import aten
-from ..errors import AnygruError
+from ..errors import AnygruError, ArgumentError
 from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Options
@@ -207,16 +207,19 @@ def _gru(*call: Any) -> tuple[Tensor, Tensor]:
     steps = input.transpose(0, 1) if batch_first and input.dim() == 3 else input
     if not _ours(input, h_0, weights) or _is_faster_there(steps, h_0, weights, batch_sizes if packed else None):
         return torch._VF.gru(*call)
-    output, h_n = functional.gru(
-        PackedSequence(rows, batch_sizes) if packed else input,
-        h_0,
-        weights,
-        batch_first=batch_first,
-        bidirectional=bidirectional,
-        bias=bias,
-        dropout=dropout,
-        training=training,
-    )
+    try:
+        output, h_n = functional.gru(
+            PackedSequence(rows, batch_sizes) if packed else input,
+            h_0,
+            weights,
+            batch_first=batch_first,
+            bidirectional=bidirectional,
+            bias=bias,
+            dropout=dropout,
+            training=training,
+        )
+    except ArgumentError:  # such as batch sizes that increase; the error of a wrong argument is torch's
+        return torch._VF.gru(*call)
     return cast(Tensor, output.data if packed else output), h_n
 
 
