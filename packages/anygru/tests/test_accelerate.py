@@ -539,7 +539,6 @@ def test_parametrized_and_normalized_weights(calls: list[str]) -> None:
         assert calls == ["gru"]
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.*:DeprecationWarning")
 @pytest.mark.parametrize("sizes", [[2, 3], [4, 2], [2, 1], [0], [2, -1]])
 def test_wrong_batch_sizes_are_torchs(sizes: list[int]) -> None:
     gru, packed = nn.GRU(3, 4), PackedSequence(torch.randn(5, 3), torch.tensor(sizes))
@@ -555,6 +554,7 @@ def test_wrong_batch_sizes_are_torchs(sizes: list[int]) -> None:
         assert outcome() == expected
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # from torch's own forward
 def test_scripting_and_tracing_keep_torchs_kernel(calls: list[str]) -> None:
     class Last(nn.Module):

@@ -17,9 +17,9 @@ import torch
 
 import anygru
 
-from ..layers.recording import distance
 from . import UsageError, watching
 from .running import function_of, in_onnx_runtime, raised
+from .variants import distance
 
 
 class TargetError(Exception):

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import printable
 from . import Failure, UsageError, needed
 from .terminal import console
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 VARIANTS = ("as it is", "accelerated", "frozen float32", "frozen bfloat16", "frozen bfloat16_rows", "frozen int8")
 ADOPT = {
@@ -149,8 +152,6 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
     """Fill the variants with times and differences to the first one."""
     import torch
 
-    from ..layers.recording import distance
-
     variants[0].open()
     expected = None
     for variant in variants:
@@ -178,6 +179,12 @@ def _measure(variants: list[Variant], rounds: int, seconds: float) -> None:
                 variant.times += times
                 variant.turns.append(statistics.median(times))
         _check(variants[0])
+
+
+def distance(found: "Tensor", expected: "Tensor") -> "Tensor":
+    """How far numbers are apart; 0 for two equal infinities, such as a mask's, and for two NaNs."""
+    both = (found == expected) | (found.isnan() & expected.isnan())
+    return (found - expected).abs().masked_fill(both, 0.0)
 
 
 def _check(first: Variant) -> None:
