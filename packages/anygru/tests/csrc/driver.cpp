@@ -104,9 +104,7 @@ void check_all_frozen() {
 // Gradients of sum(output * u) + sum(h_n * v) for one layer in double.
 void check_backward(Problem<double> problem) {
     const anygru::Shape& shape = problem.shape;
-    const Index hidden = shape.hidden, features = shape.directions * hidden;
-    const Index gates = anygru::gate_columns(shape.reset_before, shape.norm);
-    const auto u = random_values<double>(shape.rows * features, 1), v = random_values<double>(problem.h_0.size(), 1);
+    const auto u = random_values<double>(shape.rows * shape.directions * shape.hidden, 1), v = random_values<double>(problem.h_0.size(), 1);
     const auto loss = [&] {
         const auto result = problem.run(1, false, false);
         double sum = 0;
@@ -125,52 +123,19 @@ void check_backward(Problem<double> problem) {
     };
     const auto kept = problem.run(2, true, false);
     for (int threads : {1, 2, 3}) {
-        std::vector<double> grad_gates(shape.directions * shape.rows * gates * hidden, NAN);
-        std::vector<double> previous(shape.directions * shape.rows * hidden, NAN), grad_h_0(problem.h_0.size(), NAN);
-        anygru::BackwardArguments<double> arguments{};
-        arguments.shape = shape;
-        arguments.grad_output = {u.data(), shape.batch * features, features};
-        arguments.grad_h_n = v.data();
-        arguments.output = {kept.output.data(), shape.batch * features, features};
-        arguments.h_0 = problem.h_0.data();
-        arguments.kept = kept.reserve.data();
-        for (int direction = 0; direction < shape.directions; ++direction)
-            arguments.weights_hh.push_back(problem.weights[direction * shape.weights_a_direction() + 1].data());
-        arguments.grad_gates = grad_gates.data();
-        arguments.previous = previous.data();
-        arguments.grad_h_0 = grad_h_0.data();
-        arguments.modifiers = problem.modifiers();
-        std::vector<double> grad_decay(problem.decay.size(), NAN);
-        arguments.grad_decay = grad_decay.empty() ? nullptr : grad_decay.data();
-        std::vector<double> grad_norms(shape.directions * anygru::norm_tiles(shape.batch) * 12 * hidden);
-        if (shape.norm) {
-            for (int direction = 0; direction < shape.directions; ++direction)
-                for (int side : {4, 5}) arguments.gains.push_back(problem.weights[direction * 6 + side].data());
-            arguments.norm_kept = kept.reserve.data() + shape.directions * shape.rows * 4 * hidden;
-            arguments.grad_norms = grad_norms.data();
-        }
-        arguments.threads = threads;
-        anygru::backward(arguments);
+        const auto back = problem.backward(kept, u, v, threads);
         for (std::size_t i = 0; i < problem.h_0.size(); i += 3 + problem.h_0.size() / 20)
-            compare("grad_h_0", std::vector<double>{grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
-        for (std::size_t i = 0; i < grad_decay.size(); i += 3 + grad_decay.size() / 20)
-            compare("grad_decay", std::vector<double>{grad_decay[i]}, std::vector<double>{slope(problem.decay[i])},
-                    1e-7);
+            compare("grad_h_0", std::vector<double>{back.grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
+        for (std::size_t i = 0; i < back.grad_decay.size(); i += 3 + back.grad_decay.size() / 20)
+            compare("grad_decay", std::vector<double>{back.grad_decay[i]},
+                    std::vector<double>{slope(problem.decay[i])}, 1e-7);
         if (shape.norm) continue;  // the sums are those of the other calls
-        const Index square = shape.rows * hidden;
         std::vector<double> grad_input(shape.rows * shape.input_size);
         for (int direction = 0; direction < shape.directions; ++direction) {
             auto* weights = &problem.weights[direction * 4];
             std::vector<std::vector<double>> found;
             for (int kind = 0; kind < 4; ++kind) found.emplace_back(weights[kind].size(), NAN);
-            anygru::Gradients<double> sums{};
-            sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = hidden;
-            sums.reset_before = shape.reset_before;
-            sums.gates = grad_gates.data() + direction * square * gates;
-            sums.previous = previous.data() + direction * square;
-            sums.kept = kept.reserve.data() + direction * square * 4;
-            sums.input = problem.input.data();
-            sums.weight_ih = weights[0].data();
+            anygru::Gradients<double> sums = problem.gradients(kept, back, direction);
             sums.weight_ih_gradient = found[0].data(), sums.weight_hh_gradient = found[1].data();
             sums.bias_ih_gradient = found[2].data(), sums.bias_hh_gradient = found[3].data();
             std::vector<double> own(grad_input.size(), NAN);

@@ -135,6 +135,59 @@ struct Problem {
         return result;
     }
 
+    // What backward of one layer computes.
+    struct Backward {
+        std::vector<Real> grad_gates, previous, grad_h_0, grad_decay, grad_norms;
+    };
+
+    Backward backward(const Result& kept, const std::vector<Real>& grad_output, const std::vector<Real>& grad_h_n,
+                      int threads) const {
+        const Index hidden = shape.hidden, features = shape.directions * hidden, each = shape.weights_a_direction();
+        const auto unset = [](Index count) { return std::vector<Real>(std::size_t(count), Real(NAN)); };
+        Backward found{unset(shape.rows * features * anygru::gate_columns(shape.reset_before, shape.norm)),
+                       unset(shape.rows * features), unset(Index(h_0.size())), unset(Index(decay.size())),
+                       std::vector<Real>(shape.directions * anygru::norm_tiles(shape.batch) * 12 * hidden)};
+        anygru::BackwardArguments<Real> arguments{};
+        arguments.shape = shape;
+        arguments.modifiers = modifiers();
+        arguments.grad_output = {grad_output.data(), shape.batch * features, features};
+        arguments.grad_h_n = grad_h_n.data();
+        arguments.output = {kept.output.data(), shape.batch * features, features};
+        arguments.h_0 = h_0.data();
+        arguments.kept = kept.reserve.data();
+        for (int direction = 0; direction < shape.directions; ++direction) {
+            arguments.weights_hh.push_back(weights[direction * each + 1].data());
+            for (int side = each - 2; shape.norm && side < each; ++side)
+                arguments.gains.push_back(weights[direction * each + side].data());
+        }
+        if (shape.norm) {
+            arguments.norm_kept = kept.reserve.data() + shape.rows * features * 4;
+            arguments.grad_norms = found.grad_norms.data();
+        }
+        arguments.grad_gates = found.grad_gates.data();
+        arguments.previous = found.previous.data();
+        arguments.grad_decay = decay.empty() ? nullptr : found.grad_decay.data();
+        arguments.grad_h_0 = found.grad_h_0.data();
+        arguments.threads = threads;
+        anygru::backward(arguments);
+        return found;
+    }
+
+    // The sums that follow it in a direction; where they go is still to be set.
+    anygru::Gradients<Real> gradients(const Result& kept, const Backward& back, int direction) const {
+        const Index square = shape.rows * shape.hidden;
+        anygru::Gradients<Real> sums{};
+        sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = shape.hidden;
+        sums.reset_before = shape.reset_before, sums.norm = shape.norm;
+        sums.precision = shape.precision;
+        sums.gates = back.grad_gates.data() + direction * square * anygru::gate_columns(shape.reset_before, shape.norm);
+        sums.previous = back.previous.data() + direction * square;
+        sums.kept = kept.reserve.data() + direction * square * 4;
+        sums.input = input.data();
+        sums.weight_ih = weights[direction * shape.weights_a_direction()].data();
+        return sums;
+    }
+
     // The formulas, element by element.
     std::pair<std::vector<double>, std::vector<double>> expected() const {
         const Index hidden = shape.hidden, batch = shape.batch, features = shape.directions * hidden;

@@ -30,50 +30,19 @@ using Tensors = std::vector<std::vector<Real>>;
 template <class Real>
 Tensors<Real> everything(const Problem<Real>& problem, int threads, bool adds) {
     const anygru::Shape& shape = problem.shape;
-    const Index hidden = shape.hidden, features = shape.directions * hidden, square = shape.rows * hidden;
-    const Index gates = anygru::gate_columns(shape.reset_before, shape.norm);
+    const Index hidden = shape.hidden;
     const auto kept = problem.run(threads, true, false);
     Tensors<Real> found{kept.output, kept.h_n};
     const auto add = [&](Index count, Real value) -> std::vector<Real>& {
         found.emplace_back(std::size_t(count), value);
         return found.back();
     };
-    std::vector<Real> grad_gates(shape.directions * square * gates, Real(NAN));
-    std::vector<Real> previous(shape.directions * square, Real(NAN)), grad_h_0(problem.h_0.size(), Real(NAN));
-    anygru::BackwardArguments<Real> arguments{};
-    arguments.shape = shape;
-    arguments.grad_output = {kept.output.data(), shape.batch * features, features};
-    arguments.grad_h_n = kept.h_n.data();
-    arguments.output = arguments.grad_output;
-    arguments.h_0 = problem.h_0.data();
-    arguments.kept = kept.reserve.data();
-    for (int direction = 0; direction < shape.directions; ++direction)
-        arguments.weights_hh.push_back(problem.weights[direction * shape.weights_a_direction() + 1].data());
-    arguments.grad_gates = grad_gates.data();
-    arguments.previous = previous.data();
-    arguments.grad_h_0 = grad_h_0.data();
-    std::vector<Real> grad_norms(shape.directions * anygru::norm_tiles(shape.batch) * 12 * hidden);
-    if (shape.norm) {
-        for (int direction = 0; direction < shape.directions; ++direction)
-            for (int side : {4, 5}) arguments.gains.push_back(problem.weights[direction * 6 + side].data());
-        arguments.norm_kept = kept.reserve.data() + shape.directions * shape.rows * 4 * hidden;
-        arguments.grad_norms = grad_norms.data();
-    }
-    arguments.threads = threads;
-    anygru::backward(arguments);
-    found.push_back(grad_h_0);
-    if (shape.norm) found.push_back(grad_norms);
+    const auto back = problem.backward(kept, kept.output, kept.h_n, threads);
+    found.push_back(back.grad_h_0);
+    if (shape.norm) found.push_back(back.grad_norms);
     const Real before = adds ? Real(1) : Real(NAN);
     for (int direction = 0; direction < shape.directions; ++direction) {
-        anygru::Gradients<Real> sums{};
-        sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = hidden;
-        sums.reset_before = shape.reset_before, sums.norm = shape.norm;
-        sums.precision = shape.precision;
-        sums.gates = grad_gates.data() + direction * square * gates;
-        sums.previous = previous.data() + direction * square;
-        sums.kept = kept.reserve.data() + direction * square * 4;
-        sums.input = problem.input.data();
-        sums.weight_ih = problem.weights[direction * shape.weights_a_direction()].data();
+        anygru::Gradients<Real> sums = problem.gradients(kept, back, direction);
         sums.adds = sums.adds_input = adds;
         sums.weight_ih_gradient = add(3 * hidden * shape.input_size, before).data();
         sums.weight_hh_gradient = add(3 * hidden * hidden, before).data();
