@@ -68,8 +68,8 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
 // nanosecond of an empty region: a call of two threads costs about four of them, as single steps show.
 constexpr double worth_a_thread = 150e3, worth_a_region = 4 * 40;
 
-// A single step waits for its weights rather than for arithmetic: reading four bytes takes about as long as so many
-// multiply-adds, where they lie as torch stores them and where they are packed.
+// A single step waits for its weights: reading four bytes counts as so many multiply-adds, as torch stores them and packed.
+// A Zen 4 takes 3 and 1.8; with 3, plain steps of 128 units had one thread, and 15.5 microseconds for 14.2.
 constexpr double reading_four_bytes = 5, reading_four_packed = 2;
 
 // Less work than this takes a turn or two of the scheduler. Where other programs have the cores, a second thread would

@@ -154,7 +154,7 @@ class Module(BaseModule):
         requests = {name: wanted.get(name, "null") for name in self.symbol.list_arguments()}
         known = {d.name: d.shape for d in (*self.data_shapes, *self.label_shapes) if d.name in requests}
         types = {d.name: d.dtype for d in (*self.data_shapes, *self.label_shapes) if d.name in requests}
-        self._executor = self._bound = self.symbol.simple_bind(self._context, requests, types, **known)
+        self._executor = self._at_bind = self.symbol.simple_bind(self._context, requests, types, **known)
         self.binded = True
         if shared_module is not None:
             self._share(shared_module)
@@ -296,7 +296,7 @@ class Module(BaseModule):
             shapes = {name: value.shape for name, value in given.items()}
             # As in MXNet 1.9.1 labels that are not given have their shape of `bind` again, and `data_shapes` and `label_shapes`
             # change (recorded).
-            self._executor = running = self._bound.reshape(allow_up_sizing=True, **shapes)
+            self._executor = running = self._at_bind.reshape(allow_up_sizing=True, **shapes)
             for descriptions in (self.data_shapes, self.label_shapes):
                 descriptions[:] = [of_shape(each, running.arg_dict) for each in descriptions]
         cast = {name: value.astype(running.arg_dict[name].dtype, copy=False) for name, value in given.items()}
@@ -363,8 +363,8 @@ class Module(BaseModule):
         parts = ((d if isinstance(d, DataDesc) else DataDesc(*d) for d in s or ()) for s in (data_shapes, label_shapes))
         data, labels = (list(part) for part in parts)
         known = {description.name: description.shape for description in (*data, *labels)}
-        self._bound_executor()
-        self._executor = self._bound.reshape(allow_up_sizing=True, **known)
+        self._bound_executor()  # or it has not been bound
+        self._executor = self._at_bind.reshape(allow_up_sizing=True, **known)
         self.data_shapes, self.label_shapes = data, labels
 
     def save_optimizer_states(self, fname: str) -> None:

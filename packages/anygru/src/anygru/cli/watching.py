@@ -100,7 +100,7 @@ class Model:
 
     def report(self, number: int, state: str) -> dict[str, Any]:
         """The parts that the parent process reads."""
-        changed = _differs(self.form, _form(self.module))
+        changed = _change(self.form, _form(self.module))
         return {
             "number": number,
             "name": type(self.module).__name__,
@@ -211,7 +211,7 @@ def _form(module: nn.Module) -> dict[str, Any]:
     }
 
 
-def _differs(first: dict[str, Any], last: dict[str, Any]) -> str:
+def _change(first: dict[str, Any], last: dict[str, Any]) -> str:
     """Why values of the form `last` cannot be loaded where the module had the form `first`; empty if they can."""
     for name in sorted({*first, *last}):
         if name in first and name in last and (first[name] is None or first[name] == last[name]):
