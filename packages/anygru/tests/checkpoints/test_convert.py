@@ -16,6 +16,7 @@ import anygru
 from anygru.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from anygru.checkpoints.stored import StoredTensor
 from anygru.checkpoints.writing.convert import convert
+from anygru.checkpoints.writing.rewriting import check_place
 from anygru.checkpoints.writing.target_names import TargetNames
 from anygru.cli import main
 from anygru.errors import CheckpointError
@@ -581,6 +582,22 @@ def test_conversions_to_one_target_do_not_disturb_each_other(ending: str, tmp_pa
     values = load_checkpoint(target).tensors["a"]
     assert (values == values[0, 0]).all()
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+@pytest.mark.parametrize("looks", range(1, 5))
+def test_a_folder_that_appears_while_its_place_is_checked(looks: int, tmp_path: Path, monkeypatch: Any) -> None:
+    target, calls, real = tmp_path / "target", [0], os.stat
+
+    def stat(path: Any, *rest: Any, **options: Any) -> os.stat_result:
+        try:
+            return real(path, *rest, **options)
+        finally:
+            calls[0] += str(path) == str(target)
+            if calls[0] == looks and not target.exists():
+                os.mkdir(target)  # another process writes there
+
+    monkeypatch.setattr(os, "stat", stat)
+    check_place(target, "oneflow")
 
 
 def test_a_folder_without_its_index_is_written_anew(tmp_path: Path) -> None:

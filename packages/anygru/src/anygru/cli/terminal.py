@@ -113,16 +113,16 @@ def writable(argument: str, path: str, *inputs: str | None, folder: bool | None 
     from ..checkpoints.output.atomic import check_regular, resolved
 
     try:
-        check_regular(resolved(path), path)
+        found = check_regular(resolved(path), path)
     except OSError as error:
         raise UsageError(f"{argument} {path}: {error.strerror}") from None
     if folder is None:
         return path
     if folder:
-        if os.path.lexists(path) and not os.path.isdir(path):
+        if found is False or (found is None and os.path.islink(path)):
             raise UsageError(f"{argument} {path}: it is not a folder")
         return path
-    if os.path.isdir(path) or path.endswith(os.sep):
+    if found or path.endswith(os.sep):
         raise UsageError(f"{argument} {path}: it is a folder; name a file")
     parent = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(parent):

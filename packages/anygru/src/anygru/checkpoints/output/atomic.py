@@ -46,8 +46,7 @@ def open_for_replace(
     if mode not in ("wb", "w"):
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
     target = resolved(path)
-    check_regular(target, path)
-    if target.is_dir():  # the rename would fail only after all bytes are written
+    if check_regular(target, path):  # the rename would fail only after all bytes are written
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     temporary = target.parent / f".{_shortened(target.name)}.{secrets.token_hex(8)}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -117,8 +116,11 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
-def check_regular(target: Path, path: str | os.PathLike[str]) -> None:
+def check_regular(target: Path, path: str | os.PathLike[str]) -> bool | None:
     """Refuse to replace a target that is not a regular file or a folder: a rename over a device would remove it.
+
+    Returns:
+        Whether the target is a folder; None where there is no target. A second look might find what another process put there.
 
     Raises:
         CheckpointError: it is a device, a FIFO or a socket.
@@ -126,9 +128,10 @@ def check_regular(target: Path, path: str | os.PathLike[str]) -> None:
     try:
         mode = target.stat().st_mode
     except OSError:  # no target, or an error that writing will raise
-        return
+        return None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise CheckpointError(f"{os.fspath(path)}: cannot be written: it exists and is not a regular file")
+    return stat.S_ISDIR(mode)
 
 
 def _shortened(name: str) -> str:

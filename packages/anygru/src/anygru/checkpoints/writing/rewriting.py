@@ -84,12 +84,12 @@ def refuse(problems: Mapping[str, str]) -> None:
 
 def check_place(target: str | os.PathLike[str], format: str) -> None:
     """Refuse a path to which this format cannot be written, before any work is done."""
-    check_regular(resolved(target), target)
-    wants_folder, is_a_folder = is_folder(format), os.path.isdir(target) or os.fspath(target).endswith(os.sep)
+    found = check_regular(resolved(target), target)
+    wants_folder, is_a_folder = is_folder(format), bool(found) or os.fspath(target).endswith(os.sep)
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is created with its parents
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
-    if (os.path.exists(target) or is_a_folder) and is_a_folder != wants_folder:
+    if (found is not None or is_a_folder) and is_a_folder != wants_folder:
         there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
 
